@@ -298,9 +298,9 @@ func (c *ConfirmSubscription) Validate() *Error {
 
 func badToken() *Error { return refusal.SNSInvalid("Token") }
 
-// apply confirms. A token is good for three days, and may be used again: its
-// subscription is confirmed already (SNS).
-func (c *ConfirmSubscription) apply(b *Broker) (Result, *Error) {
+// subscription is what the command confirms. A token is good for three days, and may be
+// used again: its subscription is confirmed already (SNS).
+func (c *ConfirmSubscription) subscription(b *Broker) (*topic.Subscription, *Error) {
 	if _, ok := b.topics.Get(c.Topic); !ok {
 		return nil, refusal.NoSuchTopic()
 	}
@@ -312,11 +312,20 @@ func (c *ConfirmSubscription) apply(b *Broker) (Result, *Error) {
 	if !ok || t.Name != c.Topic {
 		return nil, badToken()
 	}
+	return s, nil
+}
+
+// apply confirms.
+func (c *ConfirmSubscription) apply(b *Broker) (Result, *Error) {
+	s, refused := c.subscription(b)
+	if refused != nil {
+		return nil, refused
+	}
 	if s.Pending() {
 		confirmed := *s
 		confirmed.Confirmation = topic.Confirmation{Signed: c.Signed, Unsubscribe: c.AuthenticateOnUnsubscribe}
 		b.topics.Put(b.key, b.beginTopic(c.Topic), &confirmed)
-		b.outbox.Drop(b.key, number, 0)
+		b.outbox.Drop(b.key, s.Number, 0)
 	}
 	return Subscribed{SubscriptionARN: s.ARN}, nil
 }

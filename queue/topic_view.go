@@ -195,6 +195,13 @@ func (v View) UnsubscribesByLink(subscriptionARN string) bool {
 	return ok && s.Attributes.Ends.Protocol.Web() && !s.Confirmation.Unsubscribe
 }
 
+// RefusesConfirmation is how a command that would confirm a subscription is refused by what
+// the state knows, nil if it is not.
+func (v View) RefusesConfirmation(c *ConfirmSubscription) *Error {
+	_, refused := c.subscription(v.b)
+	return refused
+}
+
 // WaitingDeliveries is how many deliveries over HTTP are not done.
 func (v View) WaitingDeliveries() int { return v.b.outbox.Len() }
 

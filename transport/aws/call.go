@@ -66,6 +66,32 @@ func (c *Call) Read(ctx context.Context, read func(queue.View) error) error {
 	return err
 }
 
+// searchesMax is how many requests of callers who need no permission may make the node catch up
+// at once. More are answered by what it knows, so that strangers cannot keep it busy.
+const searchesMax = 16
+
+// Search looks for something in the state as far as this node knows it, and once more when the
+// node has caught up if it is refused.
+func (c *Call) Search(ctx context.Context, look func(queue.View) *queue.Error) error {
+	var refused *queue.Error
+	c.handler.Node.ReadLocal(func(v queue.View) { refused = look(v) })
+	if refused == nil {
+		return nil
+	}
+	select {
+	case c.handler.searches <- struct{}{}:
+		defer func() { <-c.handler.searches }()
+	default:
+		return refused
+	}
+	return c.Read(ctx, func(v queue.View) error {
+		if refused := look(v); refused != nil {
+			return refused
+		}
+		return nil
+	})
+}
+
 // Names are the account of the cluster and the region that names of resources have.
 func (c *Call) Names() Names { return c.handler.Names }
 

@@ -60,6 +60,8 @@ type Handler struct {
 	apis    []*API
 	actions map[string]found // by service and name
 	spaces  sync.Pool        // of *space
+	// searches bounds the requests that make the node catch up without a permission.
+	searches chan struct{}
 }
 
 // space is what serving one request takes, used again for others.
@@ -77,7 +79,7 @@ type found struct {
 // NewHandler makes a Handler. A request that does not say which service it is for
 // is one for the first.
 func NewHandler(o Options, apis ...*API) *Handler {
-	h := &Handler{Options: o, apis: apis, actions: make(map[string]found)}
+	h := &Handler{Options: o, apis: apis, actions: make(map[string]found), searches: make(chan struct{}, searchesMax)}
 	for _, api := range apis {
 		for _, a := range api.Actions {
 			h.actions[api.Target+a.Name] = found{api, a}

@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/rate"
 )
 
 // Scope says what names in a request mean: whose queues and topics they are.
@@ -68,13 +69,15 @@ func (s *Scope) Of(id, name string) string {
 // Foreign reports whether something is not of the caller's account.
 func (s *Scope) Foreign(qualified string) bool { return account.OwnerOf(qualified) != s.caller }
 
-// Charged is the account whose limit of requests a request about a resource counts for: the
-// caller's, or that of the resource if nobody has shown a key.
-func (s *Scope) Charged(caller auth.Identity, about Resource) string {
+// Charged is whom a request about a resource counts for: the account of the caller, or, if
+// nobody has shown a key, that of the resource; where keys are verified, those who have none
+// do not count for the account itself.
+func (s *Scope) Charged(caller auth.Identity, about Resource) rate.Payer {
+	payer := rate.Payer{Account: s.caller, Strangers: s.verified && caller.Account == ""}
 	if qualified := about.Name + about.Topic; qualified != "" && caller.Account == "" { // of which one is empty
-		return account.OwnerOf(qualified)
+		payer.Account = account.OwnerOf(qualified)
 	}
-	return s.caller
+	return payer
 }
 
 // Throttled refuses a request because its account has made too many, in the words of SQS.

@@ -23,6 +23,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/aws"
 )
 
@@ -120,7 +121,7 @@ type call struct {
 	scope    aws.Scope
 	queue    string           // qualified by its account
 	topic    string           // likewise
-	charged  string           // the account whose limit of requests counts
+	charged  rate.Payer       // whose limit of requests counts
 	resource aws.Resource     // what the caller was permitted to use
 	position cluster.Position // where in the log the answer stands
 	repeated bool             // the node made the command twice

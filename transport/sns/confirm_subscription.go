@@ -32,9 +32,17 @@ func confirmSubscription(ctx context.Context, c *aws.Call, in *confirmSubscripti
 	if authenticate && !c.Signed() {
 		return nil, refusal.New(refusal.AuthorizationError, "AuthenticateOnUnsubscribe can be set by signed requests only.")
 	}
-	result, err := c.Submit(ctx, &queue.ConfirmSubscription{
+	cmd := &queue.ConfirmSubscription{
 		Topic: c.Resource.Topic, Token: in.Token, Signed: c.Signed(), AuthenticateOnUnsubscribe: authenticate,
-	})
+	}
+	if refused := cmd.Validate(); refused != nil {
+		return nil, refused
+	}
+	// Nobody needs a permission for this, so a token that is made up must not get into the log.
+	if err := c.Search(ctx, func(v queue.View) *queue.Error { return v.RefusesConfirmation(cmd) }); err != nil {
+		return nil, err
+	}
+	result, err := c.Submit(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}

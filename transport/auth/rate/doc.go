@@ -2,7 +2,7 @@
 //
 // # What it owns
 //
-// The [Limiter]: a bucket for each account that has a limit.
+// The [Limiter]: the buckets of each account that has a limit.
 //
 // # What it refuses to know
 //
@@ -17,5 +17,7 @@
 // Each node counts what it serves itself, without asking others: an account whose clients
 // spread over three nodes has three times its limit, and no request waits for a count to
 // be shared. A bucket holds what one second brings, so that an idle account may send that
-// much at once. Accounts without a limit cost a look into the table of accounts.
+// much at once. Callers without a key have a bucket of their own for each account, or they
+// could take all requests of one from its owner. Accounts without a limit cost a look into
+// the table of accounts.
 package rate

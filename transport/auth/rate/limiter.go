@@ -15,7 +15,16 @@ type Limiter struct {
 	now      func() time.Time
 
 	mu      sync.Mutex
-	buckets map[string]*bucket // by account, the cluster's own is empty
+	buckets map[Payer]*bucket
+}
+
+// Payer is whose requests are counted together.
+type Payer struct {
+	// Account is the account as the state calls it; the cluster's own is empty.
+	Account string
+	// Strangers says that it is not the account's own requests, but those of callers without
+	// a key about what the account has. They have the same limit, and take nothing of its.
+	Strangers bool
 }
 
 // bucket holds the requests that an account may still make.
@@ -27,26 +36,26 @@ type bucket struct {
 
 // New makes a Limiter that takes the limits of the accounts from a table.
 func New(accounts func() *access.Table, now func() time.Time) *Limiter {
-	return &Limiter{accounts: accounts, now: now, buckets: map[string]*bucket{}}
+	return &Limiter{accounts: accounts, now: now, buckets: map[Payer]*bucket{}}
 }
 
-// Allow takes a request of an account, as the state calls it, and reports whether it may
-// be served.
-func (l *Limiter) Allow(owner string) bool {
+// Allow takes a request and reports whether it may be served.
+func (l *Limiter) Allow(of Payer) bool {
 	if l == nil {
 		return true
 	}
-	limit := l.limit(owner)
+	limit := l.limit(of.Account)
 	if limit == 0 {
 		return true
 	}
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.buckets[owner]
+	b := l.buckets[of]
 	if b == nil {
 		b = &bucket{left: limit, at: now}
-		l.buckets[strings.Clone(owner)] = b // it may be a part of a large request
+		of.Account = strings.Clone(of.Account) // it may be a part of a large request
+		l.buckets[of] = b
 	}
 	if passed := now.Sub(b.at); passed > 0 {
 		b.left, b.at = b.left+passed.Seconds()*limit, now
@@ -68,15 +77,17 @@ func (l *Limiter) limit(owner string) float64 {
 	return float64(account.Quota.RequestsPerSecond)
 }
 
-// Refused is how many requests of an account were refused at this node.
-func (l *Limiter) Refused(owner string) uint64 {
+// Refused is how many requests were refused at this node by the limit of an account.
+func (l *Limiter) Refused(owner string) (n uint64) {
 	if l == nil {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b := l.buckets[owner]; b != nil {
-		return b.refused
+	for _, strangers := range []bool{false, true} {
+		if b := l.buckets[Payer{owner, strangers}]; b != nil {
+			n += b.refused
+		}
 	}
-	return 0
+	return n
 }

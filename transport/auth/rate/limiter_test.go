@@ -21,7 +21,7 @@ func TestLimiter(t *testing.T) {
 	l := New(func() *access.Table { return table }, func() time.Time { return now })
 	allowed := func(owner string, requests int) (n int) {
 		for range requests {
-			if l.Allow(owner) {
+			if l.Allow(Payer{Account: owner}) {
 				n++
 			}
 		}
@@ -64,7 +64,7 @@ func TestLimiter(t *testing.T) {
 		t.Errorf("of the cluster's own account %d of 5", n)
 	}
 	var none *Limiter
-	if !none.Allow("x") || none.Refused("x") != 0 {
+	if !none.Allow(Payer{Account: "x"}) || none.Refused("x") != 0 {
 		t.Error("without a limiter something is refused")
 	}
 }
@@ -77,9 +77,9 @@ func TestLimiterKeepsNamesOnly(t *testing.T) {
 	l := New(func() *access.Table { return table }, func() time.Time { return time.Unix(1_700_000_000, 0) })
 	for range 3 { // the first is served
 		request := strings.Repeat(owner, 10)
-		l.Allow(request[:len(owner)])
+		l.Allow(Payer{Account: request[:len(owner)]})
 		for key := range l.buckets {
-			if unsafe.StringData(key) == unsafe.StringData(request) {
+			if unsafe.StringData(key.Account) == unsafe.StringData(request) {
 				t.Error("an account is a part of a request")
 			}
 		}

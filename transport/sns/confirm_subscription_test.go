@@ -1,0 +1,194 @@
+package sns
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/rate"
+	"github.com/seriatimq/seriatim/transport/aws"
+)
+
+const (
+	victim   = "111111111111"
+	topicARN = "arn:aws:sns:us-east-1:" + victim + ":t"
+)
+
+// laggingNode is a Node that knows what it has applied, and applies what lags when it is to
+// catch up. Safe for concurrent use.
+type laggingNode struct {
+	mu        sync.Mutex
+	broker    *queue.Broker
+	lags      []queue.Command
+	submitted int // commands, of which each is an entry of the log
+	reads     int
+}
+
+func newLaggingNode(t *testing.T) *laggingNode {
+	t.Helper()
+	n := &laggingNode{broker: queue.New()}
+	n.apply(t,
+		&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: "000102030405060708090a0b0c0d0e0f"},
+		&queue.CreateAccount{Account: victim, Quota: account.Quota{RequestsPerSecond: 5}},
+		&queue.CreateTopic{Topic: victim + "/t", TopicARN: topicARN},
+	)
+	return n
+}
+
+func (n *laggingNode) apply(t *testing.T, commands ...queue.Command) {
+	t.Helper()
+	for _, cmd := range commands {
+		if _, err := n.broker.Apply(1_700_000_000_000, cmd); err != nil {
+			t.Fatalf("%T: %v", cmd, err)
+		}
+	}
+}
+
+func (n *laggingNode) Submit(_ context.Context, cmd queue.Command) (cluster.Reply, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.submitted++
+	result, err := n.broker.Apply(1_700_000_000_000, cmd)
+	if err != nil {
+		return cluster.Reply{}, err
+	}
+	return cluster.Reply{Result: result}, nil
+}
+
+func (n *laggingNode) Read(_ context.Context, read func(queue.View) error) (cluster.Position, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.reads++
+	for _, cmd := range n.lags {
+		if _, err := n.broker.Apply(1_700_000_000_000, cmd); err != nil {
+			return cluster.Position{}, err
+		}
+	}
+	n.lags = nil
+	return cluster.Position{}, read(n.broker.View())
+}
+
+func (n *laggingNode) ReadLocal(read func(queue.View)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	read(n.broker.View())
+}
+
+func (n *laggingNode) Access() *access.Table { return n.broker.View().Access() }
+
+// keys takes the header Authorization for an account, and lets everybody do everything but
+// callers without one.
+type keys struct{}
+
+func (keys) Verify(r *http.Request, body string) (auth.Identity, string, error) {
+	id := r.Header.Get("Authorization")
+	return auth.Identity{AccessKeyID: id, Account: id}, body, nil
+}
+
+func (k keys) Authorize(_ *http.Request, caller auth.Identity, _ auth.Permission) error {
+	return k.Stranger(caller)
+}
+
+func (keys) Stranger(caller auth.Identity) error {
+	if caller.Account != "" {
+		return nil
+	}
+	return &auth.Error{Code: "MissingAuthenticationToken", Status: http.StatusForbidden}
+}
+
+// ask makes a request of an account, without a key if that is empty.
+func ask(t *testing.T, h http.Handler, of string, parameters ...string) (status int, answer string) {
+	t.Helper()
+	form := url.Values{"Version": {"2010-03-31"}}
+	for i := 0; i < len(parameters); i += 2 {
+		form.Set(parameters[i], parameters[i+1])
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", aws.FormType)
+	if of != "" {
+		r.Header.Set("Authorization", of)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+func newHandler(n *laggingNode) http.Handler {
+	return aws.NewHandler(aws.Options{
+		Node: n, Verifier: keys{}, Authorizer: keys{}, Names: aws.Names{Account: "000000000000", Region: "us-east-1"},
+		Rate: rate.New(n.Access, func() time.Time { return time.Unix(1_700_000_000, 0) }), Logger: slog.New(slog.DiscardHandler),
+	}, API())
+}
+
+// TestMadeUpTokensCostTheirSenders: whoever makes up tokens writes nothing to the log, and
+// takes nothing of the requests that the owner of the topic may make.
+func TestMadeUpTokensCostTheirSenders(t *testing.T) {
+	t.Parallel()
+	n := newLaggingNode(t)
+	h := newHandler(n)
+	for i := range 5 {
+		status, answer := ask(t, h, "", "Action", "ConfirmSubscription", "TopicArn", topicARN, "Token", strings.Repeat("0", 64))
+		if status != http.StatusBadRequest || !strings.Contains(answer, "Invalid parameter: Token") {
+			t.Errorf("request %d: %d %s", i, status, answer)
+		}
+	}
+	if status, answer := ask(t, h, "", "Action", "ConfirmSubscription", "TopicArn", topicARN, "Token", "x"); !strings.Contains(answer, "Throttl") {
+		t.Errorf("strangers are not limited: %d %s", status, answer)
+	}
+	if n.submitted != 0 {
+		t.Errorf("%d commands were submitted", n.submitted)
+	}
+	for i := range 5 {
+		if status, answer := ask(t, h, victim, "Action", "GetTopicAttributes", "TopicArn", topicARN); status != http.StatusOK {
+			t.Errorf("request %d of the owner: %d %s", i, status, answer)
+		}
+	}
+	status, answer := ask(t, h, victim, "Action", "ConfirmSubscription", "TopicArn", topicARN+"2", "Token", "x")
+	if !strings.Contains(answer, "Throttl") {
+		t.Errorf("the owner is not limited: %d %s", status, answer)
+	}
+}
+
+// TestTokenThatIsNews: a node that does not know a subscription yet asks the leader before it
+// refuses the token, and one that does asks nobody.
+func TestTokenThatIsNews(t *testing.T) {
+	t.Parallel()
+	n := newLaggingNode(t)
+	subscribe := &queue.Subscribe{
+		Topic: victim + "/t", Owner: victim, Protocol: attributes.ProtocolHTTPS, Endpoint: "https://example.com/hook", Server: "http://localhost",
+	}
+	elsewhere := newLaggingNode(t)
+	elsewhere.apply(t, subscribe)
+	n.lags = []queue.Command{subscribe}
+	var token string
+	elsewhere.ReadLocal(func(v queue.View) {
+		for _, number := range v.OutboxSubscriptions() {
+			v.ScanDeliveries(number, func(_ uint64, _ queue.Timestamp, request func() queue.WebDelivery) bool {
+				token = request().Request.Confirmation.Token
+				return true
+			})
+		}
+	})
+	h := newHandler(n)
+	for range 2 {
+		status, answer := ask(t, h, "", "Action", "ConfirmSubscription", "TopicArn", topicARN, "Token", token)
+		if status != http.StatusOK || !strings.Contains(answer, "<SubscriptionArn>"+topicARN+":") {
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	if n.submitted != 2 || n.reads != 1 {
+		t.Errorf("%d commands, %d reads", n.submitted, n.reads)
+	}
+}
