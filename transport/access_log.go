@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -14,6 +15,34 @@ func audited(action string) bool {
 		return true
 	}
 	return false
+}
+
+// strangersPause is how long refused callers without a key are only counted after one was
+// audited: whoever reaches the port can cause as many as he likes.
+const strangersPause = 30 * time.Second
+
+// Strangers chooses the refused callers without a key that are audited. The zero value is
+// ready. Safe for concurrent use.
+type Strangers struct {
+	mu      sync.Mutex
+	audited time.Time // when one was
+	leftOut int       // since then
+}
+
+// take reports whether one is to be audited, and how many were left out before it.
+func (s *Strangers) take(now func() time.Time) (leftOut int, ok bool) {
+	if s == nil {
+		return 0, true
+	}
+	at := now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.audited.IsZero() && at.Sub(s.audited) < strangersPause {
+		s.leftOut++
+		return 0, false
+	}
+	leftOut, s.audited, s.leftOut = s.leftOut, at, 0
+	return leftOut, true
 }
 
 // Lines of a second before only a part of the requests is logged, and which part.

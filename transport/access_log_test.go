@@ -1,9 +1,49 @@
 package transport
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 )
+
+// TestStrangersInTheAudit: refused callers without a key are in the audit once in a while, and
+// how many were left out; all others are each time.
+func TestStrangersInTheAudit(t *testing.T) {
+	t.Parallel()
+	var written bytes.Buffer
+	at := time.Unix(1_700_000_000, 0)
+	m := Middleware{
+		Logger: quiet(), Audit: slog.New(slog.NewTextHandler(&written, nil)), Strangers: new(Strangers), Now: func() time.Time { return at },
+	}
+	report := func(n int, request Request) (lines string) {
+		written.Reset()
+		for range n {
+			m.Report(t.Context(), &request, "192.0.2.1:80")
+		}
+		return written.String()
+	}
+	refused := Request{Action: "DeleteQueue", Code: "MissingAuthenticationToken", Stranger: true}
+	for _, step := range []struct {
+		request Request
+		lines   int
+		says    string
+	}{
+		{refused, 1, "left_out=0"},
+		{refused, 0, ""},
+		{Request{Action: "DeleteQueue", Code: "AccessDenied", Account: "AKIDEXAMPLE"}, 100, "AccessDenied"},
+		{Request{Action: "GetQueueUrl", Code: "MissingAuthenticationToken", Stranger: true}, 0, ""},
+	} {
+		if got := report(100, step.request); strings.Count(got, "\n") != step.lines || !strings.Contains(got, step.says) {
+			t.Errorf("%+v: %d lines: %.200s", step.request, strings.Count(got, "\n"), got)
+		}
+	}
+	at = at.Add(strangersPause)
+	if got := report(100, refused); strings.Count(got, "\n") != 1 || !strings.Contains(got, "left_out=199") {
+		t.Errorf("after the pause: %.200s", got)
+	}
+}
 
 func TestSample(t *testing.T) {
 	t.Parallel()

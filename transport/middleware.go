@@ -18,12 +18,14 @@ import (
 // concurrent use.
 type Middleware struct {
 	Logger   *slog.Logger
-	Audit    *slog.Logger     // for requests that change who may do what, or take away; nil: none
-	Observer Observer         // may be nil
-	Tracer   Tracer           // nil: requests are not traced
-	Sample   *Sample          // of requests that are logged; nil: all
-	Random   io.Reader        // source of request ids
-	Now      func() time.Time // for durations only
+	Audit    *slog.Logger // for requests that change who may do what, or take away; nil: none
+	Observer Observer     // may be nil
+	Tracer   Tracer       // nil: requests are not traced
+	// Strangers chooses the refused callers without a key that are audited; nil: all.
+	Strangers *Strangers
+	Sample    *Sample   // of requests that are logged; nil: all
+	Random    io.Reader // source of request ids
+	Now       func() time.Time
 }
 
 // Wrap returns next with request id, access log, metrics and panic recovery.
@@ -107,7 +109,7 @@ func (m Middleware) Report(ctx context.Context, request *Request, remote string)
 		m.Tracer.Trace(ctx, request)
 	}
 	if m.Audit != nil && audited(request.Action) {
-		m.Audit.LogAttrs(ctx, slog.LevelInfo, "client call", attributesOf(request, remote)...)
+		m.audit(ctx, request, remote)
 	}
 	if !m.Logger.Enabled(ctx, slog.LevelDebug) {
 		return
@@ -115,6 +117,19 @@ func (m Middleware) Report(ctx context.Context, request *Request, remote string)
 	if of := m.Sample.take(m.Now); of > 0 {
 		m.Logger.LogAttrs(ctx, slog.LevelDebug, "request", append(attributesOf(request, remote), slog.Int("of", of))...)
 	}
+}
+
+// audit writes down a request, unless it is one of many refused ones that anybody can make.
+func (m Middleware) audit(ctx context.Context, request *Request, remote string) {
+	var more []slog.Attr
+	if request.Stranger {
+		leftOut, ok := m.Strangers.take(m.Now)
+		if !ok {
+			return
+		}
+		more = []slog.Attr{slog.Int("left_out", leftOut)}
+	}
+	m.Audit.LogAttrs(ctx, slog.LevelInfo, "client call", append(attributesOf(request, remote), more...)...)
 }
 
 // attributesOf are what a log says about a request: never what it carries.

@@ -18,9 +18,11 @@ type Request struct {
 	// Permission is what a caller needs for it, as in an access policy.
 	Permission string
 	Account    string // access key id of the caller
-	Duration   time.Duration
-	Status     int
-	Trace      *Trace // nil: it is not traced
+	// Stranger says that the caller was refused for want of a valid key, as anybody can be.
+	Stranger bool
+	Duration time.Duration
+	Status   int
+	Trace    *Trace // nil: it is not traced
 
 	random [16]byte // that ID was made of
 }

@@ -335,7 +335,10 @@ func (h *Handler) writeError(w http.ResponseWriter, c *Call, err error) {
 		c.Record.Code = "Gone"
 		panic(http.ErrAbortHandler)
 	}
-	e := h.wireError(c, c.refusal(err))
+	err = c.refusal(err)
+	var denied *auth.Error
+	c.Record.Stranger = c.Identity.Account == "" && errors.As(err, &denied)
+	e := h.wireError(c, err)
 	c.Record.Code = e.Code
 	w.Header()["X-Amzn-Query-Error"] = []string{e.Code + ";" + e.Fault()}
 	var body []byte

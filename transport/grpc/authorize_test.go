@@ -290,3 +290,27 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 		})
 	}
 }
+
+// TestStrangersAreMarked: the record of a call says who was refused for want of a valid key.
+func TestStrangersAreMarked(t *testing.T) {
+	f := guardedFixture(t)
+	for method, c := range map[string]struct {
+		key, secret string
+		stranger    bool
+	}{
+		"PurgeQueue":         {"", "", true},
+		"DeleteQueue":        {rootKey, "wrong", true},
+		"ListQueueTags":      {annaKey, guardedSecret, false},
+		"GetQueueAttributes": {rootKey, guardedSecret, false}, // there is no queue
+	} {
+		ctx, path := t.Context(), "/seriatim.v1.Queues/"+method
+		if c.key != "" {
+			ctx = f.signedWith(ctx, path, c.key, c.secret)
+		}
+		// All of these requests begin with the queue.
+		err := f.conn.Invoke(ctx, path, &seriatimpb.PurgeQueueRequest{Queue: "none"}, &seriatimpb.PurgeQueueResponse{})
+		if record := f.observed.last(t, method); err == nil || record.Stranger != c.stranger {
+			t.Errorf("%s: %v, %+v", method, err, record)
+		}
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/aws"
 )
@@ -197,6 +198,8 @@ func (c *call) charge() error {
 
 // end makes a status of the error of a call, and logs and counts the call.
 func (c *call) end(ctx context.Context, err error) error {
+	var denied *auth.Error
+	c.record.Stranger = c.in.identity.Account == "" && errors.As(err, &denied)
 	err = c.statusOf(err)
 	// The client has given up at the same moment, and may hear of either.
 	if f := status.Convert(err); f.Code() == codes.Unavailable && errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -2,6 +2,7 @@ package sns
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/aws"
@@ -101,6 +103,8 @@ func (k keys) Authorize(_ *http.Request, caller auth.Identity, _ auth.Permission
 	return k.Stranger(caller)
 }
 
+func (keys) Revoked(auth.Identity) error { return nil }
+
 func (keys) Stranger(caller auth.Identity) error {
 	if caller.Account != "" {
 		return nil
@@ -158,6 +162,39 @@ func TestMadeUpTokensCostTheirSenders(t *testing.T) {
 	status, answer := ask(t, h, victim, "Action", "ConfirmSubscription", "TopicArn", topicARN+"2", "Token", "x")
 	if !strings.Contains(answer, "Throttl") {
 		t.Errorf("the owner is not limited: %d %s", status, answer)
+	}
+}
+
+// audits counts what is in the audit.
+type audits struct {
+	slog.Handler
+	lines int
+}
+
+func (a *audits) Enabled(context.Context, slog.Level) bool { return true }
+
+func (a *audits) Handle(context.Context, slog.Record) error {
+	a.lines++
+	return nil
+}
+
+// TestStrangersAreNotAuditedEach: the handler tells refused callers without a key from others
+// that are refused.
+func TestStrangersAreNotAuditedEach(t *testing.T) {
+	t.Parallel()
+	quiet, audit := slog.New(slog.DiscardHandler), new(audits)
+	m := transport.Middleware{Logger: quiet, Audit: slog.New(audit), Strangers: new(transport.Strangers), Random: rand.Reader, Now: time.Now}
+	h := m.Wrap(newHandler(newLaggingNode(t)))
+	for of, want := range map[string]int{"": 1, victim: 3} {
+		audit.lines = 0
+		for range 3 {
+			if status, answer := ask(t, h, of, "Action", "RemovePermission", "TopicArn", topicARN+"2", "Label", "l"); status == http.StatusOK {
+				t.Fatal(answer)
+			}
+		}
+		if audit.lines != want {
+			t.Errorf("of account %q: %d lines, want %d", of, audit.lines, want)
+		}
 	}
 }
 

@@ -211,7 +211,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 			}
 		},
 	})
-	middleware := transport.Middleware{Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Tracer: r.tracer(), Random: rand.Reader, Now: time.Now, Sample: new(transport.Sample)}
+	middleware := transport.Middleware{Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Tracer: r.tracer(), Random: rand.Reader, Now: time.Now, Sample: new(transport.Sample), Strangers: new(transport.Strangers)}
 	r.grpc = grpc.New(requests, grpc.Options{
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
