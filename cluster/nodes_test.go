@@ -245,6 +245,13 @@ func (c *nodes) agree() {
 	})
 }
 
+// gotSnapshots waits until a node has restored so many snapshots, which is what is tested: it
+// counts one a moment after its state is that of the others.
+func (c *nodes) gotSnapshots(i int, atLeast uint64) {
+	c.t.Helper()
+	c.waitFor("the snapshots to be counted", func() bool { return c.nodes[i].group.Stats().SnapshotsRestored >= atLeast })
+}
+
 func TestEveryNodeAnswers(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1, 3} {

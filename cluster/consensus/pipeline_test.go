@@ -267,6 +267,7 @@ func (p *partial) sendAhead(args *raft.AppendEntriesRequest, _ bool) (*appended,
 }
 
 func (p *partial) ask(*appended) error { return nil }
+func (p *partial) busy() bool          { return false }
 
 func (p *partial) AppendEntries(args *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	p.sent = append(p.sent, args.Entries[0].Index)
