@@ -199,7 +199,7 @@ func TestRecoveryRefusals(t *testing.T) {
 		}
 	}
 	known, err := s.PlanRecovery(ids[:2], 0)
-	if err != nil || known.LastTerm == 0 || known.CutFrom != 0 {
+	if err != nil || known.LastTerm == 0 || known.EndedAt != 0 {
 		t.Errorf("%+v, %v", known, err)
 	}
 	for _, term := range []uint64{known.LastTerm - 1, known.LastTerm + 1} {
@@ -400,7 +400,7 @@ func TestRecoveryOfACutLog(t *testing.T) {
 	s = openStopped(t, path)
 	defer mustClose(t, s)
 	cut, err := s.PlanRecovery(nil, 0)
-	if err != nil || cut.LastIndex >= whole.LastIndex || cut.CutFrom != whole.LastIndex {
+	if err != nil || cut.LastIndex >= whole.LastIndex || cut.EndedAt != whole.LastIndex {
 		t.Errorf("%+v, of %+v, %v", cut, whole, err)
 	}
 }

@@ -15,7 +15,7 @@ type Survey struct {
 	SnapshotIndex uint64 // of the newest snapshot, 0 if there is none
 	LastIndex     uint64 // of the newest entry in snapshot and log
 	LastTerm      uint64 // of that entry
-	CutFrom       uint64 // an entry that was in the log, which ends before it; 0: the log is whole
+	EndedAt       uint64 // an entry that was in the log, which ends before it; 0: the log is whole
 	Members       []StoredMember
 }
 
@@ -49,7 +49,7 @@ func (s *Stored) Survey() (Survey, error) {
 		}
 	}
 	if ended := s.log.EndedAt(); ended > survey.LastIndex {
-		survey.CutFrom = ended
+		survey.EndedAt = ended
 	}
 	return survey, nil
 }

@@ -22,7 +22,7 @@ type RecoveryPlan struct {
 	SnapshotIndex uint64   `json:"snapshotIndex"`
 	LastIndex     uint64   `json:"lastIndex"` // everything up to here is kept
 	LastTerm      uint64   `json:"lastTerm"`
-	CutFrom       uint64   `json:"cutFrom"` // the log had entries up to here, and was cut short; 0: it is whole
+	EndedAt       uint64   `json:"endedAt"` // the last entry of the log before it was cut short; 0: it is whole
 	Repeats       bool     `json:"repeats"` // a recovery that was interrupted
 }
 
@@ -65,7 +65,7 @@ func (s *Stopped) PlanRecovery(keep []string, lastTerm uint64) (RecoveryPlan, er
 	if err != nil {
 		return plan, err
 	}
-	plan.SnapshotIndex, plan.LastIndex, plan.LastTerm, plan.CutFrom = survey.SnapshotIndex, survey.LastIndex, survey.LastTerm, survey.CutFrom
+	plan.SnapshotIndex, plan.LastIndex, plan.LastTerm, plan.EndedAt = survey.SnapshotIndex, survey.LastIndex, survey.LastTerm, survey.EndedAt
 	for _, member := range survey.Members {
 		plan.Members = append(plan.Members, member.NodeID)
 		if !slices.Contains(keep, member.NodeID) {

@@ -84,8 +84,8 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 			repeats = "yes, of one that was interrupted"
 		}
 		cut := "-"
-		if plan.CutFrom > 0 {
-			cut = fmt.Sprintf("entries %d to %d, which were in this node's log: it was cut short or damaged, so keep another node if one is left", plan.LastIndex+1, plan.CutFrom)
+		if plan.EndedAt > 0 {
+			cut = fmt.Sprintf("entries %d to %d, which were in this node's log: it was cut short or damaged, so keep another node if one is left", plan.LastIndex+1, plan.EndedAt)
 		}
 		return [][]string{
 			{"This node", plan.NodeID},
