@@ -191,7 +191,7 @@ func TestTablesAreWhole(t *testing.T) {
 
 // everyCode are the codes of refusals, which have gaps.
 func everyCode() (all []refusal.Code) {
-	for code := refusal.QueueDoesNotExist; code <= refusal.ParameterValueInvalid; code++ {
+	for code := refusal.QueueDoesNotExist; code <= refusal.AuthorizationError; code++ {
 		all = append(all, code)
 	}
 	for code := refusal.MessageNotFound; code <= refusal.DeduplicationIDUnknown; code++ {
