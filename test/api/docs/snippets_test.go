@@ -121,7 +121,10 @@ func TestSnippets(t *testing.T) {
 	})
 	t.Run("backup", func(t *testing.T) { shell(t, "docs/manual/backup.md", "run: backup") })
 	t.Run("upgrade", func(t *testing.T) { shell(t, "docs/manual/upgrade.md", "run: upgrade") })
-	t.Run("metrics", func(t *testing.T) { checkMetrics(t, cluster) })
+	t.Run("metrics", func(t *testing.T) {
+		runSnippet(ctx, t, binary, "account", "create", "111111111111", "--queues", "1", "--admin", cluster.Nodes[0].Admin)
+		checkMetrics(t, cluster)
+	})
 	t.Run("a stopped node", func(t *testing.T) {
 		node := cluster.Nodes[2]
 		if err := node.Stop(time.Minute); err != nil {
