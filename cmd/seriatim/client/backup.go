@@ -63,7 +63,7 @@ func backupCreateCommand(o *options) *cobra.Command {
 	var file, to, report string
 	var force bool
 	c := &cobra.Command{
-		Use: "create --output FILE", Short: "Write a backup of the cluster to a file or an object store", Args: arguments.None,
+		Use: "create --output FILE | --to s3://BUCKET/FOLDER/", Short: "Write a backup of the cluster to a file or an object store", Args: arguments.None,
 		Long: "Write a backup of the cluster to a file, or with --to to a store that speaks the S3 protocol.\n\n" +
 			"It holds everything acknowledged before the command. It appears under its name only when it is complete and kept.\n\n" +
 			"--to s3://bucket/folder/ adds a name with the time. The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,\n" +
@@ -282,7 +282,7 @@ func backupRestoreCommand(o *options) *cobra.Command {
 	var report string
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Restore a backup into a fresh cluster", Args: arguments.Exactly("FILE"),
-		Long: "Restore a backup into a fresh cluster: one that has formed, with all its nodes, and holds no queue.\n\n" +
+		Long: "Restore a backup into a fresh cluster: one that has formed, with all its nodes, and holds no queue and no topic.\n\n" +
 			"Messages, order and deduplication windows are those of the backup. Receipt handles from before are refused, so that " +
 			"messages in flight come back when their visibility timeout ends. Sequence numbers go on far above those of the backup.",
 		Example: "  seriatim backup verify nightly.backup && seriatim backup restore nightly.backup",

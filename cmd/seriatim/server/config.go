@@ -119,7 +119,7 @@ type LimitsConfig struct {
 	QueueCommands   int           `name:"proposal-queue-length" env:"SERIATIM_PROPOSAL_QUEUE_LENGTH" default:"65536" since:"0.1.0" help:"requests waiting to be written; above it requests are answered 503"`
 	WaitingReceives int           `name:"max-waiting-receives" env:"SERIATIM_MAX_WAITING_RECEIVES" default:"65536" since:"0.1.0" help:"long polls that wait at the leader at once"`
 	StateBytes      Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`
-	MetricQueues    int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; the others are counted together, under an empty name; 0: all of them"`
+	MetricQueues    int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; the others are counted together, under an empty name; 0: none has its own"`
 }
 
 // load reads the configuration. The order of precedence is flags, environment,

@@ -97,6 +97,7 @@ func devCommand(version string) *cobra.Command {
 	fl.VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "auth", "account", "region", "minimum-window", "aws-cooldowns", "log-level", "log-store", "body-store"}, flag.Name)
 	})
+	fl.Lookup("auth").DefValue = "false" // see guarded
 	return c
 }
 
