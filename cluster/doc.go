@@ -33,10 +33,13 @@
 //	discovery    gossip: addresses of the nodes, and the comparison of their clocks
 //	peernet      connections between nodes, and questions on them
 //	storage      everything on the disk of a node
+//	scrub        finds damaged bodies of messages and fetches them from other nodes
 //	offline      the data directory of a stopped node: inspect, recover
 //	environment  clock, entropy, network and disk space, handed in
 //	fault        errors and exit codes that several packages share
 //	wakeup       notifying goroutines
+//	measure      histograms
+//	hostlimit    bounds for what strangers may keep open
 //
 // # Where to look
 //

@@ -17,7 +17,7 @@
 // # Who calls it
 //
 // Package cluster opens one Network for the process. The consensus group, the
-// failure detector, bootstrap, membership and forwarding dial and listen.
+// failure detector, bootstrap, membership, forwarding and the scrubber dial and listen.
 //
 // # Design
 //

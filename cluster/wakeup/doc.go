@@ -3,5 +3,5 @@
 // that wait for a change, and Sleep for a pause that a context can end.
 //
 // It owns nothing and knows nothing of what the news is: whoever is woken looks
-// for itself. All packages below cluster use it.
+// for itself. Most packages of the cluster use it.
 package wakeup

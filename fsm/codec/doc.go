@@ -28,7 +28,7 @@
 // length in front of a protobuf body, so that a node can refuse what it does
 // not know without parsing it.
 //
-// Sends and receives are encoded and decoded by hand (wire.go), in the bytes of
+// Sends, receives and deletes are encoded and decoded by hand (wire.go), in the bytes of
 // the protobuf library: decoding was 15 to 25 per cent of the time a replica
 // applies, and a forwarded command is decoded at the leader once more. By hand
 // it takes half of that, encoding a third. What is left of applying is

@@ -1,11 +1,11 @@
 package format
 
-// Format versions say which commands may be in the log. A new cluster starts
-// at version 0, which knows only the clock, settings and SetFormatVersion
-// itself; the leader raises it with SetFormatVersion once every voter can
-// read the higher one, and refuses until then what would need it. So a
-// rolling upgrade never puts an entry into the log that some node cannot
-// apply.
+// Format versions say which commands may be in the log, and what they do. A new
+// state has version 0, which knows only the clock, settings and SetFormatVersion
+// itself. The first leader sets the highest version that all initial members can
+// read. Later it is raised when an operator asks for that and every member can read
+// the higher one; what would need it is refused until then. So a rolling upgrade
+// never puts an entry into the log that some node cannot apply.
 const (
 	// CurrentVersion is the highest format version this program reads and
 	// writes.

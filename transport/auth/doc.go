@@ -9,6 +9,7 @@
 //	sigv4   signatures
 //	iam     policies
 //	gate    both, with the keys and policies of the cluster
+//	rate    requests a second of each account
 //
 // # What it refuses to know
 //

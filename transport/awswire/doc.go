@@ -15,7 +15,8 @@
 //
 // # Who calls it
 //
-// Package transport/sqs, once per request.
+// Package transport/aws, once per request; packages sqs and sns describe their
+// structures with it.
 //
 // # Design
 //

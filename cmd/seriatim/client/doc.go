@@ -1,5 +1,5 @@
-// Package client owns the command-line tool: status, queue, msg, group, session, dedup,
-// topic, dlq, cluster, backup, upgrade and bench.
+// Package client owns the command-line tool: every command that calls a running server,
+// and the load generator.
 //
 // It speaks to a running server as any other client would: over the SQS JSON
 // protocol, the SNS protocol and the admin port, and through the Go client of the
