@@ -359,7 +359,7 @@ func (s *schedule) freeze() {
 }
 
 // changeMembers starts the spare machine, which joins by itself, and later removes
-// a founder, whose vote it then gets.
+// an initial member, whose vote it then gets.
 func (s *schedule) changeMembers() {
 	if !s.plan.spare {
 		return

@@ -9,9 +9,10 @@
 // for every test run, smoke, night and soak. A machine without the privileges for
 // labs runs what it can, and the report says what it could not.
 //
-// What belongs to it stands beside it: backlog (messages that are parked through a soak), history (the lines that are written),
-// check (the invariants, judged by the clients' view alone), report (one page per
-// run). The nodes of a fault build also write what they commit, which
+// Below it are backlog (messages that are parked through a soak), crash (power cuts of one
+// node), plants (the edits of a fault build) and report (one page per run). Below
+// test/oracle are history (the lines that are written) and check (the invariants, judged
+// by the clients' view alone). The nodes of a fault build also write what they commit, which
 // test/oracle/logcheck judges; test/oracle/linearizability searches for an order in the queues
 // of the workload single.
 //

@@ -67,7 +67,7 @@ func (h *Handler) wireError(c *Call, err error) *awswire.Error {
 	return internal.Error("An internal error occurred. See the log of the node for request " + c.Record.ID + ".")
 }
 
-// outcomeUnknown says that unknown is not failed (decision 10). SDKs retry any
+// outcomeUnknown reports an uncertain outcome as such, not as a failure (decision 10). SDKs retry any
 // 503, and the code tells those who look that the first try may have worked.
 func outcomeUnknown(api *API, message string) *awswire.Error {
 	return form(api.Errors+"OutcomeUnknown", "OutcomeUnknown", http.StatusServiceUnavailable).Error(message)

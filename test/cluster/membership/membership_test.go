@@ -152,7 +152,7 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 }
 
 // TestScaleUnderLoad grows a cluster from three to five voters and shrinks it
-// again, the leader and a founder leaving.
+// again, the leader and another initial member leaving.
 func TestScaleUnderLoad(t *testing.T) {
 	c := cluster(t, 3)
 	l := startLoad(t, c)
