@@ -15,9 +15,10 @@ const (
 	handshakeKind = 5
 )
 
-// kinds are the kinds of connections that are more than Peer: the consensus,
-// forwarded requests, and what followers ask each other about a leader.
-var kinds = map[byte]Class{1: Raft, 2: Forward, 5: Raft}
+// kinds are the kinds of connections that are more than Peer: the consensus with what is
+// asked about terms and leaders and snapshots, and forwarded requests
+// (docs/internals/peer-protocol.md).
+var kinds = map[byte]Class{1: Raft, 2: Forward, 5: Raft, 9: Raft, 10: Raft, 11: Forward, 13: Raft}
 
 // flow is a TCP connection from the end that dialed.
 type flow struct{ from, to netip.AddrPort }

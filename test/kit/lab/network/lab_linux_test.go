@@ -510,7 +510,7 @@ func TestClasses(t *testing.T) {
 	cases := []struct {
 		kind  byte
 		class Class
-	}{{1, Raft}, {2, Forward}, {5, Raft}, {3, Peer}, {4, Peer}, {77, Peer}}
+	}{{1, Raft}, {2, Forward}, {5, Raft}, {9, Raft}, {10, Raft}, {11, Forward}, {13, Raft}, {3, Peer}, {4, Peer}, {77, Peer}}
 	for _, c := range cases {
 		before := l.Traffic()
 		hello := append([]byte{'S', 'R', 'T', 'M', 1, c.kind, 0, 0}, binary.BigEndian.AppendUint32(nil, 0)...)
