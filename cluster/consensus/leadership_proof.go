@@ -164,9 +164,12 @@ type termAsker struct {
 	waiting []termWaiter
 
 	// Used by run only.
-	conn   net.Conn
-	number uint64
+	conn    net.Conn
+	answers <-chan termAnswer // what comes over conn; closed when that has ended
+	number  uint64
 }
+
+type termAnswer [termAnswerBytes]byte
 
 func (a *termAsker) join(w termWaiter) {
 	a.mu.Lock()
@@ -225,34 +228,68 @@ var errTermAnswer = errors.New("an answer to another question")
 func (a *termAsker) exchange(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.proof.timeout)
 	defer cancel()
-	if a.conn == nil {
-		conn, err := a.proof.dial(ctx, a.voter)
-		if err != nil {
-			return 0, err
-		}
-		a.conn = conn
+	if err := a.connect(ctx); err != nil {
+		return 0, err
 	}
 	conn := a.conn
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	a.number++
-	var message [termAnswerBytes]byte
-	binary.LittleEndian.PutUint64(message[:], a.number)
-	if _, err := conn.Write(message[:termQuestionBytes]); err != nil {
+	if _, err := conn.Write(binary.LittleEndian.AppendUint64(nil, a.number)); err != nil {
 		return 0, err
 	}
-	if _, err := io.ReadFull(conn, message[:]); err != nil {
-		return 0, err
-	}
-	if binary.LittleEndian.Uint64(message[:]) != a.number {
+	message, open := <-a.answers
+	switch {
+	case !open:
+		return 0, io.ErrUnexpectedEOF
+	case binary.LittleEndian.Uint64(message[:]) != a.number:
 		return 0, errTermAnswer
 	}
 	return binary.LittleEndian.Uint64(message[termQuestionBytes:]), nil
 }
 
+// connect dials, unless there is a connection that has not ended since the last answer.
+func (a *termAsker) connect(ctx context.Context) error {
+	select {
+	case <-a.answers:
+		a.disconnect()
+	default:
+	}
+	if a.conn != nil {
+		return nil
+	}
+	conn, err := a.proof.dial(ctx, a.voter)
+	if err != nil {
+		return err
+	}
+	answers := make(chan termAnswer, 1)
+	a.conn, a.answers = conn, answers
+	a.proof.asking.Go(func() { readTermAnswers(conn, answers) })
+	return nil
+}
+
+// readTermAnswers reads what a voter answers until the connection ends. It closes it then: what
+// a voter said of its program when it was connected holds while it is (FormatMaxOf), and
+// nobody may ask for hours.
+func readTermAnswers(conn net.Conn, answers chan<- termAnswer) {
+	defer close(answers)
+	defer conn.Close()
+	for {
+		var message termAnswer
+		if _, err := io.ReadFull(conn, message[:]); err != nil {
+			return
+		}
+		select {
+		case answers <- message:
+		default:
+			return // two for one question
+		}
+	}
+}
+
 func (a *termAsker) disconnect() {
 	if a.conn != nil {
 		a.conn.Close()
-		a.conn = nil
+		a.conn, a.answers = nil, nil
 	}
 }

@@ -161,6 +161,44 @@ func TestLeadershipProofRefusesEarlyAnswers(t *testing.T) {
 	}
 }
 
+// What a voter said of its program holds while it is connected: the end of a connection is
+// noticed although nobody asks.
+func TestLeadershipProofNoticesTheEndOfAConnection(t *testing.T) {
+	p := newTestProof(t, map[string]*voterStub{"b": {term: always(5)}})
+	closed := make(chan struct{}, 2)
+	dial, farEnds := p.dial, make(chan net.Conn, 2)
+	p.dial = func(ctx context.Context, nodeID string) (net.Conn, error) {
+		conn, err := dial(ctx, nodeID)
+		near, far := net.Pipe() // between them, so that the test can end the connection
+		go func() { _, _ = io.Copy(conn, far); conn.Close() }()
+		go func() { _, _ = io.Copy(far, conn) }()
+		farEnds <- far
+		return closeTeller{near, sync.OnceFunc(func() { closed <- struct{}{} })}, err
+	}
+	for range 2 {
+		if err := p.confirm(t.Context(), 5); err != nil {
+			t.Fatal(err)
+		}
+		(<-farEnds).Close()
+		select {
+		case <-closed:
+		case <-time.After(clustertest.Patience):
+			t.Fatal("the connection is still open")
+		}
+	}
+}
+
+// closeTeller tells when a connection is closed.
+type closeTeller struct {
+	net.Conn
+	tell func()
+}
+
+func (c closeTeller) Close() error {
+	c.tell()
+	return c.Conn.Close()
+}
+
 // Many reads share a question, and reads that are over leave nothing behind.
 func TestLeadershipProofIsShared(t *testing.T) {
 	b := &voterStub{term: always(5), let: make(chan struct{})}
