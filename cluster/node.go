@@ -49,6 +49,7 @@ type Node struct {
 	term        atomic.Pointer[leader.Term] // nil unless this node leads
 	termChanged wakeup.Broadcast            // the node begins or ends a term
 	opened      atomic.Bool                 // process and group are set
+	caughtUp    atomic.Bool                 // with what was committed before the start
 	stateLock   sync.RWMutex                // held while the state changes
 
 	lifetime
@@ -119,6 +120,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.running.Go(func() { n.membershipQuestions().Serve(n.life, n.process.network.Listener(peernet.KindMembership, 0)) })
 	n.running.Go(func() { n.joinCluster(n.closing) })
 	n.running.Go(func() { n.watchRemoval(n.closing) })
+	n.running.Go(n.catchUpAfterStart)
 	n.follower.Go(n.runAudits)
 	n.follower.Go(n.watchDisk)
 	n.follower.Go(n.resignWhenUnfit)

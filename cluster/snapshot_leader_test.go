@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -154,5 +155,31 @@ func TestRecoveredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 	for i := 1; i < 3; i++ {
 		c.wipe(i)
 		c.bringsUpEmptyNode(0, i)
+	}
+}
+
+// Whoever restarts one node after the other goes by whether the last one is ready. A node
+// that knows a leader again, and not yet how much it lacks, is not.
+func TestReadyWithWhatWasCommittedMeanwhile(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 3, smallTrail)
+	c.create(0, fifo)
+	leader := c.agreedLeader()
+	away := (leader + 1) % 3
+	for round := range 3 {
+		c.crash(away)
+		c.sendBodies(leader, 30*round, 30*round+30)
+		c.snapshotBut(away)
+		lacks := c.nodes[leader].Status().AppliedIndex
+		c.open(away)
+		for node := c.nodes[away]; node.Ready() != nil; runtime.Gosched() {
+			if t.Context().Err() != nil {
+				t.Fatal(node.Ready())
+			}
+		}
+		if has := c.nodes[away].Status().AppliedIndex; has < lacks {
+			t.Fatalf("round %d: ready with entry %d, when %d was committed before it started", round, has, lacks)
+		}
+		c.agree()
 	}
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -115,8 +116,9 @@ func (n *Node) warnings() []string {
 // still be ready: it applies them in a moment.
 const readyLagMax = 1024
 
-// Ready is nil if the node can answer: a leader is known and this node has
-// applied nearly all that is committed. Else it says what is missing.
+// Ready is nil if the node can answer: a leader is known, this node has applied
+// nearly all that is committed, and it did so once with what a leader told it after
+// its start. Else it says what is missing.
 func (n *Node) Ready() error {
 	if n.closing.Err() != nil {
 		return errors.New("this node is stopping")
@@ -140,7 +142,36 @@ func (n *Node) Ready() error {
 	if stats.CommitIndex > stats.AppliedIndex+readyLagMax {
 		return fmt.Errorf("this node is catching up: %d entries to apply", stats.CommitIndex-stats.AppliedIndex)
 	}
+	if !n.caughtUp.Load() {
+		return errors.New("this node is catching up with what was committed while it was away")
+	}
 	return nil
+}
+
+// catchUpAfterStart asks a leader what is committed and waits until that is applied here.
+// The commit index that a node knows at first is that of its own log and of messages that
+// were on their way to it since before it stopped: by these it lacks nothing, while it may
+// have to be sent a whole snapshot, and whoever restarts one node after the other would take
+// the next one.
+func (n *Node) catchUpAfterStart() {
+	for n.closing.Err() == nil {
+		change := n.leaderMayChange()
+		if n.group.Leadership().LeaderID == "" {
+			select {
+			case <-n.closing.Done():
+			case <-change.leadership:
+			}
+			continue
+		}
+		ctx, cancel := context.WithTimeout(n.closing, n.cfg.Limits.Timeout)
+		_, err := n.readBarrier(ctx)
+		cancel()
+		if err == nil {
+			n.caughtUp.Store(true)
+			return
+		}
+		n.pause(n.closing, change, retryPauseMax)
+	}
 }
 
 // leads reports whether this node serves clients as the leader.
