@@ -10,7 +10,7 @@ import (
 // be got back: those are in the audit, whatever the level of the log is.
 func audited(action string) bool {
 	switch action {
-	case "AddPermission", "RemovePermission", "SetQueueAttributes", "SetTopicAttributes", "CreateQueue", "CreateTopic", "DeleteQueue", "DeleteTopic",
+	case "AddPermission", "RemovePermission", "AddTopicPermission", "RemoveTopicPermission", "SetQueueAttributes", "SetTopicAttributes", "CreateQueue", "CreateTopic", "DeleteQueue", "DeleteTopic",
 		"PurgeQueue", "ForgetDeduplication", "ReleaseGroup", "StartMessageMoveTask", "StartMoveTask":
 		return true
 	}

@@ -33,6 +33,8 @@ func TestStrangersInTheAudit(t *testing.T) {
 		{refused, 1, "left_out=0"},
 		{refused, 0, ""},
 		{Request{Action: "DeleteQueue", Code: "AccessDenied", Account: "AKIDEXAMPLE"}, 100, "AccessDenied"},
+		{Request{Action: "AddTopicPermission", Account: "000000000000"}, 100, "AddTopicPermission"},
+		{Request{Action: "RemoveTopicPermission", Account: "000000000000"}, 100, "RemoveTopicPermission"},
 		{Request{Action: "GetQueueUrl", Code: "MissingAuthenticationToken", Stranger: true}, 0, ""},
 	} {
 		if got := report(100, step.request); strings.Count(got, "\n") != step.lines || !strings.Contains(got, step.says) {
