@@ -72,6 +72,10 @@ func (p *Poster) Post(ctx context.Context, request *environment.Post) (status in
 		return 0, withoutURL("posting", err)
 	}
 	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusSwitchingProtocols {
+		// The body is the bare connection, which neither the timeout nor ctx ends.
+		return answer.StatusCode, nil
+	}
 	// What the answer says does not matter, and neither does whether it ends.
 	_, _ = io.CopyN(io.Discard, answer.Body, answerBytesMax)
 	return answer.StatusCode, nil

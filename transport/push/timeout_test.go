@@ -74,6 +74,41 @@ func TestPostTimeout(t *testing.T) {
 	}
 }
 
+// A subscriber that switches to a protocol that nobody asked for, and then says nothing,
+// keeps nobody: the connection is no longer the client's, which has no time for it any more.
+func TestPostSwitchesToNoProtocol(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	url, _ := subscriber(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			ended <- err
+			return
+		}
+		defer conn.Close()
+		if _, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n"); err == nil {
+			_, err = io.Copy(io.Discard, conn)
+		}
+		ended <- err
+	})
+	p := poster(t, loopback)
+	posted := make(chan struct{})
+	go func() {
+		defer close(posted)
+		if status, err := p.Post(t.Context(), &environment.Post{URL: url, Body: "m"}); status != http.StatusSwitchingProtocols || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+	}()
+	select {
+	case <-posted:
+	case <-time.After(requestTimeout + 5*time.Second):
+		t.Fatal("the subscriber has had more than its time")
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the connection: %v", err)
+	}
+}
+
 // A certificate that nobody vouches for, or one of another name, is a failure, and the
 // message stays here.
 func TestPostVerifiesCertificates(t *testing.T) {
