@@ -9,5 +9,5 @@
 // Files are looked at when they are needed, at most once a second, and not by a watcher:
 // that needs no work on idle, and it notices every way in which files are replaced, also
 // the exchange of a symbolic link, with which Kubernetes updates secrets. Files that cannot
-// be used leave the former contents in force, which is logged.
+// be used leave the former contents in force, which is logged, and are read until they can.
 package reload

@@ -20,6 +20,7 @@ type Files[T any] struct {
 	mu     sync.Mutex
 	looked time.Time
 	stamps []stamp
+	wrong  string // why the files could not be used when they were read last
 	loaded T
 }
 
@@ -48,16 +49,22 @@ func (f *Files[T]) Current() T {
 	}
 	f.looked = now
 	// Files are replaced one after the other: a key that does not fit may have its
-	// certificate in a moment. Each state of the files is read, and logged, once.
-	if !f.changed() {
+	// certificate in a moment. What cannot be used is read again although nothing of it
+	// has changed, since its owner and mode, and what the process lacked, do not show in
+	// a stamp. The same complaint about the same files is logged once.
+	changed := f.changed()
+	if !changed && f.wrong == "" {
 		return f.loaded
 	}
 	loaded, err := f.read()
 	if err != nil {
-		f.log.Error("changed files cannot be used, the former contents stay in force", "files", f.names, "error", err)
+		if text := err.Error(); changed || text != f.wrong {
+			f.wrong = text
+			f.log.Error("changed files cannot be used, the former contents stay in force", "files", f.names, "error", err)
+		}
 		return f.loaded
 	}
-	f.loaded = loaded
+	f.loaded, f.wrong = loaded, ""
 	f.log.Info("changed files were read again", "files", f.names)
 	return f.loaded
 }
