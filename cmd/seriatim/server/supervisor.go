@@ -151,9 +151,6 @@ func (s *supervisor) start(ctx context.Context, node int) error {
 	}
 	s.children[node-1] = c
 	s.running++
-	if _, err := io.WriteString(s.out, nodeLine(node, c.cmd.Process.Pid, s.flags.addresses(node))); err != nil {
-		return err
-	}
 	ended, over := context.WithCancel(ctx)
 	s.watchers.Go(func() {
 		err := c.cmd.Wait()
@@ -165,7 +162,9 @@ func (s *supervisor) start(ctx context.Context, node int) error {
 			s.events <- event{child: c, kind: becameReady}
 		}
 	})
-	return nil
+	// Not before: what runs is waited for, also if nobody can be told of it.
+	_, err = io.WriteString(s.out, nodeLine(node, c.cmd.Process.Pid, s.flags.addresses(node)))
+	return err
 }
 
 func (s *supervisor) startLater(ctx context.Context, c *child) {

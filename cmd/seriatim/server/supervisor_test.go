@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -8,6 +10,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // endAs in the environment makes the test binary end at once: with that exit
@@ -62,6 +65,31 @@ func TestCurable(t *testing.T) {
 				t.Errorf("%v: start again %v, want %v", ended, got, tt.want)
 			}
 		})
+	}
+}
+
+// full is a standard output that takes nothing any more.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A supervisor that cannot say what it has started ends what it has started, and itself.
+func TestOutputIsFull(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(endAs, "1")
+	s := supervisor{flags: devFlags{nodes: 1, basePort: 1}, dir: t.TempDir(), binary: self, pass: []string{"--shutdown-timeout=1ms"}, out: full{}, words: io.Discard}
+	ctx, ended := t.Context(), make(chan error, 1)
+	go func() { ended <- s.run(ctx, time.Now()) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
+	case <-time.After(4 * stopMargin):
+		t.Fatal("it does not end")
 	}
 }
 
