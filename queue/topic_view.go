@@ -122,23 +122,25 @@ func (v View) TopicTags(name string) ([]Tag, *Error) {
 
 // ListSubscriptions lists at most limit subscriptions whose numbers are above after.
 func (v View) ListSubscriptions(after uint64, limit int) (list []SubscriptionSummary) {
-	return v.subscriptions(after, limit, func(*topic.Subscription) bool { return true })
+	v.b.topics.ScanSubscriptionsFrom(after+1, listed(&list, limit))
+	return list
 }
 
 // SubscriptionsOf lists at most limit subscriptions that an account owns, by its number,
 // whose numbers are above after.
 func (v View) SubscriptionsOf(owner string, after uint64, limit int) (list []SubscriptionSummary) {
-	return v.subscriptions(after, limit, func(s *topic.Subscription) bool { return s.Owner == owner })
+	v.b.topics.ScanSubscriptionsOf(owner, after+1, listed(&list, limit))
+	return list
 }
 
-func (v View) subscriptions(after uint64, limit int, wanted func(*topic.Subscription) bool) (list []SubscriptionSummary) {
-	v.b.topics.ScanSubscriptionsFrom(after+1, func(t *topic.Topic, s *topic.Subscription) bool {
-		if len(list) < limit && wanted(s) {
-			list = append(list, summary(t, s))
+// listed appends to a list what is visited, until it is limit long.
+func listed(list *[]SubscriptionSummary, limit int) func(*topic.Topic, *topic.Subscription) bool {
+	return func(t *topic.Topic, s *topic.Subscription) bool {
+		if len(*list) < limit {
+			*list = append(*list, summary(t, s))
 		}
-		return len(list) < limit
-	})
-	return list
+		return len(*list) < limit
+	}
 }
 
 // ListSubscriptionsByTopic lists at most limit subscriptions of a topic whose numbers are

@@ -23,6 +23,9 @@ func (r *Registry) Compare(other *Registry) error {
 	if have, want := r.pending.Items(), other.pending.Items(); !slices.Equal(have, want) {
 		return fmt.Errorf("subscriptions wait to be confirmed until %v, the records give %v", have, want)
 	}
+	if have, want := r.owned.Items(), other.owned.Items(); !slices.Equal(have, want) {
+		return fmt.Errorf("the accounts own the subscriptions %v, the records give %v", have, want)
+	}
 	if len(r.changed) > 0 {
 		return fmt.Errorf("%d changed topics were not finished", len(r.changed))
 	}

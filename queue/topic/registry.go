@@ -12,6 +12,7 @@ import (
 type Registry struct {
 	topics        *btree.Map[string, *Topic]
 	subscriptions *btree.Map[uint64, string] // number of each subscription, name of its topic
+	owned         *btree.BTreeG[owned]       // all subscriptions
 	replays       *btree.Set[uint64]         // numbers of those that a replay runs for
 	pending       *btree.BTreeG[pending]     // those that are not confirmed
 	fifo          int                        // topics that are FIFO topics
@@ -48,11 +49,25 @@ func (a pending) less(b pending) bool {
 	return a.number < b.number
 }
 
+// owned orders subscriptions by the account that owns them.
+type owned struct {
+	owner  string
+	number uint64
+}
+
+func (a owned) less(b owned) bool {
+	if a.owner != b.owner {
+		return a.owner < b.owner
+	}
+	return a.number < b.number
+}
+
 // NewRegistry has no topic.
 func NewRegistry() Registry {
 	return Registry{
 		topics:        new(btree.Map[string, *Topic]),
 		subscriptions: new(btree.Map[uint64, string]),
+		owned:         btree.NewBTreeGOptions(owned.less, btree.Options{NoLocks: true}),
 		replays:       new(btree.Set[uint64]),
 		pending:       btree.NewBTreeGOptions(pending.less, btree.Options{NoLocks: true}),
 		deadlines:     btree.NewBTreeGOptions(deadline.less, btree.Options{NoLocks: true}),
@@ -131,6 +146,7 @@ func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
 	}
 	t.put(k, s)
 	r.subscriptions.Set(s.Number, t.Name)
+	r.owned.Set(owned{s.Owner, s.Number})
 	if s.Attributes.ReplayStatus.Running() {
 		r.replays.Insert(s.Number)
 	}
@@ -142,6 +158,7 @@ func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
 // forget takes a subscription out of the indexes.
 func (r *Registry) forget(s *Subscription) {
 	r.subscriptions.Delete(s.Number)
+	r.owned.Delete(owned{s.Owner, s.Number})
 	r.replays.Delete(s.Number)
 	if s.Pending() {
 		r.pending.Delete(pending{s.PendingUntil(), s.Number})
@@ -262,6 +279,18 @@ func (r *Registry) ScanSubscriptionsFrom(number uint64, visit func(*Topic, *Subs
 	r.subscriptions.Ascend(number, func(number uint64, name string) bool {
 		t, _ := r.topics.Get(name)
 		s, _ := t.subscriptions.Get(number)
+		return visit(t, s)
+	})
+}
+
+// ScanSubscriptionsOf visits those that an account owns as ScanSubscriptionsFrom does, in
+// time independent of how many others there are.
+func (r *Registry) ScanSubscriptionsOf(owner string, number uint64, visit func(*Topic, *Subscription) bool) {
+	r.owned.Ascend(owned{owner, number}, func(o owned) bool {
+		if o.owner != owner {
+			return false
+		}
+		t, s, _ := r.SubscriptionOfNumber(o.number)
 		return visit(t, s)
 	})
 }

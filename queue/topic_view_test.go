@@ -1,0 +1,48 @@
+package queue
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/queue/limits"
+)
+
+// What an account owns is found among what others own at once: nothing is applied meanwhile.
+func TestOwnSubscriptionsAreFound(t *testing.T) {
+	w := newWorld(t)
+	topics := func(first, n int, owner string) {
+		for i := first; i < first+n; i++ {
+			name := "t" + strconv.Itoa(i)
+			if _, err := w.b.apply(&CreateTopic{Topic: name, TopicARN: "arn:aws:sns:us-east-1:000000000000:" + name}); err != nil {
+				t.Fatal(err)
+			}
+			for q := range limits.SubscriptionsMax {
+				if _, err := w.b.apply(&Subscribe{Topic: name, Endpoint: queueARN("q" + strconv.Itoa(q)), Owner: owner}); err != nil {
+					t.Fatal(err)
+				}
+				w.b.finish()
+			}
+		}
+	}
+	topics(0, 1, tenant)
+	topics(1, 500, "000000000000")
+	topics(501, 1, tenant)
+	var list []SubscriptionSummary
+	fastest := time.Hour
+	for range 10 {
+		begun := time.Now()
+		list = w.b.View().SubscriptionsOf(tenant, 0, 150)
+		fastest = min(fastest, time.Since(begun))
+	}
+	if fastest > time.Millisecond {
+		t.Errorf("it took %v", fastest)
+	}
+	if n := len(list); n != 150 || list[0].Number >= list[149].Number || !strings.HasSuffix(list[149].TopicARN, ":t501") {
+		t.Fatalf("%d subscriptions, the last is %+v", n, list[n-1])
+	}
+	if rest := w.b.View().SubscriptionsOf(tenant, list[149].Number, 150); len(rest) != 50 {
+		t.Errorf("%d more", len(rest))
+	}
+}
