@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// postsMax bounds the posts under way, of all subscriptions.
-	postsMax = 256
+	// postsMax bounds the posts under way, of all subscriptions. Once there are postsShared,
+	// each has one at a time, so that a few whose endpoints are slow leave room for others.
+	postsMax    = 256
+	postsShared = postsMax / 2
 	// postsPerSubscriptionMax bounds those of one subscription. After a failure there is
 	// one at a time, and twice as many with each success, so that endpoints that do not
 	// answer leave room for those that do.
@@ -35,7 +37,7 @@ type outboxRunner struct {
 	lanes   map[uint64]*deliveryLane
 	due     dueLanes
 	posts   int                 // under way
-	starved map[uint64]struct{} // subscriptions for which posts was at its bound
+	starved map[uint64]struct{} // subscriptions for which too few posts were left
 	pending []report            // not yet proposed
 	sending bool                // reports are being proposed
 }
@@ -153,7 +155,7 @@ func (r *outboxRunner) fill(ctx context.Context, work *sync.WaitGroup, subscript
 				return false
 			case len(l.inFlight) >= l.limit:
 				return false
-			case r.posts+len(begin) >= postsMax:
+			case !r.mayPost(l, len(begin)):
 				r.starved[subscription] = struct{}{}
 				return false
 			}
@@ -171,6 +173,14 @@ func (r *outboxRunner) fill(ctx context.Context, work *sync.WaitGroup, subscript
 	}
 }
 
+// mayPost reports whether a subscription may have another post beside those that begin.
+func (r *outboxRunner) mayPost(l *deliveryLane, begin int) bool {
+	if len(l.inFlight) > 0 {
+		return r.posts+begin < postsShared
+	}
+	return r.posts+begin < postsMax
+}
+
 // wake has fill called when an attempt is due.
 func (r *outboxRunner) wake(subscription uint64, l *deliveryLane, at queue.Timestamp) {
 	if l.wakeAt == 0 || at < l.wakeAt {
@@ -184,6 +194,9 @@ func (r *outboxRunner) feedStarved(ctx context.Context, work *sync.WaitGroup) {
 	for subscription := range r.starved { // order does not matter: any may be next
 		if r.posts >= postsMax {
 			return
+		}
+		if l := r.lanes[subscription]; l != nil && !r.mayPost(l, 0) {
+			continue
 		}
 		delete(r.starved, subscription)
 		r.fill(ctx, work, subscription)

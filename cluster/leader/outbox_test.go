@@ -83,13 +83,19 @@ func (s *solo) topicOf(urls ...string) {
 	s.t.Helper()
 	s.do(&queue.CreateTopic{Topic: "t", TopicARN: "arn:aws:sns:us-east-1:000000000000:t"})
 	for _, url := range urls {
-		s.do(&queue.Subscribe{
-			Topic: "t", Protocol: attributes.ProtocolHTTP, Endpoint: url, Owner: "000000000000",
-			Attributes: []queue.Attribute{{Name: "RawMessageDelivery", Value: "true"}},
-		})
-		synctest.Wait()
-		s.do(&queue.ConfirmSubscription{Topic: "t", Token: s.tokenFor(url)})
+		s.subscribe(url)
 	}
+}
+
+// subscribe subscribes a URL to the topic t, raw, and confirms that.
+func (s *solo) subscribe(url string) {
+	s.t.Helper()
+	s.do(&queue.Subscribe{
+		Topic: "t", Protocol: attributes.ProtocolHTTP, Endpoint: url, Owner: "000000000000",
+		Attributes: []queue.Attribute{{Name: "RawMessageDelivery", Value: "true"}},
+	})
+	synctest.Wait()
+	s.do(&queue.ConfirmSubscription{Topic: "t", Token: s.tokenFor(url)})
 }
 
 // tokenFor is the token that was posted to a URL last.
@@ -254,6 +260,47 @@ func TestOutboxIsolatesSubscribers(t *testing.T) {
 		to.mu.Unlock()
 		if under != 1 {
 			t.Errorf("%d posts at once after the first had failed", under)
+		}
+	})
+}
+
+// Endpoints that take long for each message, and take it, leave room for others, however
+// many they are and however much waits for them.
+func TestOutboxLeavesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slow, quick = "http://example.org/slow", "http://example.org/quick"
+		confirmed := false
+		to := &subscribers{answer: func(ctx context.Context, p *environment.Post) (int, error) {
+			if confirmed && strings.HasPrefix(p.URL, slow) {
+				select {
+				case <-time.After(14 * time.Second):
+				case <-ctx.Done():
+				}
+			}
+			return 200, nil
+		}}
+		s := startSolo(t, func(o *Options) { o.Poster = to })
+		var urls []string
+		for i := range limits.SubscriptionsMax - 1 {
+			urls = append(urls, fmt.Sprintf("%s%02d", slow, i))
+		}
+		s.topicOf(urls...)
+		confirmed = true
+		want := numbered(100)
+		s.publish(want...)
+		synctest.Wait()
+		s.subscribe(quick)
+		s.publish(want...)
+		synctest.Wait()
+		got := to.bodies(quick)[1:]
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("the endpoint that is quick has %d messages", len(got))
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := s.waitingDeliveries(); n != 0 {
+			t.Errorf("%d deliveries wait", n)
 		}
 	})
 }
