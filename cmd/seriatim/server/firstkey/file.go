@@ -94,5 +94,10 @@ func write(path string, key cluster.AccessKey) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(draft.Name()))
 	}
-	return nil
+	// The log says next that the key was handed out, and no power cut may make that untrue.
+	directory, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
 }
