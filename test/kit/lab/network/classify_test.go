@@ -1,0 +1,32 @@
+package network
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// A kind of connection that this package does not know is cut with all others only: faults
+// of the consensus or of forwarding would be drawn, and do nothing.
+func TestEveryKindHasAClass(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../../cluster/peernet/handshake.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := map[string]bool{"Bootstrap": true, "Restore": true, "Membership": true, "Bodies": true}
+	found := regexp.MustCompile(`(?m)^\tKind(\w+) +Kind = (\d+)`).FindAllStringSubmatch(string(text), -1)
+	if len(found) < 11 {
+		t.Fatalf("%d kinds", len(found))
+	}
+	for _, kind := range found {
+		number, err := strconv.Atoi(kind[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, classed := kinds[byte(number)]; classed == plain[kind[1]] {
+			t.Errorf("Kind%s is of a class of its own: %v", kind[1], classed)
+		}
+	}
+}
