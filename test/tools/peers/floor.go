@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"time"
 )
 
@@ -18,8 +19,9 @@ import (
 // is synced on a majority, and nothing else. What one client gets of it is the most that
 // one client can get of any of them on this machine.
 
-// floorCommand makes this program one server of the floor: the address to listen on, the
-// file to write, and, for the leader, the addresses of the followers.
+// floorCommand makes this program one server of the floor: whether messages are handed over,
+// the address to listen on, the file to write, and, for the leader, the addresses of the
+// followers.
 const floorCommand = "floor"
 
 const (
@@ -40,9 +42,18 @@ type floorPeer struct {
 }
 
 // startFloor starts a leader and two followers.
-func startFloor(ctx context.Context, dir string, o options) (_ contender, d description, err error) {
+func startFloor(ctx context.Context, dir string, o options) (contender, description, error) {
+	return startFloorOf(ctx, dir, o, "syncs and hops alone", false)
+}
+
+// startHandedFloor starts them with the goroutines of the consensus library, see handed.
+func startHandedFloor(ctx context.Context, dir string, o options) (contender, description, error) {
+	return startFloorOf(ctx, dir, o, "the same with the library's goroutines", true)
+}
+
+func startFloorOf(ctx context.Context, dir string, o options, name string, handed bool) (_ contender, d description, err error) {
 	d = description{
-		Name: "syncs and hops alone", Version: runtime.Version(), Protocol: fmt.Sprintf("%d bytes over TCP, one client; no queue, a bound for them", floorRecord),
+		Name: name, Version: runtime.Version(), Protocol: fmt.Sprintf("%d bytes over TCP, one client; no queue, a bound for them", floorRecord),
 		Durable: "written and synced to the disks of a leader and of one of two followers",
 		Command: "three processes of test/tools/peers",
 	}
@@ -63,7 +74,7 @@ func startFloor(ctx context.Context, dir string, o options) (_ contender, d desc
 	var addresses []string
 	for i := range floorServers {
 		address := fmt.Sprint("127.0.0.1:", ports[i])
-		args := []string{floorCommand, address, filepath.Join(dir, fmt.Sprint("log", i))}
+		args := []string{floorCommand, strconv.FormatBool(handed), address, filepath.Join(dir, fmt.Sprint("log", i))}
 		if i == floorServers-1 {
 			p.leader = address
 			args = append(args, addresses...)
@@ -120,15 +131,22 @@ type floorServer struct {
 	followers []net.Conn
 	synced    chan int // numbers of the followers that have synced a message
 	behind    []int    // messages that a follower has yet to sync
+	handed    *handed  // nil: whoever reads a message does all that is to be done with it
 }
 
 // serveFloor is the program with floorCommand.
 func serveFloor(args []string) error {
-	if len(args) < 2 {
-		return fmt.Errorf("%s needs an address and a file", floorCommand)
+	if len(args) < 3 {
+		return fmt.Errorf("%s needs whether to hand over, an address and a file", floorCommand)
 	}
-	s := &floorServer{synced: make(chan int, 1), behind: make([]int, len(args)-2)}
-	var err error
+	s := &floorServer{synced: make(chan int, 1), behind: make([]int, len(args)-3)}
+	hand, err := strconv.ParseBool(args[0])
+	if err != nil {
+		return err
+	}
+	if args = args[1:]; hand {
+		s.handed = newHanded(len(args) > 2)
+	}
 	if s.file, err = zeroed(args[1]); err != nil {
 		return err
 	}
@@ -188,22 +206,30 @@ func (s *floorServer) serve(conn net.Conn) error {
 		if _, err := io.ReadFull(conn, message); err != nil {
 			return err
 		}
-		for i, follower := range s.followers {
-			if _, err := follower.Write(message); err != nil {
-				return err
-			}
-			s.behind[i]++
-		}
-		if err := s.write(message); err != nil {
+		if err := s.handed.do(func() error { return s.commit(message) }); err != nil {
 			return err
-		}
-		for len(s.followers) > 0 && min(s.behind[0], s.behind[1]) > 0 {
-			s.behind[<-s.synced]--
 		}
 		if _, err := conn.Write(message[:floorAnswer]); err != nil {
 			return err
 		}
 	}
+}
+
+// commit returns when a message is synced here and at a follower.
+func (s *floorServer) commit(message []byte) error {
+	for i, follower := range s.followers {
+		if _, err := follower.Write(message); err != nil {
+			return err
+		}
+		s.behind[i]++
+	}
+	if err := s.write(message); err != nil {
+		return err
+	}
+	for len(s.followers) > 0 && min(s.behind[0], s.behind[1]) > 0 {
+		s.behind[<-s.synced]--
+	}
+	return nil
 }
 
 // write appends to the file and syncs it.
@@ -225,6 +251,6 @@ func (s *floorServer) readConfirmations(number int, conn net.Conn) {
 		if _, err := io.ReadFull(conn, answer); err != nil {
 			return
 		}
-		s.synced <- number
+		s.handed.confirm(func() { s.synced <- number })
 	}
 }

@@ -161,8 +161,13 @@ func TestDrive(t *testing.T) {
 // A message is in the files of the leader and of a follower when it is confirmed, also
 // one of the next client.
 func TestFloor(t *testing.T) {
+	t.Run("alone", func(t *testing.T) { checkFloor(t, startFloor) })
+	t.Run("handed", func(t *testing.T) { checkFloor(t, startHandedFloor) })
+}
+
+func checkFloor(t *testing.T, start func(context.Context, string, options) (contender, description, error)) {
 	dir := t.TempDir()
-	peer, _, err := startFloor(t.Context(), dir, options{})
+	peer, _, err := start(t.Context(), dir, options{})
 	if err != nil {
 		t.Fatal(err)
 	}
