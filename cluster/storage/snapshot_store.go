@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -261,7 +262,17 @@ func (s *SnapshotStore) retains(id string) bool {
 func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, transport raft.Transport) (raft.SnapshotSink, error) {
 	sink := &snapshotSink{store: s, index: index}
 	err := s.guard.Write("create a snapshot in "+s.path, func() (err error) {
-		sink.inner, err = s.inner.Create(version, index, term, members, membersIndex, transport)
+		for taken := true; taken && err == nil; {
+			if sink.inner, err = s.inner.Create(version, index, term, members, membersIndex, transport); err != nil {
+				break
+			}
+			// The library names it after the millisecond, in which there may be one with the
+			// same end if a leader sends one twice.
+			if taken, err = exists(filepath.Join(s.path, sink.inner.ID())); taken && err == nil {
+				err = sink.inner.Cancel()
+				time.Sleep(time.Millisecond)
+			}
+		}
 		return err
 	})
 	if err != nil {

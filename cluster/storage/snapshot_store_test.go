@@ -56,6 +56,21 @@ func ended(record *clustertest.FatalRecord) bool {
 	return len(codes) > 0
 }
 
+// A leader may send a snapshot again within the millisecond after which the library names it.
+func TestSnapshotsOfOneMillisecond(t *testing.T) {
+	s, record := openTestSnapshots(t, t.TempDir())
+	now := time.Now().UnixMilli()
+	for ms := range int64(50) {
+		if err := os.Mkdir(filepath.Join(s.path, fmt.Sprintf("3-10-%d", now+ms)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeTestSnapshot(t, s, 10, []byte("again"))
+	if ended(record) {
+		t.Error("the node ended")
+	}
+}
+
 // What is older than an installed snapshot goes at once, and who reads it reads on.
 func TestOlderSnapshotsAreDropped(t *testing.T) {
 	s, record := openTestSnapshots(t, t.TempDir())
