@@ -35,8 +35,17 @@ func Command() *cobra.Command {
 			"certificate of its own, and all trust the authority; its key is needed to make certificates only.",
 		RunE: arguments.Group,
 	}
-	c.AddCommand(authorityCommand(), issueCommand(), tokenCommand(), bundleCommand())
+	for _, one := range []*cobra.Command{authorityCommand(), issueCommand(), tokenCommand(), bundleCommand()} {
+		one.RunE = coded(one.RunE)
+		c.AddCommand(one)
+	}
 	return c
+}
+
+// coded gives what goes wrong while a command runs its exit code: without one it would look
+// like a wrong flag.
+func coded(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error { return exit.Wrap(run(cmd, args)) }
 }
 
 // directory is the flag that both commands have.
