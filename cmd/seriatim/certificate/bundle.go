@@ -54,9 +54,12 @@ func bundleCommand() *cobra.Command {
 	dir := directory(c)
 	name := f.String("kubernetes", "", "write secrets whose names begin with this, instead of folders")
 	hosts := f.StringArray("host", nil, "a name or address of the nodes, as *.example.org or 10.0.0.1; may be repeated; loopback is always one")
-	valid := f.Duration("valid", leafValid, "how long the certificate of the nodes is valid")
+	valid := lasting(c, leafValid, "how long the certificate of the nodes is valid")
 	without := f.Bool("without-certificates", false, "leave authority and nodes to others, such as cert-manager")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := lasts(*valid); err != nil {
+			return err
+		}
 		b := bundle{
 			shelf: folders(*dir), hosts: append([]string{"localhost", "127.0.0.1", "::1"}, *hosts...), valid: *valid,
 			now: time.Now(), out: cmd.OutOrStdout(), withoutCertificates: *without,

@@ -53,6 +53,19 @@ func directory(c *cobra.Command) *string {
 	return c.Flags().String("dir", "certs", "directory of the authority and of what it issued")
 }
 
+// lasting is the flag that says how long something is valid.
+func lasting(c *cobra.Command, usual time.Duration, usage string) *time.Duration {
+	return c.Flags().Duration("valid", usual, usage)
+}
+
+// lasts refuses a time that is over when it begins.
+func lasts(valid time.Duration) error {
+	if valid <= 0 {
+		return exit.New(exit.Usage, fmt.Errorf("--valid %v: it must be above zero", valid), "write it like 8760h, which is a year")
+	}
+	return nil
+}
+
 func authorityCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ca", Short: "Make an authority and a gossip key", Args: arguments.None,
@@ -62,8 +75,11 @@ func authorityCommand() *cobra.Command {
 	}
 	dir := directory(c)
 	name := c.Flags().String("name", "seriatim", "name of the authority")
-	valid := c.Flags().Duration("valid", authorityValid, "how long it is valid")
+	valid := lasting(c, authorityValid, "how long it is valid")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := lasts(*valid); err != nil {
+			return err
+		}
 		authority, err := newAuthority(*name, time.Now(), *valid)
 		if err != nil {
 			return err
@@ -108,8 +124,11 @@ func issueCommand() *cobra.Command {
 	}
 	dir := directory(c)
 	hosts := c.Flags().StringArray("host", nil, "another name or address of the node; may be repeated")
-	valid := c.Flags().Duration("valid", leafValid, "how long it is valid")
+	valid := lasting(c, leafValid, "how long it is valid")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := lasts(*valid); err != nil {
+			return err
+		}
 		name := args[0]
 		if name == authorityName || !fileName(name) {
 			return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a certificate", name), "take the name of the node")

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -19,6 +21,32 @@ func run(args ...string) (out string, err error) {
 	c.SetArgs(args)
 	err = c.Execute()
 	return text.String(), err
+}
+
+// Nothing is made that is over when it is made.
+func TestNothingIsOverAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, valid := range []string{"0s", "-24h"} {
+		for _, args := range [][]string{{"ca"}, {"issue", "n1"}, {"bundle"}} {
+			dir := filepath.Join(t.TempDir(), "certs")
+			_, err := run(append(args, "--dir", dir, "--valid", valid)...)
+			if _, missing := os.Stat(dir); exit.CodeOf(err) != exit.Usage || missing == nil {
+				t.Errorf("%v --valid %s: exit code %d: %v", args, valid, exit.CodeOf(err), err)
+			}
+		}
+	}
+	now := time.Now()
+	past, err := newAuthority("old", now.Add(-2*day), day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := past.write(dir, authorityName); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("issue", "n1", "--dir", dir); exit.CodeOf(err) != exit.Failed || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("an authority that has ended issued: exit code %d, %v\n%s", exit.CodeOf(err), err, out)
+	}
 }
 
 // A failure of the disk is not a wrong flag.

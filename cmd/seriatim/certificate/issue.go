@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
 // Files in the directory of an authority.
@@ -74,6 +76,10 @@ func newCertificate(authority *pair, name string, hosts []string, now time.Time,
 	end := now.Add(valid)
 	if last := authority.certificate.NotAfter; end.After(last) {
 		end = last // it would not be believed for longer
+	}
+	if !end.After(now) {
+		return nil, exit.New(exit.Failed, fmt.Errorf("the authority has ended at %s", end.UTC().Format(time.RFC3339)),
+			"make another one in another directory, and let all nodes trust its ca.crt before they show certificates of it")
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdated), NotAfter: end,
