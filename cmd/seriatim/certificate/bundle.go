@@ -177,7 +177,7 @@ func (b bundle) newAuthority(ctx context.Context) (*pair, error) {
 // good reports whether the certificate of the nodes will do for longer, and until when.
 func (b bundle) good(nodes files) (time.Time, bool) {
 	leaf, err := decode(nodes["tls.crt"], nodes["tls.key"])
-	if err != nil {
+	if err != nil || !leaf.fits() {
 		return time.Time{}, false
 	}
 	end := leaf.certificate.NotAfter

@@ -2,6 +2,7 @@ package certificate
 
 import (
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -86,6 +87,28 @@ func TestBundle(t *testing.T) {
 				t.Errorf("more than the certificate has changed (-before +after):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestBundleAfterHalfARenewal: a call that was interrupted between the files of a folder left a
+// certificate and the key of another one, with which no node starts.
+func TestBundleAfterHalfARenewal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "secrets")
+	b, _ := at(folders(dir), time.Now(), "n1")
+	must(t, b)
+	key := filepath.Join(dir, "nodes", "tls.key")
+	old, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(80 * day)
+	must(t, b)
+	if err := os.WriteFile(key, old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, b)
+	if _, err := tls.LoadX509KeyPair(filepath.Join(dir, "nodes", "tls.crt"), key); err != nil {
+		t.Errorf("run again, it keeps what does not fit together: %v", err)
 	}
 }
 

@@ -42,6 +42,13 @@ type pair struct {
 	key         crypto.Signer
 }
 
+// fits reports whether the key is that of the certificate. Their files are replaced one after
+// the other, so that an interruption can leave two that are not a pair.
+func (p *pair) fits() bool {
+	public, comparable := p.certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
+	return comparable && public.Equal(p.key.Public())
+}
+
 // issue makes a certificate of an authority, or one that signs itself.
 func issue(template *x509.Certificate, authority *pair) (*pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
