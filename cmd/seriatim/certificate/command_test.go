@@ -49,6 +49,28 @@ func TestNothingIsOverAtOnce(t *testing.T) {
 	}
 }
 
+// A line that an editor left without its end keeps its token, and the new one gets a line of
+// its own.
+func TestTokenBelowAnUnendedLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, tokensName)
+	const before = "viewer 00ff anna"
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run("token", "bob", "--dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(string(text), "\n"); len(lines) != 3 || lines[0] != before || !strings.HasSuffix(lines[1], " bob") || lines[2] != "" {
+		t.Errorf("%q", text)
+	}
+}
+
 // A failure of the disk is not a wrong flag.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()

@@ -1,12 +1,14 @@
 package certificate
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +68,15 @@ func writeToken(dir, name, role string) (path string, err error) {
 	if err := writeText(path, os.O_EXCL, token+"\n"); err != nil {
 		return "", err
 	}
-	return path, writeText(filepath.Join(dir, tokensName), os.O_APPEND, line)
+	known := filepath.Join(dir, tokensName)
+	before, err := os.ReadFile(known)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if len(before) > 0 && !bytes.HasSuffix(before, []byte("\n")) {
+		line = "\n" + line // the last one was written by hand, without its end
+	}
+	return path, writeText(known, os.O_APPEND, line)
 }
 
 // drawToken draws a token and the line by which servers know it.
