@@ -152,7 +152,7 @@ func (w *wire) sendBackup(ctx context.Context, destination string, show *progres
 	begun := time.Now()
 	if done, err = w.download(ctx, upload, show); err == nil {
 		if err = upload.Finish(); err != nil {
-			err = exit.New(exit.Failed, fmt.Errorf("%s: %w", upload.Name(), err), "take it again; nothing was kept")
+			err = unfinished(ctx, fmt.Errorf("%s: %w", upload.Name(), err))
 		}
 	}
 	if err != nil {
@@ -160,6 +160,16 @@ func (w *wire) sendBackup(ctx context.Context, destination string, show *progres
 	}
 	done.File, done.Seconds = upload.Name(), time.Since(begun).Seconds()
 	return done, nil
+}
+
+// unfinished is the error of a backup that did not come to its end, also because somebody
+// ended it.
+func unfinished(ctx context.Context, err error) error {
+	code := exit.Failed
+	if ctx.Err() != nil {
+		code = exit.Interrupted
+	}
+	return exit.New(code, err, "take it again; nothing was kept")
 }
 
 // withoutPath leaves out the name of the temporary file, which nobody chose.
@@ -198,7 +208,7 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	count, err := io.Copy(io.MultiWriter(to, sum), show.reading(response.Body))
 	show.end(count)
 	if err != nil {
-		return created{}, exit.New(exit.Failed, fmt.Errorf("the backup broke off after %d bytes: %w", count, withoutPath(err)), "take it again; nothing was kept")
+		return created{}, unfinished(ctx, fmt.Errorf("the backup broke off after %d bytes: %w", count, withoutPath(err)))
 	}
 	size, checksum := response.Trailer.Get("X-Seriatim-Backup-Bytes"), response.Trailer.Get("X-Seriatim-Backup-Crc32c")
 	if size != decimal(count) || checksum != fmt.Sprintf("%08x", sum.Sum32()) {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -74,6 +76,37 @@ func TestBackupCreate(t *testing.T) {
 				t.Errorf("progress %q", r.words)
 			}
 		})
+	}
+}
+
+// TestBackupInterrupted: who ends it reads that, and not that it failed; nothing is left.
+func TestBackupInterrupted(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "seriatim") // a failure shows at the other end
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	directory := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	go func() {
+		for ctx.Err() == nil { // until a part of it is there
+			parts, _ := filepath.Glob(filepath.Join(directory, "*.part"))
+			if len(parts) == 1 {
+				if info, err := os.Stat(parts[0]); err == nil && info.Size() > 0 {
+					interrupt()
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	r := runToolIn(ctx, server.URL, "", "backup", "create", "--output", filepath.Join(directory, "b"))
+	if exit.CodeOf(r.err) != exit.Interrupted {
+		t.Errorf("exit code %d: %v", exit.CodeOf(r.err), r.err)
+	}
+	if left, err := os.ReadDir(directory); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
