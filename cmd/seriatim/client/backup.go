@@ -165,11 +165,14 @@ func (w *wire) sendBackup(ctx context.Context, destination string, show *progres
 // unfinished is the error of a backup that did not come to its end, also because somebody
 // ended it.
 func unfinished(ctx context.Context, err error) error {
-	code := exit.Failed
+	code, hint := exit.Failed, "take it again; nothing was kept"
+	if errors.Is(err, objectstore.ErrUnknown) {
+		code, hint = exit.Unavailable, "look whether it is there before you take it again"
+	}
 	if ctx.Err() != nil {
 		code = exit.Interrupted
 	}
-	return exit.New(code, err, "take it again; nothing was kept")
+	return exit.New(code, err, hint)
 }
 
 // withoutPath leaves out the name of the temporary file, which nobody chose.

@@ -230,7 +230,7 @@ func TestBackupToStore(t *testing.T) {
 				aborted = true
 			default:
 				finished = part
-				_, _ = io.WriteString(w, "<R/>")
+				_, _ = io.WriteString(w, "<CompleteMultipartUploadResult/>")
 			}
 		}))
 		t.Setenv("AWS_ENDPOINT_URL_S3", store.URL)

@@ -25,6 +25,24 @@ const (
 // firstPause is the time before a request is sent again; it doubles with each try.
 const firstPause = 500 * time.Millisecond
 
+// ErrUnknown says that the store may have the object although that was not confirmed.
+var ErrUnknown = errors.New("the store may have it or not")
+
+// noSuchUpload is what stores answer about an upload that is over.
+const noSuchUpload = "NoSuchUpload"
+
+// refusedError is an answer of the store that is no success.
+type refusedError struct {
+	host       string
+	status     int
+	code, text string
+}
+
+// Error is the answer.
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("%s answers %d %s: %s", e.host, e.status, e.code, e.text)
+}
+
 // Upload is an object that is being sent. It is an io.Writer for one goroutine.
 type Upload struct {
 	ctx    context.Context //nolint:containedctx // an io.Writer has no other
@@ -118,16 +136,28 @@ func (u *Upload) Finish() error {
 	if err != nil {
 		return err
 	}
+	return u.complete(body)
+}
+
+// complete makes the store put the parts together.
+func (u *Upload) complete(list []byte) error {
 	// The answer may be 200 and an error in the text.
 	var done struct {
 		XMLName xml.Name
 		Message string
 	}
-	if _, err := u.call(u.ctx, http.MethodPost, url.Values{"uploadId": {u.id}}, body, &done); err != nil {
+	_, err := u.call(u.ctx, http.MethodPost, url.Values{"uploadId": {u.id}}, list, &done)
+	refused, answered := errors.AsType[*refusedError](err)
+	switch {
+	// An upload that is unknown at another try is one that an earlier try has ended.
+	case answered && refused.status/100 == 4 && refused.code != noSuchUpload:
 		return err
-	}
-	if done.XMLName.Local == "Error" {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	case done.XMLName.Local == "Error":
 		return fmt.Errorf("the store could not put the parts together: %s", done.Message)
+	case done.XMLName.Local != "CompleteMultipartUploadResult":
+		return fmt.Errorf("%w: it answers with <%s>", ErrUnknown, done.XMLName.Local)
 	}
 	u.id = ""
 	return nil
@@ -140,6 +170,9 @@ func (u *Upload) Abort() error {
 		return nil
 	}
 	_, err := u.call(context.WithoutCancel(u.ctx), http.MethodDelete, url.Values{"uploadId": {u.id}}, nil, nil)
+	if refused, answered := errors.AsType[*refusedError](err); answered && refused.code == noSuchUpload {
+		return nil
+	}
 	return err
 }
 
@@ -187,7 +220,7 @@ func (u *Upload) callOnce(ctx context.Context, method string, query url.Values, 
 			refused.Code = http.StatusText(response.StatusCode)
 		}
 		busy := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests
-		return nil, busy, fmt.Errorf("%s answers %d %s: %s", request.URL.Host, response.StatusCode, refused.Code, refused.Message)
+		return nil, busy, &refusedError{request.URL.Host, response.StatusCode, refused.Code, refused.Message}
 	}
 	if into == nil {
 		return response.Header, false, nil

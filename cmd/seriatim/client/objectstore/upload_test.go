@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,6 +31,9 @@ type store struct {
 	objects map[string]string
 	open    int    // uploads
 	refuse  string // in an answer 200 to the last request
+	page    string // instead of the answer to the last request
+	lose    bool   // the answer to the last request
+	ended   bool   // there is no upload any more
 }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +54,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && query.Has("uploads"):
 		s.open++
 		_, _ = io.WriteString(w, "<InitiateMultipartUploadResult><UploadId>u+1/=</UploadId></InitiateMultipartUploadResult>")
-	case query.Get("uploadId") != "u+1/=":
+	case query.Get("uploadId") != "u+1/=" || s.ended:
 		http.Error(w, "<Error><Code>NoSuchUpload</Code><Message>what?</Message></Error>", http.StatusNotFound)
 	case r.Method == http.MethodPut:
 		s.parts[query.Get("partNumber")] = string(body)
@@ -58,6 +62,8 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete:
 		s.open--
 		w.WriteHeader(http.StatusNoContent)
+	case s.page != "":
+		_, _ = io.WriteString(w, s.page)
 	case s.refuse != "":
 		_, _ = io.WriteString(w, "<Error><Code>InternalError</Code><Message>"+s.refuse+"</Message></Error>")
 	default:
@@ -77,6 +83,10 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.objects[r.URL.Path] += s.parts[fmt.Sprint(p.PartNumber)]
 		}
 		s.open--
+		if s.lose {
+			s.ended = true
+			panic(http.ErrAbortHandler)
+		}
 		_, _ = io.WriteString(w, "<CompleteMultipartUploadResult/>")
 	}
 }
@@ -170,6 +180,34 @@ func TestFailures(t *testing.T) {
 	}
 	if err := u.Abort(); err != nil {
 		t.Errorf("nothing was begun: %v", err)
+	}
+}
+
+// TestUnknown: when the last answer is lost, or is none of a store, nobody is told that nothing
+// was kept.
+func TestUnknown(t *testing.T) {
+	s, environment := newStore(t)
+	s.lose = true
+	u := open(t, environment, "s3://backups/one")
+	if _, err := u.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Finish(); !errors.Is(err, ErrUnknown) || s.objects["/backups/one"] != "x" {
+		t.Errorf("the object is there, and the error is %v", err)
+	}
+	if err := u.Abort(); err != nil {
+		t.Errorf("it cannot be given up: %v", err)
+	}
+	s, environment = newStore(t)
+	s.page = "<html><body>Sign in</body></html>"
+	u = open(t, environment, "s3://backups/one")
+	if err := u.Finish(); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a page of something else is taken for success: %v", err)
+	}
+	s, environment = newStore(t)
+	s.refuse = "no"
+	if err := open(t, environment, "s3://backups/one").Finish(); err == nil || errors.Is(err, ErrUnknown) {
+		t.Errorf("a refusal is taken for something else: %v", err)
 	}
 }
 
