@@ -151,9 +151,24 @@ func each(ctx context.Context, nodes Nodes, path string, take func(address strin
 	return failed
 }
 
-func spareNodes(ctx context.Context, nodes Nodes, _ time.Time) (f finding, err error) {
+func spareNodes(ctx context.Context, nodes Nodes, _ time.Time) (finding, error) {
+	f, err := spareBy(ctx, nodes, membersPath)
+	if err == nil {
+		return f, nil
+	}
+	// The leader is asked for it, and there may be none: then what each node knows by itself.
+	if local, failed := spareBy(ctx, nodes, membersPath+"?local=true"); failed == nil && local.value < 0 {
+		return local, nil
+	}
+	return f, err
+}
+
+const membersPath = "/v1/cluster/members"
+
+// spareBy asks nodes how many more may fail until one says so. Below zero: too many have.
+func spareBy(ctx context.Context, nodes Nodes, path string) (f finding, err error) {
 	var broken error
-	err = each(ctx, nodes, "/v1/cluster/members", func(_ string, body []byte) bool {
+	err = each(ctx, nodes, path, func(_ string, body []byte) bool {
 		var list struct {
 			Summary string
 			MayFail int

@@ -58,3 +58,37 @@ func TestChecks(t *testing.T) {
 		}
 	}
 }
+
+// leaderless is a cluster whose nodes answer, and of which none knows a leader.
+type leaderless struct{ canned }
+
+func (l leaderless) Get(ctx context.Context, address, path string) (int, []byte, error) {
+	if path == "/v1/cluster/members" {
+		return 503, []byte(`{"error":"there is no leader"}`), nil
+	}
+	return l.canned.Get(ctx, address, path)
+}
+
+// A lost quorum is what the check is for: it is critical, and not unknown because nobody is
+// there to ask about it.
+func TestQuorumWithoutLeader(t *testing.T) {
+	t.Parallel()
+	quorum := Checks()[0]
+	for _, tc := range []struct {
+		local canned
+		level Level
+		line  string
+	}{
+		{
+			canned{"n2/v1/cluster/members": `{"summary":"No leader: 1 of 3 voters answer, 2 are needed","mayFail":0,"voters":3}`}, Critical,
+			"CRITICAL - quorum: -1 nodes may fail (No leader: 1 of 3 voters answer, 2 are needed)",
+		},
+		{canned{"n2/v1/cluster/members": `{"summary":"Healthy: 3 of 3","mayFail":1,"voters":3}`}, Unknown, "UNKNOWN - quorum: "},
+		{canned{}, Unknown, "UNKNOWN - quorum: "},
+	} {
+		outcome, level := quorum.Run(t.Context(), leaderless{tc.local}, time.Now(), quorum.Warn, quorum.Crit)
+		if level != tc.level || !strings.HasPrefix(outcome.Line(), tc.line) {
+			t.Errorf("%v: %s, want %s", tc.local, outcome.Line(), tc.line)
+		}
+	}
+}
