@@ -56,6 +56,9 @@ func TestFailover(t *testing.T) {
 	const url = "http://h/000000000000/q.fifo"
 	const noLeader = `{"__type":"com.amazon.coral.service#ServiceUnavailable","message":"no leader"}`
 	const unknown = `{"__type":"com.amazonaws.sqs#OutcomeUnknown","message":"perhaps"}`
+	const topicNoLeader = `{"Error":{"Code":"ServiceUnavailable","Message":"no leader"}}`
+	const topicUnknown = `{"Error":{"Code":"OutcomeUnknown","Message":"perhaps"}}`
+	const published = `{"PublishResponse":{"PublishResult":{"MessageId":"m"}}}`
 	const sent = `{"MessageId":"m","SequenceNumber":"1"}`
 	dead := http.HandlerFunc(nil)
 	cases := []struct {
@@ -79,6 +82,8 @@ func TestFailover(t *testing.T) {
 		{"no leader there", says(503, noLeader), says(200, sent), []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
 		{"outcome unknown", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "OutcomeUnknown"},
 		{"outcome unknown, with an id", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x", "-d", "1"}, exit.OK, 1, "m  1"},
+		{"no leader there for a topic", says(503, topicNoLeader), says(200, published), []string{"topic", "publish", "t", "x"}, exit.OK, 1, "m"},
+		{"outcome unknown at a topic", says(503, topicUnknown), says(200, published), []string{"topic", "publish", "t", "x"}, exit.Unavailable, 0, "OutcomeUnknown"},
 		{"a refusal is an answer", says(400, `{"__type":"x#QueueDoesNotExist","message":"none"}`), says(200, sent), []string{"msg", "send", url, "x"}, exit.NotFound, 0, "none"},
 		{"no leader anywhere", says(503, noLeader), says(503, noLeader), []string{"msg", "send", url, "x"}, exit.Unavailable, 1, "no leader"},
 		{"all dead", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "none of 2 nodes answers at its client port"},

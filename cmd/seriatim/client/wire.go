@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -156,11 +157,11 @@ func decodeError(status int, header http.Header, answer []byte) *apiError {
 	e := &apiError{Status: status, RequestID: header.Get("x-amzn-RequestId")}
 	e.Code, _, _ = strings.Cut(header.Get("x-amzn-query-error"), ";")
 	var body struct {
-		Type    string `json:"__type"`
-		Message string `json:"message"`
-		Error   string `json:"error"`
+		Type    string       `json:"__type"`
+		Message string       `json:"message"`
+		Error   errorElement `json:"error"`
 	}
-	if json.Unmarshal(answer, &body) != nil || body.Type == "" && body.Message == "" && body.Error == "" {
+	if json.Unmarshal(answer, &body) != nil || body.Type == "" && body.Message == "" && body.Error == (errorElement{}) {
 		text := strings.TrimSpace(string(answer))
 		if len(text) > 200 {
 			text = text[:200] + "..."
@@ -172,11 +173,23 @@ func decodeError(status int, header http.Header, answer []byte) *apiError {
 	if !found {
 		name = body.Type
 	}
-	e.Type, e.Message = name, body.Message
+	e.Type, e.Message = cmp.Or(name, body.Error.Code), body.Message
 	if e.Message == "" {
-		e.Message, e.Plain = body.Error, body.Error != ""
+		e.Message, e.Plain = body.Error.Message, body.Error.Code == "" && body.Error.Message != ""
 	}
 	return e
+}
+
+// errorElement is a sentence of the admin port, or the error of an action on topics.
+type errorElement struct{ Code, Message string }
+
+// UnmarshalJSON reads either.
+func (e *errorElement) UnmarshalJSON(text []byte) error {
+	if bytes.HasPrefix(text, []byte{'"'}) {
+		return json.Unmarshal(text, &e.Message)
+	}
+	type element errorElement // without this method
+	return json.Unmarshal(text, (*element)(e))
 }
 
 // clientRefusal gives the refusals of the client port their exit codes and hints.
