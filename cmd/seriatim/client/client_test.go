@@ -324,6 +324,18 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// TestThrottled: what is refused because there is too much at a time is not a wrong value, in
+// the words of topics, either.
+func TestThrottled(t *testing.T) {
+	for code, status := range map[string]int{"Throttling": 400, "Throttled": 429} {
+		address, _ := node(t, says(status, `{"Error":{"Code":"`+code+`","Message":"Nothing was done, retry later."}}`))
+		r := runTool(t, address, "", "topic", "publish", "t", "x")
+		if exit.CodeOf(r.err) != exit.Unavailable || exit.HintOf(r.err) == "" {
+			t.Errorf("%s: exit code %d, hint %q: %v", code, exit.CodeOf(r.err), exit.HintOf(r.err), r.err)
+		}
+	}
+}
+
 // TestLimitHints tells what to do about the limit that was reached, and not about another.
 func TestLimitHints(t *testing.T) {
 	for message, want := range map[string]string{

@@ -257,7 +257,7 @@ func refusal(e *apiError) error {
 		return exit.New(exit.Conflict, e, "seriatim queue show NAME prints its attributes")
 	case "OverLimit":
 		return exit.New(exit.Conflict, e, limitHint(e.Message))
-	case "RequestThrottled":
+	case "RequestThrottled", "Throttling", "Throttled": // of queues, of topics, of deliveries to URLs
 		return exit.New(exit.Unavailable, e, "too many at a time: wait for what is under way, then try again")
 	case "QueueDeletedRecently", "PurgeQueueInProgress":
 		return exit.New(exit.Conflict, e, "the server runs with --aws-cooldowns; wait a minute")

@@ -2,6 +2,7 @@ package native
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -15,6 +16,8 @@ import (
 var hints = map[string]string{
 	"QueueDoesNotExist":      "seriatim queue list shows the queues that exist",
 	"OutcomeUnknown":         unknownHint,
+	"RequestThrottled":       throttledHint,
+	"Throttled":              throttledHint,
 	"NoLeader":               leaderHint,
 	"UpgradeNeeded":          "seriatim upgrade status shows which nodes do not have the version that can do this",
 	"SessionCannotBeLocked":  "seriatim group explain QUEUE SESSION says until when; seriatim group release takes it away",
@@ -25,12 +28,17 @@ var hints = map[string]string{
 }
 
 const (
+	throttledHint  = "too many at a time: wait for what is under way, then try again"
 	leaderHint     = "seriatim status shows whether the cluster has a leader"
 	unknownHint    = "the request may or may not have taken effect: look before you repeat it"
 	reachHint      = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
 	clientPortHint = "set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324"
 	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have taken effect: look before you repeat it"
 )
+
+// throttled are the reasons of ResourceExhausted that are over by themselves; of the others
+// something is full.
+var throttled = []string{"RequestThrottled", "Throttled"}
 
 // exitCodes are those of the API's codes.
 var exitCodes = map[codes.Code]exit.Code{
@@ -56,7 +64,10 @@ func explain(err error) error {
 		failure = &client.FailureError{Code: code, Reason: reason, Message: text}
 	}
 	exitCode, known := exitCodes[failure.Code]
-	if !known {
+	switch {
+	case slices.Contains(throttled, reason):
+		exitCode = exit.Unavailable
+	case !known:
 		exitCode = exit.Failed
 	}
 	return exit.New(exitCode, failure, hints[reason])
