@@ -282,6 +282,21 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// What is no text is refused: it would arrive as other bytes than it was sent as.
+func TestBodiesAreText(t *testing.T) {
+	for _, args := range [][]string{
+		{"msg", "send", "http://h/0/q"},
+		{"msg", "send", "http://h/0/q", "x", "-a", "k=\xff"},
+		{"msg", "schedule", "http://h/0/q.fifo", "--in", "1m"},
+		{"topic", "publish", "t"},
+	} {
+		r := runTool(t, "http://127.0.0.1:1", "\xffPNG", args...)
+		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "UTF-8") || !strings.Contains(exit.HintOf(r.err), "Binary") {
+			t.Errorf("%q: exit code %d: %v", args, exit.CodeOf(r.err), r.err)
+		}
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	tests := []struct {
 		name   string

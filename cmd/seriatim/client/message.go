@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +61,7 @@ func sendCommand(o *options) *cobra.Command {
 }
 
 func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) error {
-	body, err := bodyOf(cmd, args)
+	body, err := textOf(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -122,6 +123,18 @@ func (p *printer) printAccepted(id, sequenceNumber string, duplicate bool) error
 	return nil
 }
 
+// textOf is bodyOf for a message. JSON has no other texts than those of UTF-8: what is none
+// would be replaced without a word.
+func textOf(cmd *cobra.Command, args []string) (string, error) {
+	body, err := bodyOf(cmd, args)
+	if err == nil && !utf8.ValidString(body) {
+		err = exit.New(exit.Usage, errors.New("the body is not UTF-8 text"), notTextHint)
+	}
+	return body, err
+}
+
+const notTextHint = "encode it, for instance with base64, or put it into an attribute: --attribute name:Binary=..."
+
 // bodyOf is the body on the command line behind a name, or else on standard input.
 func bodyOf(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 1 && args[1] != "-" {
@@ -160,6 +173,9 @@ func messageAttributes(list []string) (map[string]attributeValue, error) {
 		if kind, _, _ := strings.Cut(dataType, "."); kind == "Binary" {
 			m[name] = attributeValue{DataType: dataType, BinaryValue: []byte(value)}
 			continue
+		}
+		if !utf8.ValidString(value) {
+			return nil, exit.New(exit.Usage, fmt.Errorf("--attribute %q is not UTF-8 text", text), notTextHint)
 		}
 		m[name] = attributeValue{DataType: dataType, StringValue: value}
 	}

@@ -115,7 +115,7 @@ func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, 
 	if err != nil {
 		return err
 	}
-	body, err := bodyOf(cmd, args)
+	body, err := textOf(cmd, args)
 	if err != nil {
 		return err
 	}

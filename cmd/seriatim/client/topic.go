@@ -226,7 +226,7 @@ func publishCommand(o *options) *cobra.Command {
 }
 
 func publish(cmd *cobra.Command, w *wire, p *printer, f *publishFlags, args []string) error {
-	text, err := bodyOf(cmd, args)
+	text, err := textOf(cmd, args)
 	if err != nil {
 		return err
 	}
