@@ -225,6 +225,10 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if ifPresent && !list.has(args[0]) {
+					p.say("%s is no member.", args[0])
+					return nil
+				}
 				if !list.has(args[0]) {
 					return exit.New(exit.NotFound, fmt.Errorf("no member has the id or name %s", args[0]), "seriatim cluster members lists them")
 				}

@@ -148,6 +148,13 @@ func TestClusterCommands(t *testing.T) {
 			`{"node":"n9"}`,
 		},
 		{
+			"remove what was removed, without --yes", "cluster remove n9 --if-present", "",
+			map[string]string{members: "200 " + healthyMembers},
+			exit.OK,
+			[]string{"n9 is no member"},
+			"",
+		},
+		{
 			"promote an unknown node", "cluster promote n9", "",
 			map[string]string{"POST /v1/cluster/promote": `404 {"error":"no member n9","kind":"unknown-node"}`},
 			exit.NotFound,
