@@ -319,7 +319,9 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 			select {
 			case <-forgotten:
 			case <-cmd.Context().Done():
-				return cmd.Context().Err()
+				if failed == nil {
+					failed = exit.New(exit.Interrupted, errors.New("interrupted while waiting; the node is drained"), "seriatim cluster uncordon ends that")
+				}
 			}
 			if failed != nil {
 				return failed
