@@ -410,7 +410,7 @@ func TestNoServer(t *testing.T) {
 
 func TestTimeoutAndInterrupt(t *testing.T) {
 	hold := make(chan struct{})
-	arrived := make(chan struct{}, 2)
+	arrived := make(chan struct{}, 3)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}
 		<-hold
@@ -425,8 +425,13 @@ func TestTimeoutAndInterrupt(t *testing.T) {
 	w.timeout = time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
-	if err := w.call(ctx, "ListQueues", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted {
-		t.Errorf("got %v", err)
+	if err := w.call(ctx, "ListQueues", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted || exit.HintOf(err) != "" {
+		t.Errorf("got %v, hint %q", err, exit.HintOf(err))
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { <-arrived; cancel() }()
+	if err := w.call(ctx, "PurgeQueue", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted || exit.HintOf(err) != unknownHint {
+		t.Errorf("of a change that was sent: %v, hint %q", err, exit.HintOf(err))
 	}
 }
 

@@ -132,6 +132,8 @@ func turnedAway(a answer, repeatable bool) bool {
 // done what it was asked all the same.
 func unanswered(address string, p *port, err error, unknown bool) error {
 	switch {
+	case errors.Is(err, context.Canceled) && unknown:
+		return exit.New(exit.Interrupted, errors.New("interrupted"), unknownHint)
 	case errors.Is(err, context.Canceled):
 		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
 	case errors.Is(err, context.DeadlineExceeded) && unknown:
