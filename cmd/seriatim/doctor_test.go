@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,5 +55,16 @@ func TestDoctor(t *testing.T) {
 	p.wait(t)
 	if out, code := tool(t, "doctor", "--admin", admin); code != 2 || !strings.Contains(out, "CRITICAL - ready: http://"+admin+" does not answer") {
 		t.Errorf("of a node that is away: exit code %d\n%s", code, out)
+	}
+}
+
+// A bundle says which program collected it.
+func TestBundleNamesItsProgram(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
+	must(t, "debug", "bundle", "--admin", server.URL, "--file", file)
+	if all, _ := unpacked(t, file); !strings.HasPrefix(all, "seriatim "+version+", ") {
+		t.Errorf("it begins with %.60q", all)
 	}
 }

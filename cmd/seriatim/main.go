@@ -71,6 +71,7 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true, // printed by run, with the hint
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // Group looks at them
+		Annotations:   map[string]string{client.VersionAnnotation: version},
 	}
 	// Not cobra's Version with a template: with it the linker keeps every method of every
 	// type, because templates call methods by name, and the program is a sixth larger.

@@ -28,6 +28,9 @@ const (
 	EnvOutput     = "SERIATIM_OUTPUT"
 )
 
+// VersionAnnotation is under what the root of the commands says which version they are of.
+const VersionAnnotation = "version"
+
 const (
 	defaultEndpoint = "http://127.0.0.1:9324"
 	defaultTimeout  = 30 * time.Second

@@ -177,7 +177,7 @@ func debugCommand(o *options) *cobra.Command {
 			if err != nil {
 				return exit.New(exit.Usage, err, "choose another file with --file")
 			}
-			missing, err := diagnose.WriteBundle(cmd.Context(), out, eachNode{w}, cmd.Root().Version, time.Now())
+			missing, err := diagnose.WriteBundle(cmd.Context(), out, eachNode{w}, cmd.Root().Annotations[VersionAnnotation], time.Now())
 			if err = errors.Join(err, out.Close()); err != nil {
 				return exit.New(exit.Unavailable, errors.Join(err, os.Remove(file)), adminHint)
 			}
