@@ -179,7 +179,11 @@ func debugCommand(o *options) *cobra.Command {
 			}
 			missing, err := diagnose.WriteBundle(cmd.Context(), out, eachNode{w}, cmd.Root().Annotations[VersionAnnotation], time.Now())
 			if err = errors.Join(err, out.Close()); err != nil {
-				return exit.New(exit.Unavailable, errors.Join(err, os.Remove(file)), adminHint)
+				err = errors.Join(err, os.Remove(file))
+				if cmd.Context().Err() != nil {
+					return exit.New(exit.Interrupted, err, "")
+				}
+				return exit.New(exit.Unavailable, err, adminHint)
 			}
 			for _, part := range missing {
 				p.say("missing: %s", part)

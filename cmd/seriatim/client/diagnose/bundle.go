@@ -48,6 +48,9 @@ func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string
 		directory := fmt.Sprintf("node-%d/", i+1)
 		for _, part := range parts {
 			status, body, err := nodes.Get(ctx, address, part.path)
+			if ctx.Err() != nil { // somebody ended it, and does not want a file that lacks the rest
+				return missing, ctx.Err()
+			}
 			if err == nil && status != http.StatusOK && part.file != "ready.txt" {
 				err = fmt.Errorf("%d: %s", status, strings.TrimSpace(string(body)))
 			}

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,17 @@ func TestChecks(t *testing.T) {
 				t.Errorf("%s of %v: %s, want %s", tc.check, tc.answers, outcome.Line(), tc.line)
 			}
 		}
+	}
+}
+
+// A bundle that is interrupted is not one that lacks parts.
+func TestBundleInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	missing, err := WriteBundle(ctx, io.Discard, canned{"n1/v1/status": "{}"}, "", time.Now())
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, missing %v", err, missing)
 	}
 }
 
