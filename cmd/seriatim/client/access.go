@@ -67,7 +67,7 @@ func keyCreateCommand(o *options) *cobra.Command {
 				return exit.New(exit.Usage, errors.New("--id and --secret-file belong together"), "give both to use a key that was made elsewhere, or none to have one drawn")
 			}
 			if secretFile != "" {
-				if in.Secret, err = readAccessFile("secret-file", secretFile, cmd.InOrStdin()); err != nil {
+				if in.Secret, err = readAccessFile("secret-file", secretFile, arguments.Input(cmd)); err != nil {
 					return err
 				}
 			}
@@ -99,6 +99,9 @@ func readAccessFile(flag, name string, stdin io.Reader) (string, error) {
 		stdin = file
 	}
 	text, err := io.ReadAll(io.LimitReader(stdin, accessFileMax))
+	if errors.Is(err, context.Canceled) {
+		return "", err
+	}
 	if err != nil {
 		return "", exit.New(exit.Usage, fmt.Errorf("--%s: %w", flag, err), "")
 	}
@@ -186,7 +189,7 @@ func keyChangeCommand(o *options, change keyChange) *cobra.Command {
 		ValidArgsFunction: o.completeKeys,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			if change.asks && !yes {
-				if err := p.confirm(cmd.InOrStdin(), args[0]+" again to revoke it", args[0]); err != nil {
+				if err := p.confirm(cmd, args[0]+" again to revoke it", args[0]); err != nil {
 					return err
 				}
 			}

@@ -389,6 +389,38 @@ func TestNotConfirmed(t *testing.T) {
 	}
 }
 
+// TestInterruptedWhileAsked: Ctrl-C at a question, or while a body is typed, ends the command at
+// once, and nothing is changed.
+func TestInterruptedWhileAsked(t *testing.T) {
+	counts := `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
+	endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": counts}) // all else would fail the test
+	for _, args := range [][]string{
+		{"queue", "delete", "q.fifo"},
+		{"msg", "send", "q.fifo"},
+		{"key", "create", "--id", "k", "--secret-file", "-"},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		asked, typing := io.Pipe()
+		root := &cobra.Command{Use: "seriatim", SilenceErrors: true, SilenceUsage: true}
+		root.AddCommand(Commands()...)
+		root.SetArgs(append(args, "--endpoint", endpoint, "--admin", endpoint))
+		root.SetIn(asked)
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+		go func() {
+			_, _ = io.WriteString(typing, "half") // until it is read
+			interrupt()
+			time.Sleep(2 * time.Second)
+			_ = typing.Close()
+		}()
+		begun := time.Now()
+		err := root.ExecuteContext(ctx)
+		if took := time.Since(begun); exit.CodeOf(err) != exit.Interrupted || took > time.Second {
+			t.Errorf("%v: exit code %d after %v: %v", args, exit.CodeOf(err), took, err)
+		}
+	}
+}
+
 func TestNoServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

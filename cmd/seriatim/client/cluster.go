@@ -236,7 +236,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 					ifIndex = list.Index
 				}
 				p.say("%s.", list.Summary)
-				if err := p.confirm(cmd.InOrStdin(), args[0]+" again to "+text.path+" it", args[0]); err != nil {
+				if err := p.confirm(cmd, args[0]+" again to "+text.path+" it", args[0]); err != nil {
 					return err
 				}
 			}

@@ -162,7 +162,7 @@ func dedupForgetCommand(o *options) *cobra.Command {
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			if !yes {
 				p.say("A message with the id %s can be stored a second time then.", args[1])
-				if err := p.confirm(cmd.InOrStdin(), "the id to forget", args[1]); err != nil {
+				if err := p.confirm(cmd, "the id to forget", args[1]); err != nil {
 					return err
 				}
 			}
@@ -222,7 +222,7 @@ func window(cmd *cobra.Command, n *native.Conn, p *printer, yes bool, args []str
 	if seconds := int64(wanted / time.Second); seconds < s.WindowSeconds && !yes {
 		p.say("The window is %s, and %d ids are remembered: those that are older than %s can be sent again at once.",
 			windowText(time.Duration(s.WindowSeconds)*time.Second), s.Live, windowText(wanted))
-		if err := p.confirm(cmd.InOrStdin(), "the name of the queue to change", name); err != nil {
+		if err := p.confirm(cmd, "the name of the queue to change", name); err != nil {
 			return err
 		}
 	}

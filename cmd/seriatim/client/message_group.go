@@ -199,7 +199,7 @@ func groupReleaseCommand(o *options) *cobra.Command {
 					return err
 				}
 				p.say("%s", found.Explanation)
-				if err := p.confirm(cmd.InOrStdin(), "the id of the group to release", id); err != nil {
+				if err := p.confirm(cmd, "the id of the group to release", id); err != nil {
 					return err
 				}
 			}

@@ -41,7 +41,7 @@ func policyPutCommand(o *options) *cobra.Command {
 			if file == "" {
 				return exit.New(exit.Usage, errors.New("--file is missing"), "name the file with the policy, or - for standard input")
 			}
-			text, err := readAccessFile("file", file, cmd.InOrStdin())
+			text, err := readAccessFile("file", file, arguments.Input(cmd))
 			if err != nil {
 				return err
 			}

@@ -153,7 +153,7 @@ func destroy(cmd *cobra.Command, w *wire, p *printer, yes bool, name, action, ve
 	}
 	if !yes {
 		p.say("%s has %d visible, %d in flight and %d delayed messages.", q.Name, q.Visible, q.InFlight, q.Delayed)
-		if err := p.confirm(cmd.InOrStdin(), "the name of the queue to "+verb, q.Name); err != nil {
+		if err := p.confirm(cmd, "the name of the queue to "+verb, q.Name); err != nil {
 			return err
 		}
 	}
@@ -164,9 +164,12 @@ func destroy(cmd *cobra.Command, w *wire, p *printer, yes bool, name, action, ve
 }
 
 // confirm asks for the name of what is to be changed; what says what is typed for what.
-func (p *printer) confirm(in io.Reader, what, name string) error {
+func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
 	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // nobody is left to tell
-	line, err := bufio.NewReader(in).ReadString('\n')
+	line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
+	if cmd.Context().Err() != nil {
+		return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")
+	}
 	if strings.TrimSpace(line) == name {
 		return nil
 	}
@@ -253,13 +256,12 @@ func pairs(flag string, list []string) (map[string]string, error) {
 
 // stdin is where msg send finds a body that is not on the command line.
 func stdin(cmd *cobra.Command) (io.Reader, error) {
-	in := cmd.InOrStdin()
-	if f, ok := in.(*os.File); ok {
+	if f, ok := cmd.InOrStdin().(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 			return nil, exit.New(exit.Usage, errors.New("BODY is missing"), "give the body as an argument or on standard input")
 		}
 	}
-	return in, nil
+	return arguments.Input(cmd), nil
 }
 
 func queueUpdateCommand(o *options) *cobra.Command {

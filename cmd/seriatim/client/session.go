@@ -290,7 +290,7 @@ func sessionStateClearCommand(o *options) *cobra.Command {
 			if yes {
 				return "", nil
 			}
-			return "", p.confirm(cmd.InOrStdin(), "the id of the session whose state is to be cleared", args[1])
+			return "", p.confirm(cmd, "the id of the session whose state is to be cleared", args[1])
 		},
 		do: func(ctx context.Context, s *api.Session, p *printer, _ string) error {
 			if err := s.SetState(ctx, nil); err != nil {

@@ -184,7 +184,7 @@ func topicDeleteCommand(o *options) *cobra.Command {
 			}
 			if !yes {
 				p.say("%s has %s subscriptions.", lastElement(args[0]), attributes["SubscriptionsConfirmed"])
-				if err := p.confirm(cmd.InOrStdin(), "the name of the topic to delete", lastElement(args[0])); err != nil {
+				if err := p.confirm(cmd, "the name of the topic to delete", lastElement(args[0])); err != nil {
 					return err
 				}
 			}
