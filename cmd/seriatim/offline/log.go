@@ -39,20 +39,29 @@ func logPrintCommand() *cobra.Command {
 }
 
 func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint64) (damaged int, err error) {
+	entries := func(show func(offline.LoggedEntry) error) error {
+		return s.Entries(from, to, func(e offline.LoggedEntry) error {
+			if err := cmd.Context().Err(); err != nil {
+				return err // somebody has seen enough
+			}
+			return show(e)
+		})
+	}
 	if o.output == formatJSON {
 		encoder := json.NewEncoder(cmd.OutOrStdout())
-		return damaged, s.Entries(from, to, func(e offline.LoggedEntry) error {
+		err = entries(func(e offline.LoggedEntry) error {
 			if e.Damage != "" {
 				damaged++
 			}
 			return encoder.Encode(e)
 		})
+		return damaged, err
 	}
 	tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	if _, err := fmt.Fprintln(tw, "INDEX\tTERM\tLOG TIME\tTYPE\tBYTES\tCRC\tCONTENT"); err != nil {
 		return 0, err
 	}
-	err = s.Entries(from, to, func(e offline.LoggedEntry) error {
+	err = entries(func(e offline.LoggedEntry) error {
 		state, content := "ok", contentOf(e)
 		if e.Damage != "" {
 			damaged++

@@ -106,7 +106,10 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 func confirm(cmd *cobra.Command, want, given string) error {
 	if given == "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "Type the id of this node to go on: ") //nolint:errcheck // nobody is left to tell
-		line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+		line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
+		if cmd.Context().Err() != nil {
+			return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")
+		}
 		if err != nil && line == "" {
 			return exit.New(exit.Usage, errors.New("the node id was not typed, nothing was changed"), "give it with --node-id")
 		}

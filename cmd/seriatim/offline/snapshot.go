@@ -1,8 +1,10 @@
 package offline
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -89,11 +91,28 @@ func (o *options) inspectFile(cmd *cobra.Command, name string) error {
 		return exit.Wrap(err)
 	}
 	defer file.Close() //nolint:errcheck // it was read only
-	contents, err := offline.InspectSnapshot(file)
+	contents, err := offline.InspectSnapshot(reading{cmd.Context(), file})
+	if err != nil && cmd.Context().Err() != nil {
+		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+	}
 	if err != nil {
 		return exit.New(exit.Failed, fmt.Errorf("%s: %w", name, err), "")
 	}
 	return exit.Wrap(o.printContents(cmd, contents))
+}
+
+// reading is a file that is read until ctx ends: a large one takes long.
+type reading struct {
+	ctx  context.Context //nolint:containedctx // an io.Reader has no other
+	from io.Reader
+}
+
+// Read reads.
+func (r reading) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
 }
 
 func backupVerifyCommand() *cobra.Command {
