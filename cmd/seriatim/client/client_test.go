@@ -376,6 +376,29 @@ func TestPartialBatch(t *testing.T) {
 	}
 }
 
+// TestHandlesAsJSON: who asks for a document gets one, and one only.
+func TestHandlesAsJSON(t *testing.T) {
+	const refused = `{"Successful":[{"Id":"0"}],"Failed":[{"Id":"1","Code":"ReceiptHandleIsInvalid","Message":"expired","SenderFault":true}]}`
+	endpoint, _ := fakeServer(t, map[string]string{
+		"ReceiveMessage": `{"Messages":[{"MessageId":"m","ReceiptHandle":"good","Body":"b"}]}`, "DeleteMessageBatch": refused, "ChangeMessageVisibilityBatch": `{}`,
+	})
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"msg", "delete", "q.fifo", "good", "stale"}, `{"deleted":1,"refused":[{"receiptHandle":"stale","code":"ReceiptHandleIsInvalid","message":"expired"}]}`},
+		{[]string{"msg", "release", "q.fifo", "good"}, `{"refused":[],"released":1}`},
+		{[]string{"msg", "extend", "q.fifo", "good", "--visibility-timeout", "9"}, `{"extended":1,"refused":[]}`},
+		{[]string{"msg", "receive", "q.fifo", "--delete"}, `{"messages":[{"messageId":"m","receiptHandle":"good","body":"b"}]}`},
+	} {
+		r := runTool(t, endpoint, "", append(test.args, "-o", "json")...)
+		var got bytes.Buffer
+		if err := json.Compact(&got, []byte(r.out)); err != nil || got.String() != test.want {
+			t.Errorf("%v: %s, %v\nwant %s", test.args, r.out, err, test.want)
+		}
+	}
+}
+
 func TestNotConfirmed(t *testing.T) {
 	counts := `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
 	for name, stdin := range map[string]string{"nothing typed": "", "another name": "other\n"} {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,7 +19,9 @@ func deleteCommand(o *options) *cobra.Command {
 	return handleCommand(o, &cobra.Command{
 		Use: "delete QUEUE RECEIPT-HANDLE...", Short: "Delete received messages by their receipt handles",
 		Example: "  seriatim msg delete orders.fifo 7f6e...",
-	}, (*wire).deleteMessages)
+	}, func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error {
+		return w.change(cmd, p, queueURL, handles, deletion)
+	})
 }
 
 func extendCommand(o *options) *cobra.Command {
@@ -62,26 +65,53 @@ func handleCommand(o *options, c *cobra.Command, do func(w *wire, cmd *cobra.Com
 	return c
 }
 
-func (w *wire) deleteMessages(cmd *cobra.Command, p *printer, queueURL string, handles []string) error {
-	return w.change(cmd, p, queueURL, handles, handleChange{"DeleteMessageBatch", nil, "deleted"})
-}
-
 // handleChange is what is done to messages by their receipt handles.
 type handleChange struct {
 	action     string
 	visibility *int   // of the entries, nil if they have none
-	past       string // for people
+	past       string // for people, and in JSON
 }
 
-// change does the same to every handle, in as many batches as it takes, and
-// reports every entry that was refused.
+// deletion deletes them.
+var deletion = handleChange{"DeleteMessageBatch", nil, "deleted"}
+
+// refusedHandle is a message to which nothing was done, in JSON output.
+type refusedHandle struct {
+	ReceiptHandle string `json:"receiptHandle"`
+	Code          string `json:"code"`
+	Message       string `json:"message"`
+}
+
+// change does the same to every handle, and prints what became of it.
 func (w *wire) change(cmd *cobra.Command, p *printer, queueURL string, handles []string, c handleChange) error {
+	refused, err := w.changeAll(cmd, p, queueURL, handles, c)
+	if err != nil {
+		return err
+	}
+	if p.format == formatJSON {
+		err = p.print(map[string]any{c.past: len(handles) - len(refused), "refused": refused}, nil)
+	}
+	return errors.Join(err, p.changed(refused, len(handles), c.past))
+}
+
+// changed says how many messages were changed, or is the error that some were not.
+func (p *printer) changed(refused []refusedHandle, total int, past string) error {
+	if len(refused) > 0 {
+		return exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not %s", len(refused), total, past), "")
+	}
+	p.say("%s %d", past, total)
+	return nil
+}
+
+// changeAll does the same to every handle, in as many batches as it takes, and
+// says of every entry that was refused why.
+func (w *wire) changeAll(cmd *cobra.Command, p *printer, queueURL string, handles []string, c handleChange) ([]refusedHandle, error) {
 	type entry struct {
 		ID                string `json:"Id"`
 		ReceiptHandle     string
 		VisibilityTimeout *int `json:",omitempty"`
 	}
-	refused, total := 0, 0
+	refused := []refusedHandle{}
 	for part := range slices.Chunk(handles, batchMax) {
 		in := struct {
 			QueueURL string `json:"QueueUrl"`
@@ -98,21 +128,16 @@ func (w *wire) change(cmd *cobra.Command, p *printer, queueURL string, handles [
 			}
 		}
 		if err := w.call(cmd.Context(), c.action, in, &out, 0); err != nil {
-			return err
+			return nil, err
 		}
 		for _, f := range out.Failed {
 			handle := f.ID
-			if i, err := strconv.Atoi(f.ID); err == nil && i < len(part) {
+			if i, err := strconv.Atoi(f.ID); err == nil && i >= 0 && i < len(part) {
 				handle = part[i]
 			}
 			p.say("not %s: %s: %s: %s", c.past, handle, f.Code, f.Message)
+			refused = append(refused, refusedHandle{handle, f.Code, f.Message})
 		}
-		refused += len(out.Failed)
-		total += len(part)
 	}
-	if refused > 0 {
-		return exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not %s", refused, total, c.past), "")
-	}
-	p.say("%s %d", c.past, total)
-	return nil
+	return refused, nil
 }

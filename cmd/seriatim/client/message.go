@@ -269,7 +269,12 @@ func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name stri
 	if !f.remove {
 		return nil
 	}
-	return w.deleteMessages(cmd, p, u, handles)
+	// The document that was asked for is that of the messages.
+	refused, err := w.changeAll(cmd, p, u, handles, deletion)
+	if err != nil {
+		return err
+	}
+	return p.changed(refused, len(handles), deletion.past)
 }
 
 // waitMax is the longest a queue may make a receive wait.
