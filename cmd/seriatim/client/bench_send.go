@@ -35,7 +35,7 @@ func benchSendCommand(o *options) *cobra.Command {
 	f.bindBatch(c)
 	f.bindProtocol(c, overHTTP, overGRPC, overStream)
 	f.bindConnections(c)
-	c.Flags().Float64Var(&f.rate, "rate", 0, "messages a second of all clients together; 0: as many as are answered")
+	c.Flags().Float64Var(&f.rate, "rate", 0, "messages a second of all clients together, with latencies from when each was due; 0: as many as are answered")
 	return c
 }
 
@@ -45,7 +45,7 @@ type sendLoad struct{}
 func (sendLoad) work(ctx context.Context, c *benchClient) {
 	r, n := c.run, int64(0)
 	for ctx.Err() == nil {
-		c.awaitTurn(ctx, n)
+		due := c.awaitTurn(ctx, n)
 		began := time.Now()
 		if r.over(began, r.flags.batch) {
 			return
@@ -62,20 +62,28 @@ func (sendLoad) work(ctx context.Context, c *benchClient) {
 			}
 			continue
 		}
-		c.measured(benchSend, began, time.Now(), len(c.entries))
+		c.measured(benchSend, due, time.Now(), len(c.entries))
 	}
 }
 
 // awaitTurn waits until a client's n-th message is due, if a rate was asked for.
-// One that is late goes on at once, until it has caught up.
-func (c *benchClient) awaitTurn(ctx context.Context, n int64) {
-	r := c.run
+// One that is late goes on at once, until it has caught up. It returns from when on the
+// latency counts: a call that is late has waited for the one before it, as those would
+// have who do not wait for each other.
+func (c *benchClient) awaitTurn(ctx context.Context, n int64) time.Time {
+	r, now := c.run, time.Now()
 	if r.flags.rate == 0 {
-		return
+		return now
 	}
-	if wait := min(time.Until(c.due(n)), time.Until(r.deadline)); wait > 0 {
+	due := c.due(n)
+	if wait := min(due.Sub(now), r.deadline.Sub(now)); wait > 0 {
 		benchRest(ctx, wait)
+		return time.Now()
 	}
+	if due.Before(r.warmEnd) && now.After(r.warmEnd) {
+		return r.warmEnd // what was before is not measured
+	}
+	return due
 }
 
 // due is when a client's n-th message is to be sent. The calls of all clients

@@ -157,7 +157,7 @@ func (streamSendLoad) stream(ctx context.Context, c *benchClient, n *int64) erro
 	})
 	defer answering.Wait()
 	for {
-		c.awaitTurn(ctx, *n)
+		due := c.awaitTurn(ctx, *n)
 		began := time.Now()
 		if c.run.over(began, c.run.flags.batch) {
 			break
@@ -167,7 +167,7 @@ func (streamSendLoad) stream(ctx context.Context, c *benchClient, n *int64) erro
 			*n++
 		}
 		c.calls++
-		if err := s.send(began); err != nil {
+		if err := s.send(due); err != nil {
 			s.conn.Close()
 			return err
 		}

@@ -207,6 +207,26 @@ func TestBenchRate(t *testing.T) {
 	}
 }
 
+// TestBenchRateLate: a call that had to wait for the one before is as late as it is: with a rate
+// the latency counts from when it was due, but not from before the measurement.
+func TestBenchRateLate(t *testing.T) {
+	now := time.Now()
+	run := &benchRun{flags: benchFlags{clients: 1, batch: 1, rate: 10}, started: now.Add(-time.Minute), warmEnd: now.Add(-30 * time.Second), deadline: now.Add(time.Hour)}
+	c := &benchClient{run: run}
+	for n, want := range map[int64]time.Time{500: run.started.Add(50 * time.Second), 100: run.warmEnd} {
+		if got := c.awaitTurn(t.Context(), n); !got.Equal(want) {
+			t.Errorf("message %d counts from %v after the start, want %v", n, got.Sub(run.started), want.Sub(run.started))
+		}
+	}
+	if got := c.awaitTurn(t.Context(), 601); got.Before(c.due(601)) {
+		t.Errorf("a message that is not late counts from %v before it was due", c.due(601).Sub(got))
+	}
+	run.flags.rate = 0
+	if got := c.awaitTurn(t.Context(), 0); got.Before(now) {
+		t.Error("without a rate a call is due when it is made")
+	}
+}
+
 func TestBenchUsage(t *testing.T) {
 	for _, args := range []string{
 		"send --clients 0", "send --batch 11", "send --size 0", "send --batch 10 --size 200000", "send --count -1",
