@@ -110,6 +110,9 @@ func (r *benchRun) report(ctx context.Context, name string) *benchReport {
 			last = c.last
 		}
 	}
+	if r.flags.count == 0 && r.deadline.After(last) {
+		last = r.deadline // nothing was answered any more, and yet it was asked
+	}
 	if took := last.Sub(r.warmEnd).Seconds(); took > 0 {
 		report.MeasuredSeconds = took
 		report.MessagesPerSecond = float64(report.Messages) / took

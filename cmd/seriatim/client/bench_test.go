@@ -2,6 +2,7 @@ package client
 
 import (
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -224,6 +225,27 @@ func TestBenchRateLate(t *testing.T) {
 	run.flags.rate = 0
 	if got := c.awaitTurn(t.Context(), 0); got.Before(now) {
 		t.Error("without a rate a call is due when it is made")
+	}
+}
+
+// TestBenchOutageAtTheEnd: the time in which nothing was answered any more is part of the run, and
+// the rate is not that of the time before.
+func TestBenchOutageAtTheEnd(t *testing.T) {
+	address, _ := node(t, says(200, `{}`))
+	warmEnd := time.Now().Add(-time.Minute)
+	run := &benchRun{
+		flags: benchFlags{clients: 1, batch: 1}, targets: []string{"127.0.0.1:1"}, warmEnd: warmEnd, deadline: warmEnd.Add(10 * time.Second),
+		wire: &wire{admin: &port{addresses: []string{address}}, timeout: time.Second, http: &http.Client{}},
+	}
+	c := &benchClient{run: run, last: warmEnd.Add(2 * time.Second)}
+	c.done.Store(100)
+	run.clients = []*benchClient{c}
+	if r := run.report(t.Context(), "send"); r.MeasuredSeconds != 10 || r.MessagesPerSecond != 10 {
+		t.Errorf("100 messages in 10 s, of which 8 s without an answer, are %v/s in %v s", r.MessagesPerSecond, r.MeasuredSeconds)
+	}
+	run.flags.count = 100 // which ends it earlier
+	if r := run.report(t.Context(), "send"); r.MeasuredSeconds != 2 {
+		t.Errorf("a run of 100 messages took %v s, want 2", r.MeasuredSeconds)
 	}
 }
 
