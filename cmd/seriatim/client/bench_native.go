@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,12 +25,15 @@ func (c *benchClient) dialNative(ctx context.Context) (*grpcwire.Conn, error) {
 	return conn, nil
 }
 
-// signature is the header of a signed call, nil without a key. It is good for a quarter of
-// an hour, of which grpcwire uses a part.
+// signature is the header of a call: its signature, if there is a key, and the account that it
+// is for, if one was named. It is good for a quarter of an hour, of which grpcwire uses a part.
 func (c *benchClient) signature(method string) http.Header {
 	r := &http.Request{Method: http.MethodPost, Host: c.conn.Address, URL: &url.URL{Path: method}, Header: http.Header{}}
 	if c.run.wire.signer != nil {
 		c.run.wire.signer.SignHead(r)
+	}
+	if account := strings.Trim(c.run.wire.path, "/"); account != "" {
+		r.Header.Set("Seriatim-Account", account)
 	}
 	return r.Header
 }

@@ -228,6 +228,17 @@ func TestBenchRateLate(t *testing.T) {
 	}
 }
 
+// TestBenchAccount: the queue of a run is in the account that was named, for calls of the native
+// API as well.
+func TestBenchAccount(t *testing.T) {
+	for path, want := range map[string][]string{"/": nil, "/111111111111/": {"111111111111"}} {
+		c := newBenchClient(&benchRun{targets: []string{"127.0.0.1:1"}, wire: &wire{path: path}}, 0)
+		if got := c.signature("/seriatim.v1.Queues/Send")["Seriatim-Account"]; !slices.Equal(got, want) {
+			t.Errorf("%s: the header names %v, want %v", path, got, want)
+		}
+	}
+}
+
 // TestBenchOutageAtTheEnd: the time in which nothing was answered any more is part of the run, and
 // the rate is not that of the time before.
 func TestBenchOutageAtTheEnd(t *testing.T) {
