@@ -181,6 +181,28 @@ func TestDedupChecks(t *testing.T) {
 	}
 }
 
+// TestDedupAccuses: of a message too many or too few, and not of those that were there before or
+// whose sends were not answered.
+func TestDedupAccuses(t *testing.T) {
+	endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": `{"Attributes":{"ApproximateNumberOfMessages":"12"}}`})
+	w := &wire{client: &port{addresses: []string{endpoint}}, timeout: time.Second, http: &http.Client{}}
+	for _, test := range []struct{ fresh, before, unanswered, broken int64 }{
+		{12, 0, 0, 0}, {11, 0, 0, 1}, {13, 0, 0, -1}, {10, 0, 2, 0}, {10, 0, 5, 0}, {10, 0, 1, 1}, {13, 0, 2, -1}, {7, 5, 0, 0}, {6, 5, 0, 1},
+	} {
+		d := &dedupLoad{before: test.before}
+		d.fresh.Store(test.fresh)
+		d.unanswered.Store(test.unanswered)
+		report := &benchReport{Messages: 1}
+		if err := d.finish(t.Context(), &benchRun{wire: w}, report); err != nil {
+			t.Fatal(err)
+		}
+		got := report.Checks[len(report.Checks)-1]
+		if got.Count != test.broken || !got.Violation {
+			t.Errorf("%+v: %+v", test, got)
+		}
+	}
+}
+
 func TestBenchVerdict(t *testing.T) {
 	good, bad, none := &benchReport{Messages: 1}, &benchReport{Messages: 1}, &benchReport{}
 	good.check("counted", 5, false)
