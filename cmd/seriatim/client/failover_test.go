@@ -1,6 +1,8 @@
 package client
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -214,6 +216,14 @@ func TestTLS(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExpiredCertificate: it is told from one of an unknown authority.
+func TestExpiredCertificate(t *testing.T) {
+	err := tlsFailure("https://n1:9324", &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}})
+	if exit.CodeOf(err) != exit.Unavailable || !strings.Contains(exit.HintOf(err), "clock") {
+		t.Errorf("exit code %d, hint %q: %v", exit.CodeOf(err), exit.HintOf(err), err)
 	}
 }
 

@@ -52,6 +52,7 @@ func (r *benchRun) trust(target *url.URL, file string) (*tls.Config, error) {
 func tlsFailure(address string, err error) error {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
 	var verification *tls.CertificateVerificationError
 	var alert tls.AlertError
 	hint := ""
@@ -62,6 +63,8 @@ func tlsFailure(address string, err error) error {
 		hint = "name the file with the certificate of its authority: --ca-file FILE"
 	case errors.As(err, &name):
 		hint = "use a host name or address for which the certificate was issued"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		hint = "renew the certificate, unless the clock of this machine is wrong"
 	case errors.As(err, &verification):
 	case errors.As(err, &alert):
 	default:

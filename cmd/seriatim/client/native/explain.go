@@ -94,11 +94,25 @@ func unanswered(code codes.Code, text string, err error) error {
 	case unreached && (strings.Contains(text, "looked like an HTTP/1.1 header") || strings.Contains(text, "no application protocol")):
 		return exit.New(exit.Usage, errors.New("that port does not serve this call"), clientPortHint)
 	case unreached && strings.Contains(text, "x509:"):
-		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), "name the file with the certificate of its authority: --ca-file FILE")
+		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), certificateHint(text))
 	case unreached:
 		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), reachHint)
 	case code == codes.Unavailable:
 		return exit.New(exit.Unavailable, errors.New("the node went away before it answered: "+text), unknownHint)
 	}
 	return exit.New(exit.Failed, err, "")
+}
+
+// certificateHint says what to do about a certificate that was not accepted. The library gives
+// the error as a text only.
+func certificateHint(text string) string {
+	switch {
+	case strings.Contains(text, "unknown authority"):
+		return "name the file with the certificate of its authority: --ca-file FILE"
+	case strings.Contains(text, "is valid for"), strings.Contains(text, "not valid for any names"), strings.Contains(text, "cannot validate certificate for"):
+		return "use a host name or address for which the certificate was issued"
+	case strings.Contains(text, "expired or is not yet valid"):
+		return "renew the certificate, unless the clock of this machine is wrong"
+	}
+	return ""
 }
