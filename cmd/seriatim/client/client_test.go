@@ -263,6 +263,9 @@ func TestUsageErrors(t *testing.T) {
 		{"nothing to update", []string{"queue", "update", "q"}, "--attribute is missing"},
 		{"visibility missing", []string{"msg", "extend", "http://h/0/q", "h"}, "--visibility-timeout is missing"},
 		{"handle missing", []string{"msg", "delete", "q"}, "RECEIPT-HANDLE is missing"},
+		{"seconds instead of milliseconds", []string{"msg", "schedule", "q.fifo", "x", "--at", "1795000000"}, "1970-01-21T"},
+		{"a date without dashes", []string{"msg", "schedule", "q.fifo", "x", "--at", "20261224"}, "1970-01-01T"},
+		{"a time in the past", []string{"msg", "schedule", "q.fifo", "x", "--in", "-5m"}, "--in -5m0s"},
 		{"body too large", []string{"msg", "send", "q"}, "larger than 1 MiB"},
 	}
 	for _, tt := range tests {

@@ -68,9 +68,16 @@ func scheduleCommand(o *options) *cobra.Command {
 	return c
 }
 
+// earliestDue is before any time that somebody means, and after what seconds or a date without
+// dashes would be in milliseconds.
+var earliestDue = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // due is the time for which a message is scheduled.
 func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 	const hint = "say when: --at 2026-12-24T18:00:00Z, or --in 90s"
+	if f.in < 0 {
+		return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--in %v is in the past", f.in), hint)
+	}
 	if cmd.Flags().Changed("in") {
 		return time.Now().Add(f.in), nil
 	}
@@ -78,7 +85,11 @@ func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 		return time.Time{}, exit.New(exit.Usage, errors.New("--at is missing"), hint)
 	}
 	if millis, err := strconv.ParseInt(f.at, 10, 64); err == nil {
-		return time.UnixMilli(millis), nil
+		at := time.UnixMilli(millis).UTC()
+		if at.Before(earliestDue) { // a number of seconds, or a date: the message would be delivered at once
+			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970, and so %s", f.at, at.Format(time.RFC3339)), hint)
+		}
+		return at, nil
 	}
 	at, err := time.Parse(time.RFC3339, f.at)
 	if err != nil {
