@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -500,6 +501,32 @@ func TestStatusWithoutLeader(t *testing.T) {
 	r := runTool(t, endpoint, "", "status")
 	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(r.out, "follower") || !strings.Contains(r.out, "1.5s") {
 		t.Errorf("got %v\n%s", r.err, r.out)
+	}
+}
+
+// TestEmptyListsAreLists: for jq '.warnings[]' nothing is something else than null.
+func TestEmptyListsAreLists(t *testing.T) {
+	endpoint, _ := fakeServer(t, map[string]string{
+		"GET /v1/status":          `{"nodeId":"n-1","leaderId":"n-1","warnings":null,"peers":null}`,
+		"GET /v1/cluster/members": `{"healthy":true,"members":[{}],"warnings":null}`,
+	})
+	for command, lists := range map[string][]string{
+		"status -o json": {"warnings", "peers"}, "cluster status -o json": {"warnings", "waiting"}, "cluster members -o json": {"warnings", "waiting"},
+	} {
+		r := runTool(t, endpoint, "", strings.Fields(command)...)
+		var got map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range lists {
+			if string(got[list]) != "[]" {
+				t.Errorf("%s: %s is %s", command, list, got[list])
+			}
+		}
+	}
+	bundle, _ := node(t, says(200, "{}"))
+	if r := runTool(t, bundle, "", "debug", "bundle", "-o", "json", "--file", filepath.Join(t.TempDir(), "b")); !strings.Contains(r.out, `"missing": []`) {
+		t.Errorf("debug bundle: %s", r.out)
 	}
 }
 

@@ -96,7 +96,13 @@ func (w *wire) members(ctx context.Context, local bool) (memberList, error) {
 	}
 	var list memberList
 	err := w.get(ctx, membersPath, query, &list)
+	list.fill()
 	return list, err
+}
+
+// fill makes lists of what is missing: in JSON none is null.
+func (l *memberList) fill() {
+	l.Members, l.Waiting, l.Warnings = emptyIfNil(l.Members), emptyIfNil(l.Waiting), emptyIfNil(l.Warnings)
 }
 
 func clusterStatusCommand(o *options) *cobra.Command {
@@ -291,6 +297,7 @@ func (w *wire) changeMembers(ctx context.Context, p *printer, path, node, past s
 	if err := w.post(ctx, "/v1/cluster/"+path, body, &list); err != nil {
 		return err
 	}
+	list.fill()
 	if p.format == formatTable {
 		if node == "" {
 			node = "leadership"

@@ -54,6 +54,14 @@ func (p *printer) print(document any, asTable func() table) error {
 	return tw.Flush()
 }
 
+// emptyIfNil is a list that is one in JSON also when it is empty.
+func emptyIfNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 // done says what was done, in words or as a document.
 func (p *printer) done(document map[string]any, format string, args ...any) error {
 	if p.format == formatJSON {

@@ -61,6 +61,7 @@ func statusCommand(o *options) *cobra.Command {
 			if err := w.get(cmd.Context(), "/v1/status", nil, &s); err != nil {
 				return err
 			}
+			s.Warnings, s.Peers = emptyIfNil(s.Warnings), emptyIfNil(s.Peers)
 			if err := printStatus(p, s); err != nil {
 				return err
 			}
@@ -188,7 +189,7 @@ func debugCommand(o *options) *cobra.Command {
 			for _, part := range missing {
 				p.say("missing: %s", part)
 			}
-			return p.done(map[string]any{"file": file, "missing": missing}, "Written to %s", file)
+			return p.done(map[string]any{"file": file, "missing": emptyIfNil(missing)}, "Written to %s", file)
 		}),
 	}
 	bundle.Flags().StringVar(&file, "file", "seriatim-debug.tar.gz", "file to write, which must not exist")
