@@ -547,7 +547,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: endpoint %s, admin %s", tt.in, u, adminOf(u))
 		}
 	}
-	for _, bad := range []string{"ftp://x:1", "http://", "http://x:1/path", "://", "http://x:1?y"} {
+	for _, bad := range []string{"ftp://x:1", "http://", "http://x:1/path", "://", "http://x:1?y", "http://user:secret@x:1", "http://x:1#y"} {
 		if u, err := parseAddress("endpoint", bad); err == nil {
 			t.Errorf("%q became %v", bad, (*url.URL)(u))
 		}

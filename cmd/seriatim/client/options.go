@@ -178,8 +178,11 @@ func parseAddress(flag, text string) (*url.URL, error) {
 	if err == nil && u.Host == "" {
 		err = errors.New("the host is missing")
 	}
-	if err == nil && (u.Path != "" || u.RawQuery != "") {
+	if err == nil && (u.Path != "" || u.RawQuery != "" || u.Fragment != "") {
 		err = errors.New("only scheme, host and port are wanted")
+	}
+	if err == nil && u.User != nil { // which errors and reports would show, and no port of a node asks for
+		return nil, exit.New(exit.Usage, fmt.Errorf("--%s: an address has no user and password", flag), "name the token for the admin port with --admin-token-file, and a key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	if err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("--%s %q: %w", flag, text, err), "write it like "+defaultEndpoint)
