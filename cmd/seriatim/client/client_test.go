@@ -380,6 +380,23 @@ func TestPartialBatch(t *testing.T) {
 	}
 }
 
+// TestSomeBatchesDone: when a later batch fails, what became of those before is not kept back.
+func TestSomeBatchesDone(t *testing.T) {
+	first := true
+	address, _ := node(t, func(w http.ResponseWriter, _ *http.Request) {
+		if first {
+			first = false
+			_, _ = io.WriteString(w, `{"Failed":[{"Id":"3","Code":"ReceiptHandleIsInvalid","Message":"expired"}]}`)
+			return
+		}
+		says(503, `{"__type":"x#OutcomeUnknown","message":"perhaps"}`)(w, nil)
+	})
+	r := runTool(t, address, "", append([]string{"msg", "delete", "http://h/0/q"}, strings.Split("a b c d e f g h i j k", " ")...)...)
+	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(r.words, "not deleted: d") || !strings.Contains(r.words, "deleted 9 of 11 before an error") {
+		t.Errorf("exit code %d, %q: %v", exit.CodeOf(r.err), r.words, r.err)
+	}
+}
+
 // TestHandlesAsJSON: who asks for a document gets one, and one only.
 func TestHandlesAsJSON(t *testing.T) {
 	const refused = `{"Successful":[{"Id":"0"}],"Failed":[{"Id":"1","Code":"ReceiptHandleIsInvalid","Message":"expired","SenderFault":true}]}`

@@ -111,7 +111,7 @@ func (w *wire) changeAll(cmd *cobra.Command, p *printer, queueURL string, handle
 		ReceiptHandle     string
 		VisibilityTimeout *int `json:",omitempty"`
 	}
-	refused := []refusedHandle{}
+	refused, asked := []refusedHandle{}, 0
 	for part := range slices.Chunk(handles, batchMax) {
 		in := struct {
 			QueueURL string `json:"QueueUrl"`
@@ -128,8 +128,12 @@ func (w *wire) changeAll(cmd *cobra.Command, p *printer, queueURL string, handle
 			}
 		}
 		if err := w.call(cmd.Context(), c.action, in, &out, 0); err != nil {
+			if asked > 0 {
+				p.say("%s %d of %d before an error", c.past, asked-len(refused), len(handles))
+			}
 			return nil, err
 		}
+		asked += len(part)
 		for _, f := range out.Failed {
 			handle := f.ID
 			if i, err := strconv.Atoi(f.ID); err == nil && i >= 0 && i < len(part) {
