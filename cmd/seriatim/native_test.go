@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -64,6 +66,28 @@ func TestNativePrompts(t *testing.T) {
 			t.Errorf("%s offers %q, want %q", args, out, want)
 		}
 	}
+}
+
+// breaker is an output that ends the command when it is written to.
+type breaker struct{ interrupt func() }
+
+func (b breaker) Write(p []byte) (int, error) {
+	b.interrupt()
+	return len(p), nil
+}
+
+// TestInterruptedSession: what is interrupted while it holds a session for a moment gives it back.
+func TestInterruptedSession(t *testing.T) {
+	endpoint := devNode(t)
+	must(t, "queue", "create", "orders.fifo", "--endpoint", endpoint)
+	must(t, "session", "state", "set", "orders.fifo", "s", "x", "--endpoint", endpoint)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	run(ctx, []string{"session", "state", "get", "orders.fifo", "s", "--endpoint", endpoint}, strings.NewReader(""), breaker{interrupt}, io.Discard)
+	if ctx.Err() == nil {
+		t.Fatal("it was not interrupted")
+	}
+	must(t, "session", "accept", "orders.fifo", "s", "--endpoint", endpoint)
 }
 
 // What goes wrong on the way to the native API says what to do.

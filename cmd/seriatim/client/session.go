@@ -208,6 +208,9 @@ type sessionWork struct {
 	do     func(ctx context.Context, s *api.Session, p *printer, input string) error
 }
 
+// releaseTime is how long a command takes at its end to give a session back.
+const releaseTime = 5 * time.Second
+
 func onSession(o *options, c *cobra.Command, work sessionWork) *cobra.Command {
 	var token string
 	c.Flags().StringVar(&token, "token", "", "token of a lock that you have, from seriatim session accept")
@@ -234,7 +237,10 @@ func onSession(o *options, c *cobra.Command, work sessionWork) *cobra.Command {
 			}
 			err = work.do(ctx, s, p, input)
 			if accept {
-				err = errors.Join(err, s.Release(ctx))
+				// Also of a command that was interrupted: nobody gets the session until its lock ends.
+				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+				defer cancel()
+				err = errors.Join(err, s.Release(last))
 			}
 			return err
 		})
