@@ -36,6 +36,20 @@ type finding struct {
 	value float64
 	of    string // whose it is
 	none  string // why there is nothing to measure, and nothing wrong with that
+	// silent are the nodes of which nothing is known, where each was to be measured.
+	silent []string
+}
+
+// note says what the value does not.
+func (f finding) note() string {
+	if len(f.silent) == 0 {
+		return f.none
+	}
+	silent := "no answer from " + strings.Join(f.silent, ", ")
+	if f.none == "" {
+		return silent
+	}
+	return f.none + "; " + silent
 }
 
 // Level is the outcome of a check. The numbers are exit codes, as monitoring systems in
@@ -79,6 +93,9 @@ func (o Outcome) Line() string {
 	if o.Of != "" {
 		line += " (" + o.Of + ")"
 	}
+	if o.Note != "" {
+		line += "; " + o.Note
+	}
 	return line + fmt.Sprintf(" | %s=%.6g;%g;%g", o.Check, *o.Value, o.Warn, o.Crit)
 }
 
@@ -90,8 +107,9 @@ func (c Check) Run(ctx context.Context, nodes Nodes, now time.Time, warn, crit f
 	case err != nil:
 		o.level, o.Note = Unknown, err.Error()
 	case found.none != "":
-		o.Note = found.none
+		o.Note = found.note()
 	default:
+		o.Note = found.note()
 		o.Value, o.Of, o.level = &found.value, found.of, c.level(found.value, warn, crit)
 	}
 	o.Level = o.level.String()
@@ -128,27 +146,28 @@ func Checks() []Check {
 // errNobody: no node answered.
 var errNobody = errors.New("no node answers; is --admin right?")
 
-// each asks nodes for a document until enough answered. Its error is why none did.
-func each(ctx context.Context, nodes Nodes, path string, take func(address string, body []byte) (enough bool)) error {
+// each asks nodes for a document until enough answered. Its error is why none did; silent are
+// those that did not.
+func each(ctx context.Context, nodes Nodes, path string, take func(address string, body []byte) (enough bool)) (silent []string, err error) {
 	failed, answered := errNobody, false
 	for _, address := range nodes.Addresses() {
 		status, body, err := nodes.Get(ctx, address, path)
 		switch {
 		case err != nil:
-			failed = fmt.Errorf("%w (%w)", errNobody, err)
+			failed, silent = fmt.Errorf("%w (%w)", errNobody, err), append(silent, address)
 		case status != http.StatusOK:
-			failed = fmt.Errorf("%s answers %d: %s", address, status, strings.TrimSpace(string(body)))
+			failed, silent = fmt.Errorf("%s answers %d: %s", address, status, strings.TrimSpace(string(body))), append(silent, address)
 		default:
 			answered = true
 			if take(address, body) {
-				return nil
+				return silent, nil
 			}
 		}
 	}
 	if answered {
-		return nil
+		return silent, nil
 	}
-	return failed
+	return silent, failed
 }
 
 func spareNodes(ctx context.Context, nodes Nodes, _ time.Time) (finding, error) {
@@ -168,7 +187,7 @@ const membersPath = "/v1/cluster/members"
 // spareBy asks nodes how many more may fail until one says so. Below zero: too many have.
 func spareBy(ctx context.Context, nodes Nodes, path string) (f finding, err error) {
 	var broken error
-	err = each(ctx, nodes, path, func(_ string, body []byte) bool {
+	_, err = each(ctx, nodes, path, func(_ string, body []byte) bool {
 		var list struct {
 			Summary string
 			MayFail int
@@ -186,17 +205,19 @@ func spareBy(ctx context.Context, nodes Nodes, path string) (f finding, err erro
 	return f, errors.Join(err, broken)
 }
 
-// every reads the metrics of all nodes.
-func every(ctx context.Context, nodes Nodes, take func(address string, list []series)) error {
-	return each(ctx, nodes, "/metrics", func(address string, body []byte) bool {
+// every reads the metrics of all nodes, and notes in f which gave none.
+func every(ctx context.Context, nodes Nodes, f *finding, take func(address string, list []series)) error {
+	silent, err := each(ctx, nodes, "/metrics", func(address string, body []byte) bool {
 		take(address, parse(string(body)))
 		return false
 	})
+	f.silent = silent
+	return err
 }
 
 func freeSpace(ctx context.Context, nodes Nodes, _ time.Time) (finding, error) {
 	f := finding{none: "no node tells the size of its disk", value: math.Inf(1)}
-	err := every(ctx, nodes, func(address string, list []series) {
+	err := every(ctx, nodes, &f, func(address string, list []series) {
 		free, total := 0.0, 0.0
 		for _, s := range list {
 			switch s.name {
@@ -215,7 +236,7 @@ func freeSpace(ctx context.Context, nodes Nodes, _ time.Time) (finding, error) {
 
 func certificates(ctx context.Context, nodes Nodes, now time.Time) (finding, error) {
 	f := finding{none: "no port has a certificate", value: math.Inf(1)}
-	err := every(ctx, nodes, func(address string, list []series) {
+	err := every(ctx, nodes, &f, func(address string, list []series) {
 		for _, s := range list {
 			if s.name != "seriatim_tls_cert_expiry_timestamp_seconds" {
 				continue
@@ -232,7 +253,7 @@ func certificates(ctx context.Context, nodes Nodes, now time.Time) (finding, err
 func largest(name, by string) func(context.Context, Nodes, time.Time) (finding, error) {
 	return func(ctx context.Context, nodes Nodes, _ time.Time) (finding, error) {
 		f := finding{none: "no node knows of others", value: -1}
-		err := every(ctx, nodes, func(address string, list []series) {
+		err := every(ctx, nodes, &f, func(address string, list []series) {
 			for _, s := range list {
 				if s.name == name && math.Abs(s.value) > f.value {
 					f = finding{value: math.Abs(s.value), of: s.label(by) + ", says " + address}
@@ -258,7 +279,7 @@ func deadLetters(ctx context.Context, nodes Nodes, _ time.Time) (f finding, err 
 			Next string
 		}
 		var broken error
-		err := each(ctx, nodes, "/v1/queues?limit="+queuesPerPage+"&after="+next, func(_ string, body []byte) bool {
+		_, err := each(ctx, nodes, "/v1/queues?limit="+queuesPerPage+"&after="+next, func(_ string, body []byte) bool {
 			broken = json.Unmarshal(body, &page)
 			return broken == nil
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,24 @@ func TestChecks(t *testing.T) {
 			if level != tc.level || !strings.HasPrefix(outcome.Line(), tc.line) {
 				t.Errorf("%s of %v: %s, want %s", tc.check, tc.answers, outcome.Line(), tc.line)
 			}
+		}
+	}
+}
+
+// A node that was named and does not answer is named in the line: what holds for the others says
+// nothing of it.
+func TestSilentNodes(t *testing.T) {
+	t.Parallel()
+	nodes := canned{"n1/metrics": "seriatim_disk_free_bytes 50\nseriatim_disk_total_bytes 100\n"}
+	for check, want := range map[string]string{
+		"disk":  "OK - disk: 50 % free (n1); no answer from n2 | disk=50;20;10",
+		"certs": "OK - certs: no port has a certificate; no answer from n2",
+	} {
+		i := slices.IndexFunc(Checks(), func(c Check) bool { return c.Name == check })
+		c := Checks()[i]
+		outcome, level := c.Run(t.Context(), nodes, time.Now(), c.Warn, c.Crit)
+		if outcome.Line() != want || level != OK || !strings.Contains(outcome.Note, "no answer from n2") {
+			t.Errorf("%s, note %q, want %s", outcome.Line(), outcome.Note, want)
 		}
 	}
 }
