@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,8 @@ type fanOutRun struct {
 	topic string
 	urls  []string // of the queues
 	next  []int    // number of the next message of each client, which has a group of its own
+
+	repeated atomic.Int64 // publishes that were made again
 }
 
 // fanOutReport is what a run found, in JSON output.
@@ -41,7 +44,8 @@ type fanOutReport struct {
 	Published           int          `json:"published"`
 	PublishedPerSecond  float64      `json:"publishedPerSecond"`
 	DeliveriesPerSecond float64      `json:"deliveriesPerSecond"` // stored while publishing
-	Latency             benchLatency `json:"latency"`             // of a publish call
+	Latency             benchLatency `json:"latency"`             // of a publish, with what had to be made again
+	Repeated            int64        `json:"repeated"`            // publish calls that were made again
 	DrainSeconds        float64      `json:"drainSeconds"`
 	ReceivedPerSecond   float64      `json:"receivedPerSecond"` // received and deleted, of all queues
 	Wrong               int          `json:"wrong"`             // lost, repeated or out of order
@@ -102,6 +106,7 @@ func (r *fanOutRun) execute(ctx context.Context, p *printer) (err error) {
 	for _, n := range r.next {
 		report.Published += n
 	}
+	report.Repeated = r.repeated.Load()
 	report.PublishSeconds, report.Latency = took.Seconds(), latencyOf(times)
 	report.PublishedPerSecond = float64(report.Published) / took.Seconds()
 	report.DeliveriesPerSecond = report.PublishedPerSecond * float64(r.queues)
@@ -128,6 +133,7 @@ func (f *fanOutReport) print(p *printer) error {
 		t.add("published", fmt.Sprintf("%d of %d bytes in %.1f s: %s", f.Published, f.BodyBytes, f.PublishSeconds, rate(f.PublishedPerSecond)))
 		t.add("delivered", rate(f.DeliveriesPerSecond))
 		t.add("latency of a publish", fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", f.Latency.P50/1000, f.Latency.P99/1000))
+		t.add("publishes made again", decimal(f.Repeated))
 		t.add("received and deleted", rate(f.ReceivedPerSecond))
 		t.add("missing, twice or out of order", strconv.Itoa(f.Wrong))
 		return t
@@ -239,6 +245,8 @@ func (r *fanOutRun) publishOnce(ctx context.Context, client int) error {
 		if exit.CodeOf(err) != exit.Unavailable || time.Now().After(end) || ctx.Err() != nil {
 			return err
 		}
+		r.repeated.Add(1)
+		benchRest(ctx, benchPause)
 	}
 }
 

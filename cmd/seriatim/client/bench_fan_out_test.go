@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -43,5 +44,27 @@ func TestFanOutCountsWrong(t *testing.T) {
 				t.Errorf("%d are wrong, want %d; %v", wrong, c.wrong, err)
 			}
 		})
+	}
+}
+
+// A publish that is made again is counted, and a server that refuses is not asked without a pause.
+func TestFanOutRepeats(t *testing.T) {
+	refusals := 3
+	address, asked := node(t, func(w http.ResponseWriter, _ *http.Request) {
+		if refusals--; refusals >= 0 {
+			says(503, `{"Error":{"Code":"ServiceUnavailable","Message":"no leader"}}`)(w, nil)
+			return
+		}
+		_, _ = io.WriteString(w, `{"PublishBatchResponse":{"PublishBatchResult":{}}}`)
+	})
+	r := &fanOutRun{clients: 1, batch: 1, next: []int{0}, topic: "t.fifo", wire: &wire{
+		client: &port{addresses: []string{address}}, timeout: time.Minute, http: http.DefaultClient,
+	}}
+	began := time.Now()
+	if err := r.publishOnce(t.Context(), 0); err != nil || asked.Load() != 4 || r.repeated.Load() != 3 {
+		t.Errorf("asked %d times, of which %d are counted as repetitions: %v", asked.Load(), r.repeated.Load(), err)
+	}
+	if took := time.Since(began); took < 3*benchPause {
+		t.Errorf("four tries took %v", took)
 	}
 }
