@@ -465,6 +465,15 @@ func TestInterruptedWhileAsked(t *testing.T) {
 	}
 }
 
+// TestNothingIsNoName: the end of the input does not confirm what has no name.
+func TestNothingIsNoName(t *testing.T) {
+	endpoint, _ := fakeServer(t, nil) // any call fails the test
+	r := runTool(t, endpoint, "", "key", "revoke", "")
+	if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "not confirmed") {
+		t.Errorf("exit code %d: %v", exit.CodeOf(r.err), r.err)
+	}
+}
+
 func TestNoServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -170,7 +170,7 @@ func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
 	if cmd.Context().Err() != nil {
 		return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")
 	}
-	if strings.TrimSpace(line) == name {
+	if name != "" && strings.TrimSpace(line) == name {
 		return nil
 	}
 	if err != nil {
