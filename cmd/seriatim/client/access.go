@@ -70,6 +70,9 @@ func keyCreateCommand(o *options) *cobra.Command {
 				if in.Secret, err = readAccessFile("secret-file", secretFile, arguments.Input(cmd)); err != nil {
 					return err
 				}
+				if in.Secret == "" {
+					return exit.New(exit.Usage, fmt.Errorf("--secret-file %s is empty", secretFile), "")
+				}
 			}
 			var made accessKey
 			if err := w.post(cmd.Context(), accessKeysPath, in, &made); err != nil {
@@ -98,12 +101,15 @@ func readAccessFile(flag, name string, stdin io.Reader) (string, error) {
 		defer func() { _ = file.Close() }() // nothing to do about a failing close of what was read
 		stdin = file
 	}
-	text, err := io.ReadAll(io.LimitReader(stdin, accessFileMax))
+	text, err := io.ReadAll(io.LimitReader(stdin, accessFileMax+1))
 	if errors.Is(err, context.Canceled) {
 		return "", err
 	}
 	if err != nil {
 		return "", exit.New(exit.Usage, fmt.Errorf("--%s: %w", flag, err), "")
+	}
+	if len(text) > accessFileMax {
+		return "", exit.New(exit.Usage, fmt.Errorf("--%s %s is larger than %d KiB", flag, name, accessFileMax>>10), "is it the right file?")
 	}
 	return strings.TrimSpace(string(text)), nil
 }

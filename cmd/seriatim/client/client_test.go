@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -471,6 +472,32 @@ func TestNothingIsNoName(t *testing.T) {
 	r := runTool(t, endpoint, "", "key", "revoke", "")
 	if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "not confirmed") {
 		t.Errorf("exit code %d: %v", exit.CodeOf(r.err), r.err)
+	}
+}
+
+// TestInputFiles: what is cut off or empty is not taken for what was meant.
+func TestInputFiles(t *testing.T) {
+	endpoint, _ := fakeServer(t, nil) // any call fails the test
+	file := func(text string) string {
+		name := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for _, test := range []struct{ args, want string }{
+		{"policy put anna --file " + file(strings.Repeat(" ", accessFileMax)+"{}"), "64 KiB"},
+		{"key create --id k --secret-file " + file(strings.Repeat("x", accessFileMax+1)), "64 KiB"},
+		{"key create --id k --secret-file " + file("\n"), "is empty"},
+		{"status --admin-token-file " + file("\n"), "is empty"},
+	} {
+		if r := runTool(t, endpoint, "", strings.Fields(test.args)...); exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), test.want) {
+			t.Errorf("%s: exit code %d: %v", test.args, exit.CodeOf(r.err), r.err)
+		}
+	}
+	t.Setenv(EnvAdminToken, "of anna\n")
+	if token, err := (&options{}).adminToken(); token != "of anna" || err != nil {
+		t.Errorf("the token in the environment is %q, %v", token, err)
 	}
 }
 

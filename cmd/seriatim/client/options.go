@@ -116,13 +116,17 @@ func isAccount(text string) bool { return len(text) == 12 && strings.Trim(text, 
 // adminToken is what the admin port knows the caller by, empty without one.
 func (o *options) adminToken() (string, error) {
 	if o.tokenFile == "" {
-		return os.Getenv(EnvAdminToken), nil
+		return strings.TrimSpace(os.Getenv(EnvAdminToken)), nil
 	}
 	text, err := os.ReadFile(o.tokenFile)
 	if err != nil {
 		return "", exit.New(exit.Usage, fmt.Errorf("--admin-token-file: %w", err), "")
 	}
-	return strings.TrimSpace(string(text)), nil
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", exit.New(exit.Usage, fmt.Errorf("--admin-token-file %s is empty", o.tokenFile), "")
+	}
+	return token, nil
 }
 
 // signerFrom makes what signs requests to the client port, from the variables that all
