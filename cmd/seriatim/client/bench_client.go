@@ -43,6 +43,7 @@ type benchClient struct {
 	entries []benchEntry
 	taken   []benchMessage
 	ids     [][]byte
+	cut     bool // the last receive was not answered
 
 	counting sync.Mutex               // a client with streams has several goroutines
 	latency  [benchActions]*histogram // nil until needed

@@ -91,6 +91,9 @@ type fifoLoad struct {
 	redelivered atomic.Int64
 	foreign     atomic.Int64
 	empty       atomic.Int64
+	// stranded are messages that clients had sent and could not receive or delete, because
+	// their node did not answer until the end.
+	stranded atomic.Int64
 }
 
 func newFIFOLoad(r *benchRun) workload {
@@ -132,14 +135,26 @@ func (f *fifoLoad) work(ctx context.Context, c *benchClient) {
 			f.sent.Add(int64(-len(c.entries)))
 			return
 		}
-		for owed := len(c.entries); owed > 0 && ctx.Err() == nil; {
-			taken, err := f.take(ctx, c, owed, &lives)
-			if err != nil {
-				return
-			}
-			owed -= taken
+		if !f.takeAll(ctx, c, &lives) {
+			return
 		}
 	}
+}
+
+// takeAll takes as many messages as a client has sent, and reports whether it could.
+func (f *fifoLoad) takeAll(ctx context.Context, c *benchClient, lives *[]fifoLife) bool {
+	c.cut = false
+	for owed := len(c.entries); owed > 0; {
+		taken, err := f.take(ctx, c, owed, lives)
+		if owed -= taken; owed > 0 && ctx.Err() != nil && c.cut || err != nil {
+			f.stranded.Add(int64(owed))
+			return false
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // compose makes the next message of the group whose turn it is.
@@ -161,6 +176,9 @@ func (f *fifoLoad) compose(c *benchClient, e *benchEntry, turn int64, began time
 func (f *fifoLoad) take(ctx context.Context, c *benchClient, n int, lives *[]fifoLife) (int, error) {
 	at := time.Now()
 	messages, err := c.receive(ctx, n, fifoWait)
+	if ctx.Err() == nil {
+		c.cut = err != nil
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			c.failed(err)
@@ -265,9 +283,19 @@ func parseFIFOBody(r *benchRun, body []byte) (life fifoLife, ok bool) {
 	return fifoLife{group: fields[0], number: fields[1], began: r.started.Add(time.Duration(fields[2]))}, true
 }
 
-func (f *fifoLoad) finish(_ context.Context, _ *benchRun, report *benchReport) error {
+func (f *fifoLoad) finish(ctx context.Context, r *benchRun, report *benchReport) error {
+	lost := f.sent.Load() - f.deleted.Load()
+	left := min(lost, f.stranded.Load())
+	if left > 0 {
+		q, err := r.wire.describe(ctx, r.queueURL, countNames)
+		if err != nil {
+			return err
+		}
+		left = min(left, q.Visible+q.InFlight+q.Delayed)
+	}
 	report.check("messages sent", f.sent.Load(), false)
-	report.check("lost: sent and confirmed, never received", f.sent.Load()-f.deleted.Load(), !f.breaks || len(report.Errors) == 0)
+	report.check("lost: sent and confirmed, never received", lost-max(left, 0), !f.breaks || len(report.Errors) == 0)
+	report.check("left in the queue by clients whose node did not answer any more", max(left, 0), false)
 	report.check("out of order", f.skipped.Load(), true)
 	report.check("received after their deletion was confirmed", f.resurrected.Load(), true)
 	report.check("received that nobody sent", f.foreign.Load(), true)

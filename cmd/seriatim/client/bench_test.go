@@ -1,6 +1,9 @@
 package client
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -178,6 +181,53 @@ func TestDedupChecks(t *testing.T) {
 	d.compare(own, text("b", "d", "d"), []*dedupSent{&own.history[0], nil, nil}, 3)
 	if d.accepted.Load() != 1 || d.dropped.Load() != 1 {
 		t.Errorf("wrong answers: %d accepted again, want 1; %d dropped, want 1", d.accepted.Load(), d.dropped.Load())
+	}
+}
+
+// TestFIFOAccuses: what clients whose node stayed away could not receive is not lost as long as the
+// queue has it.
+func TestFIFOAccuses(t *testing.T) {
+	for _, test := range []struct{ deleted, stranded, held, lost int64 }{
+		{10, 0, 0, 0}, {7, 0, 3, 3}, {7, 3, 3, 0}, {7, 3, 2, 1}, {7, 2, 9, 1}, {7, 9, 9, 0}, {10, 3, 0, 0},
+	} {
+		endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": fmt.Sprintf(
+			`{"Attributes":{"ApproximateNumberOfMessages":"%d","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`, test.held-1)})
+		r := &benchRun{wire: &wire{client: &port{addresses: []string{endpoint}}, timeout: time.Second, http: &http.Client{}}}
+		f, report := &fifoLoad{}, &benchReport{}
+		f.sent.Store(10)
+		f.deleted.Store(test.deleted)
+		f.stranded.Store(test.stranded)
+		if err := f.finish(t.Context(), r, report); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(report.Checks, func(c benchCheck) bool { return strings.HasPrefix(c.Name, "lost") })
+		if got := report.Checks[i]; got.Count != test.lost || !got.Violation {
+			t.Errorf("%+v: %+v", test, got)
+		}
+	}
+}
+
+// TestFIFOStranded: a client whose node is gone says how many messages it could not receive.
+func TestFIFOStranded(t *testing.T) {
+	gone := false
+	address, _ := node(t, func(w http.ResponseWriter, _ *http.Request) {
+		if gone {
+			panic(http.ErrAbortHandler)
+		}
+		gone = true
+		_, _ = io.WriteString(w, `{"MessageId":"m"}`)
+	})
+	now := time.Now()
+	r := &benchRun{
+		flags: benchFlags{clients: 1, batch: 1, groups: 1, size: 64}, id: "r", targets: []string{strings.TrimPrefix(address, "http://")}, wire: &wire{},
+		timeout: time.Second, started: now, deadline: now.Add(200 * time.Millisecond), filler: fillerText(64),
+	}
+	f := newFIFOLoad(r).(*fifoLoad)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	f.work(ctx, newBenchClient(r, 0))
+	if f.sent.Load() != 1 || f.stranded.Load() != 1 {
+		t.Errorf("sent %d, of which %d could not be received", f.sent.Load(), f.stranded.Load())
 	}
 }
 
