@@ -85,6 +85,9 @@ func checkCommand(o *options) *cobra.Command {
 			Use: use, Short: short, Args: arguments.None,
 			Example: "  seriatim check " + use + " --admin 10.0.0.1:9325",
 			RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+				if err := w.single(cmd); err != nil {
+					return err
+				}
 				got, err := w.send(cmd.Context(), w.admin, request{method: http.MethodGet, path: path, repeatable: true})
 				if err != nil {
 					return err
