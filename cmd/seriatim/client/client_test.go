@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -498,6 +499,18 @@ func TestInputFiles(t *testing.T) {
 	t.Setenv(EnvAdminToken, "of anna\n")
 	if token, err := (&options{}).adminToken(); token != "of anna" || err != nil {
 		t.Errorf("the token in the environment is %q, %v", token, err)
+	}
+}
+
+// TestTablesDoNotSteer: what somebody sent cannot move the cursor of who looks at it, in any of the
+// ways that terminals know.
+func TestTablesDoNotSteer(t *testing.T) {
+	endpoint, _ := fakeServer(t, map[string]string{
+		"GET /v1/queues/q.fifo/messages?limit=10": `{"messages":[{"messageId":"m","body":"a\u001b[2Jb\u009b2Jc\nd\u007f\u0085é"}]}`,
+	})
+	r := runTool(t, endpoint, "", "msg", "peek", "q.fifo")
+	if !strings.Contains(r.out, "a [2Jb 2Jc d  é") || strings.ContainsFunc(strings.ReplaceAll(r.out, "\n", ""), unicode.IsControl) {
+		t.Errorf("%q", r.out)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
 const (
@@ -80,7 +81,7 @@ func (p *printer) say(format string, args ...any) {
 // output is for.
 func oneLine(cell string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) { // those above 0x7f, too: to some terminals they are the beginning of a sequence
 			return ' '
 		}
 		return r
