@@ -87,11 +87,11 @@ func authorityCommand() *cobra.Command {
 		if err := os.MkdirAll(*dir, 0o700); err != nil {
 			return err
 		}
-		if err := authority.write(*dir, authorityName); err != nil {
-			return existing(err)
-		}
 		if err := writeGossipKey(*dir); err != nil {
 			return existing(err)
+		}
+		if err := authority.write(*dir, authorityName); err != nil {
+			return existing(errors.Join(err, os.Remove(filepath.Join(*dir, gossipKeyName))))
 		}
 		return made(cmd.OutOrStdout(), *dir, authority, authorityName+chainSuffix, authorityName+keySuffix, gossipKeyName)
 	}

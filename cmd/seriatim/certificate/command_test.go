@@ -71,6 +71,39 @@ func TestTokenBelowAnUnendedLine(t *testing.T) {
 	}
 }
 
+// A file that is in the way leaves no half of a pair: a key that is not that of the certificate
+// beside it.
+func TestNoHalfPairs(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args []string
+		old  string
+	}{
+		{[]string{"issue", "n1"}, "n1.crt"}, {[]string{"issue", "n1"}, "n1.key"},
+		{[]string{"ca"}, "ca.crt"}, {[]string{"ca"}, "ca.key"}, {[]string{"ca"}, gossipKeyName},
+	} {
+		dir := t.TempDir()
+		if test.args[0] == "issue" {
+			if _, err := run("ca", "--dir", dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, test.old), []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := run(append(test.args, "--dir", dir)...); exit.CodeOf(err) != exit.Conflict {
+			t.Errorf("%v beside %s: exit code %d: %v", test.args, test.old, exit.CodeOf(err), err)
+		}
+		if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
+			t.Errorf("%v beside %s left %v, %v", test.args, test.old, after, err)
+		}
+	}
+}
+
 // A failure of the disk is not a wrong flag.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()

@@ -110,10 +110,14 @@ func (p *pair) write(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeNew(filepath.Join(dir, name+keySuffix), key, 0o600); err != nil {
+	keyPath := filepath.Join(dir, name+keySuffix)
+	if err := writeNew(keyPath, key, 0o600); err != nil {
 		return err
 	}
-	return writeNew(filepath.Join(dir, name+chainSuffix), chain, 0o644)
+	if err := writeNew(filepath.Join(dir, name+chainSuffix), chain, 0o644); err != nil {
+		return errors.Join(err, os.Remove(keyPath)) // without its certificate it is in the way only
+	}
+	return nil
 }
 
 // encode is the pair in PEM form.
@@ -131,7 +135,10 @@ func writeNew(path string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	_, err = file.Write(content)
-	return errors.Join(err, file.Sync(), file.Close())
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }
 
 // readAuthority reads the authority of a directory.
