@@ -23,6 +23,21 @@ func run(args ...string) (out string, err error) {
 	return text.String(), err
 }
 
+// A token that servers do not know is not left behind.
+func TestNoUnknownToken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, tokensName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run("token", "anna", "--dir", dir); exit.CodeOf(err) != exit.Failed {
+		t.Errorf("exit code %d: %v", exit.CodeOf(err), err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "anna.token")); err == nil {
+		t.Error("anna.token is left, and the next try meets it")
+	}
+}
+
 // Nothing is made that is over when it is made.
 func TestNothingIsOverAtOnce(t *testing.T) {
 	t.Parallel()

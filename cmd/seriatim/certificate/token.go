@@ -68,15 +68,22 @@ func writeToken(dir, name, role string) (path string, err error) {
 	if err := writeText(path, os.O_EXCL, token+"\n"); err != nil {
 		return "", err
 	}
-	known := filepath.Join(dir, tokensName)
+	if err := addLine(filepath.Join(dir, tokensName), line); err != nil {
+		return "", errors.Join(err, os.Remove(path)) // no server will know it
+	}
+	return path, nil
+}
+
+// addLine adds a line to the tokens that servers know.
+func addLine(known, line string) error {
 	before, err := os.ReadFile(known)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+		return err
 	}
 	if len(before) > 0 && !bytes.HasSuffix(before, []byte("\n")) {
 		line = "\n" + line // the last one was written by hand, without its end
 	}
-	return path, writeText(known, os.O_APPEND, line)
+	return writeText(known, os.O_APPEND, line)
 }
 
 // drawToken draws a token and the line by which servers know it.
