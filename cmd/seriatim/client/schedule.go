@@ -175,7 +175,7 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 		}
 		numbers[i] = number
 	}
-	refused := 0
+	refused := []refusedNumber{}
 	for i, number := range numbers {
 		err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
 			return c.CancelScheduled(ctx, nameOf(args[0]), forget, number)
@@ -184,14 +184,29 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 		switch {
 		case err == nil:
 		case len(numbers) == 1 || !errors.As(err, &failure):
+			if i > 0 {
+				p.say("cancelled %d of %d before an error", i-len(refused), len(numbers))
+			}
 			return err
 		default:
 			p.say("not cancelled: %s: %s", args[i+1], err)
-			refused++
+			refused = append(refused, refusedNumber{sequenceText(number), failure.Reason, failure.Message})
 		}
 	}
-	if refused > 0 {
-		return exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not cancelled", refused, len(numbers)), "")
+	document := map[string]any{"cancelled": len(numbers) - len(refused), "refused": refused}
+	if len(refused) == 0 {
+		return p.done(document, "cancelled %d", len(numbers))
 	}
-	return p.done(map[string]any{"cancelled": len(numbers)}, "cancelled %d", len(numbers))
+	var err error
+	if p.format == formatJSON {
+		err = p.print(document, nil)
+	}
+	return errors.Join(err, exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not cancelled", len(refused), len(numbers)), ""))
+}
+
+// refusedNumber is a scheduled message that was not cancelled, in JSON output.
+type refusedNumber struct {
+	SequenceNumber string `json:"sequenceNumber"`
+	Code           string `json:"code"`
+	Message        string `json:"message"`
 }
