@@ -11,11 +11,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
 var update = flag.Bool("update", false, "write the outputs in testdata")
@@ -127,6 +130,20 @@ func TestVersion(t *testing.T) {
 	}
 	if out := must(t, "version"); !strings.HasPrefix(out, "seriatim "+version+" (go") {
 		t.Errorf("%q", out)
+	}
+}
+
+// full is an output that takes nothing, as a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// An output that cannot be written is not a wrong flag.
+func TestVersionOnAFullDisk(t *testing.T) {
+	for _, args := range []string{"version", "version --json", "--version"} {
+		if code := run(t.Context(), strings.Fields(args), strings.NewReader(""), full{}, io.Discard); code != exit.Failed {
+			t.Errorf("%s: exit code %d", args, code)
+		}
 	}
 }
 

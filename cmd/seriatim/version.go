@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
 // versionInfo is what version --json prints.
@@ -45,10 +46,10 @@ func printVersion(out io.Writer, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", "  ")
-		return enc.Encode(info)
+		return exit.Wrap(enc.Encode(info))
 	}
 	_, err := io.WriteString(out, info.line())
-	return err
+	return exit.Wrap(err)
 }
 
 func readVersion() versionInfo {
