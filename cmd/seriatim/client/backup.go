@@ -229,6 +229,9 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 // until one can be reached that does not turn it away. There is no limit for the whole
 // exchange; first is how long the server may take to begin.
 func (w *wire) stream(ctx context.Context, build func(base string) (*http.Request, error), first time.Duration) (*http.Response, error) {
+	if err := w.exposed(w.admin); err != nil {
+		return nil, err
+	}
 	transport := w.http.Transport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout, transport.ExpectContinueTimeout, transport.DisableKeepAlives = first, w.timeout, true
 	client := &http.Client{Transport: transport}

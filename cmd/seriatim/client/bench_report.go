@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/bits"
-	"net"
 	"net/url"
 	"runtime"
 	"slices"
@@ -133,8 +132,7 @@ func latencyOf(h *histogram) benchLatency {
 func (r *benchRun) server(ctx context.Context) benchServer {
 	s := benchServer{Version: "unknown", Durability: "unknown: no admin port answers"}
 	if u, err := url.Parse("http://" + r.targets[0]); err == nil {
-		ip := net.ParseIP(u.Hostname())
-		s.Local = u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+		s.Local = isLoopback(u.Hostname())
 	}
 	st, err := r.status(ctx)
 	if err != nil {

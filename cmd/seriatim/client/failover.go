@@ -25,7 +25,10 @@ type port struct {
 	name      string   // as people call it
 	hint      string   // what to do if nobody answers
 	addresses []string // URLs without a trailing slash, at least one
-	answered  atomic.Int32
+	// guessed says that the addresses are without TLS although those that they were guessed
+	// from have it, on other machines.
+	guessed  bool
+	answered atomic.Int32
 }
 
 // request is what can be sent to any node of the cluster.
@@ -52,6 +55,9 @@ type answer struct {
 // send asks one node after the other until one answers. A request that may
 // have taken effect is repeated only if that changes nothing.
 func (w *wire) send(ctx context.Context, p *port, r request) (answer, error) {
+	if err := w.exposed(p); err != nil {
+		return answer{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, w.timeout+time.Duration(len(p.addresses))*r.wait)
 	defer cancel()
 	var refused *answer
@@ -110,6 +116,15 @@ func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r reques
 	defer response.Body.Close() // nothing to do about a failing close of what was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
 	return answer{status: response.StatusCode, header: response.Header, body: body, from: p.addresses[at]}, true, err
+}
+
+// exposed refuses to send the token in the clear where nobody has said so.
+func (w *wire) exposed(p *port) error {
+	if p != w.admin || !p.guessed || w.token == "" {
+		return nil
+	}
+	return exit.New(exit.Usage, fmt.Errorf("the token would go to %s in the clear", p.addresses[0]),
+		"name the admin port: --admin "+strings.Replace(p.addresses[0], "http:", "https:", 1)+", or with http:// if that is meant")
 }
 
 // authorize shows a request's admin port who calls.

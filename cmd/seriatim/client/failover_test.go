@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -218,6 +220,33 @@ func TestTLS(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTokenInTheClear: who uses TLS for the client port did not ask for a token to go to the admin
+// port without it; that port was only guessed.
+func TestTokenInTheClear(t *testing.T) {
+	t.Setenv(EnvAdminToken, "of anna")
+	run := func(args ...string) error {
+		root := &cobra.Command{Use: "seriatim", SilenceErrors: true, SilenceUsage: true}
+		root.AddCommand(Commands()...)
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+		root.SetArgs(args)
+		return root.ExecuteContext(t.Context())
+	}
+	for _, command := range []string{"status", "backup create --output " + filepath.Join(t.TempDir(), "b")} {
+		err := run(append(strings.Fields(command), "--endpoint", "https://n1.invalid:9324")...)
+		if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "in the clear") || !strings.Contains(exit.HintOf(err), "--admin https://n1.invalid:9325") {
+			t.Errorf("%s: exit code %d, hint %q: %v", command, exit.CodeOf(err), exit.HintOf(err), err)
+		}
+		for _, meant := range [][]string{
+			{"--endpoint", "https://127.0.0.1:1"}, {"--endpoint", "http://n1.invalid:9324"}, {"--endpoint", "https://n1.invalid:9324", "--admin", "http://127.0.0.1:1"},
+		} {
+			if err := run(append(strings.Fields(command), meant...)...); exit.CodeOf(err) != exit.Unavailable {
+				t.Errorf("%s %v: exit code %d: %v", command, meant, exit.CodeOf(err), err)
+			}
+		}
 	}
 }
 

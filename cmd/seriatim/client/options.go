@@ -154,6 +154,7 @@ func (o *options) ports() (client, admin *port, err error) {
 		client.addresses = append(client.addresses, u.String())
 		if len(o.admins) == 0 {
 			admin.addresses = append(admin.addresses, adminOf(u))
+			admin.guessed = admin.guessed || u.Scheme == "https" && !isLoopback(u.Hostname())
 		}
 	}
 	for _, text := range o.admins {
@@ -192,6 +193,12 @@ func parseAddress(flag, text string) (*url.URL, error) {
 		return nil, exit.New(exit.Usage, fmt.Errorf("--%s %q: %w", flag, text, err), "write it like "+defaultEndpoint)
 	}
 	return u, nil
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // adminOf guesses the admin port from the client port: by default it is the

@@ -208,7 +208,7 @@ func (n eachNode) Addresses() []string { return n.admin.addresses }
 // Get asks one of them.
 func (n eachNode) Get(ctx context.Context, address, path string) (int, []byte, error) {
 	only := *n.wire
-	only.admin = &port{name: n.admin.name, hint: n.admin.hint, addresses: []string{address}}
+	only.admin = &port{name: n.admin.name, hint: n.admin.hint, addresses: []string{address}, guessed: n.admin.guessed}
 	got, err := only.send(ctx, only.admin, request{method: http.MethodGet, path: path, repeatable: true})
 	return got.status, got.body, err
 }
