@@ -112,6 +112,8 @@ func TestCommands(t *testing.T) {
 		{"verify nothing", []string{"backup", "verify", damaged + "x"}, exit.NotFound, nil},
 		{"inspect a backup", []string{"snapshot", "inspect", backup, "-o", "json"}, exit.OK, []string{`"stateHash": "` + status.StateHash + `"`}},
 		{"inspect without a snapshot", []string{"snapshot", "inspect", "--data-dir", dir}, exit.NotFound, []string{"no snapshot yet"}},
+		{"inspect a snapshot of no id", []string{"snapshot", "inspect", "--data-dir", dir, "2-17-1795000000000"}, exit.NotFound, []string{"no snapshot 2-17-1795000000000", "snapshot list"}},
+		{"inspect something else", []string{"snapshot", "inspect", "--data-dir", dir, "../.."}, exit.NotFound, []string{"no snapshot ../.."}},
 		{"list no snapshot", []string{"snapshot", "list", "--data-dir", dir, "-o", "json"}, exit.OK, []string{"[]"}},
 		{"print", []string{"log", "print", "--data-dir", dir}, exit.OK, []string{"CreateQueue (", "SendMessages (", "configuration", status.NodeID}},
 		{"print some", []string{"log", "print", "--data-dir", dir, "--from", index, "--to", index, "-o", "json"}, exit.OK, []string{`"index":` + index + `,`, `"SendMessages"`}},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,17 +63,22 @@ func snapshotInspectCommand() *cobra.Command {
 }
 
 func (o *options) inspectStored(cmd *cobra.Command, s *offline.Stopped, args []string) error {
+	list, err := s.Snapshots()
+	if err != nil {
+		return err
+	}
 	id := ""
-	if len(args) == 1 {
+	switch {
+	case len(args) == 1:
 		id = args[0]
-	} else {
-		list, err := s.Snapshots()
-		if err != nil {
-			return err
+		// Else one that was mistyped would be reported as damaged, which asks for more than to
+		// type it again.
+		if !slices.ContainsFunc(list, func(one offline.StoredSnapshot) bool { return one.ID == id }) {
+			return exit.New(exit.NotFound, fmt.Errorf("the node has no snapshot %s", id), "seriatim snapshot list shows those that it has")
 		}
-		if len(list) == 0 {
-			return exit.New(exit.NotFound, errors.New("the node has no snapshot yet"), "seriatim log print shows its log")
-		}
+	case len(list) == 0:
+		return exit.New(exit.NotFound, errors.New("the node has no snapshot yet"), "seriatim log print shows its log")
+	default:
 		id = list[0].ID
 	}
 	contents, err := s.InspectSnapshot(id)
