@@ -357,6 +357,21 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
+// TestDeniedHints: an action on topics is refused in other words than one on queues, and the same
+// helps.
+func TestDeniedHints(t *testing.T) {
+	for code, want := range map[string]string{
+		"MissingAuthenticationToken": "AWS_ACCESS_KEY_ID", "InvalidClientTokenId": "AWS_ACCESS_KEY_ID", "SignatureDoesNotMatch": "AWS_ACCESS_KEY_ID",
+		"AccessDenied": "policy put", "AuthorizationError": "policy put",
+	} {
+		address, _ := node(t, says(403, `{"Error":{"Code":"`+code+`","Message":"no"}}`))
+		r := runTool(t, address, "", "topic", "list")
+		if exit.CodeOf(r.err) != exit.Denied || !strings.Contains(exit.HintOf(r.err), want) {
+			t.Errorf("%s: exit code %d, hint %q", code, exit.CodeOf(r.err), exit.HintOf(r.err))
+		}
+	}
+}
+
 // TestLimitHints tells what to do about the limit that was reached, and not about another.
 func TestLimitHints(t *testing.T) {
 	for message, want := range map[string]string{

@@ -249,9 +249,10 @@ func refusal(e *apiError) error {
 		return exit.New(exit.NotFound, e, "seriatim queue list shows the queues that exist")
 	case "ResourceNotFoundException":
 		return exit.New(exit.NotFound, e, "")
-	case "MissingAuthenticationTokenException", "InvalidClientTokenIdException", "SignatureDoesNotMatchException":
+	case "MissingAuthenticationTokenException", "InvalidClientTokenIdException", "SignatureDoesNotMatchException",
+		"MissingAuthenticationToken", "InvalidClientTokenId", "SignatureDoesNotMatch": // of actions on topics
 		return exit.New(exit.Denied, e, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one")
-	case "AccessDeniedException":
+	case "AccessDeniedException", "AccessDenied", "AuthorizationError":
 		return exit.New(exit.Denied, e, "seriatim policy put says what a user may do")
 	case "QueueNameExists":
 		return exit.New(exit.Conflict, e, "seriatim queue show NAME prints its attributes")

@@ -14,20 +14,25 @@ import (
 
 // hints say what to do about a reason of the API.
 var hints = map[string]string{
-	"QueueDoesNotExist":      "seriatim queue list shows the queues that exist",
-	"OutcomeUnknown":         unknownHint,
-	"RequestThrottled":       throttledHint,
-	"Throttled":              throttledHint,
-	"NoLeader":               leaderHint,
-	"UpgradeNeeded":          "seriatim upgrade status shows which nodes do not have the version that can do this",
-	"SessionCannotBeLocked":  "seriatim group explain QUEUE SESSION says until when; seriatim group release takes it away",
-	"SessionLockLost":        "accept it again: seriatim session accept QUEUE SESSION",
-	"NoSessionAvailable":     "seriatim group list QUEUE shows the groups that have messages and what they wait for",
-	"DeduplicationIdUnknown": "it can be sent; where the DeduplicationScope of the queue is not queue, add --group or --partition-key",
-	"MessageNotFound":        "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE shows what there is",
+	"QueueDoesNotExist":          "seriatim queue list shows the queues that exist",
+	"OutcomeUnknown":             unknownHint,
+	"RequestThrottled":           throttledHint,
+	"Throttled":                  throttledHint,
+	"MissingAuthenticationToken": keyHint,
+	"InvalidClientTokenId":       keyHint,
+	"SignatureDoesNotMatch":      keyHint,
+	"AccessDenied":               "seriatim policy put says what a user may do",
+	"NoLeader":                   leaderHint,
+	"UpgradeNeeded":              "seriatim upgrade status shows which nodes do not have the version that can do this",
+	"SessionCannotBeLocked":      "seriatim group explain QUEUE SESSION says until when; seriatim group release takes it away",
+	"SessionLockLost":            "accept it again: seriatim session accept QUEUE SESSION",
+	"NoSessionAvailable":         "seriatim group list QUEUE shows the groups that have messages and what they wait for",
+	"DeduplicationIdUnknown":     "it can be sent; where the DeduplicationScope of the queue is not queue, add --group or --partition-key",
+	"MessageNotFound":            "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE shows what there is",
 }
 
 const (
+	keyHint        = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one"
 	throttledHint  = "too many at a time: wait for what is under way, then try again"
 	leaderHint     = "seriatim status shows whether the cluster has a leader"
 	unknownHint    = "the request may or may not have taken effect: look before you repeat it"
