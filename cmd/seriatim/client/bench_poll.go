@@ -99,10 +99,12 @@ func (p *pollLoad) wait(c *benchClient) {
 	case len(messages) == 0:
 		return
 	}
-	if life, ok := parseFIFOBody(c.run, messages[0].body); ok {
-		p.received.Add(1)
-		c.measured(benchReceive, life.began, now, 1)
+	life, ok := parseFIFOBody(c.run, messages[0].body)
+	if !ok {
+		return // of a queue that existed, it may belong to somebody
 	}
+	p.received.Add(1)
+	c.measured(benchReceive, life.began, now, 1)
 	action := c.buildDelete(messages)
 	_ = c.insist(p.probes, func() error { return c.delete(p.probes, action, 1) }) // insist has counted the failure
 }

@@ -231,6 +231,31 @@ func TestFIFOStranded(t *testing.T) {
 	}
 }
 
+// TestBenchLeavesWhatIsNotItsOwn: in a queue that existed there may be messages that somebody needs.
+func TestBenchLeavesWhatIsNotItsOwn(t *testing.T) {
+	for _, batch := range []int{1, 10} {
+		endpoint, calls := fakeServer(t, map[string]string{ // a deletion would fail the test
+			"ReceiveMessage": `{"Messages":[{"ReceiptHandle":"h","Body":"precious"}]}`,
+		})
+		now := time.Now()
+		r := &benchRun{
+			flags: benchFlags{clients: 1, batch: batch, groups: 1}, targets: []string{strings.TrimPrefix(endpoint, "http://")}, wire: &wire{},
+			timeout: time.Second, started: now, deadline: now.Add(time.Minute), prefix: []byte(`{"QueueUrl":"q",`),
+		}
+		f, c, lives := newFIFOLoad(r).(*fifoLoad), newBenchClient(r, 0), []fifoLife{}
+		if n, err := f.take(t.Context(), c, batch, &lives); n != 0 || err != nil || f.foreign.Load() != 1 {
+			t.Errorf("%d taken, %d foreign, %v", n, f.foreign.Load(), err)
+		}
+		p := &pollLoad{}
+		p.probes, p.stop = context.WithCancel(t.Context())
+		p.wait(c)
+		p.stop()
+		if seen := calls(); len(seen) != 2 {
+			t.Errorf("calls %+v", seen)
+		}
+	}
+}
+
 // TestDedupAccuses: of a message too many or too few, and not of those that were there before or
 // whose sends were not answered.
 func TestDedupAccuses(t *testing.T) {
