@@ -49,7 +49,6 @@ type Node struct {
 	term        atomic.Pointer[leader.Term] // nil unless this node leads
 	termChanged wakeup.Broadcast            // the node begins or ends a term
 	opened      atomic.Bool                 // process and group are set
-	caughtUp    atomic.Bool                 // with what was committed before the start
 	stateLock   sync.RWMutex                // held while the state changes
 
 	lifetime
@@ -78,6 +77,7 @@ type selfChecks struct {
 	auditor  *auditor
 	pressure *pressure
 	fitness  wakeup.Signal // whether this node should lead may have changed
+	caughtUp atomic.Bool   // with what was committed before the start
 }
 
 // Open starts a node and returns when it takes part in its cluster or looks for

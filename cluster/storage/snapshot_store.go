@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -267,10 +266,9 @@ func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 				break
 			}
 			// The library names it after the millisecond, in which there may be one with the
-			// same end if a leader sends one twice.
+			// same end if a leader sends one twice: the next has no other.
 			if taken, err = exists(filepath.Join(s.path, sink.inner.ID())); taken && err == nil {
 				err = sink.inner.Cancel()
-				time.Sleep(time.Millisecond)
 			}
 		}
 		return err
