@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -72,15 +73,27 @@ func TestSingleNodeSurvivesEveryPowerCut(t *testing.T) {
 	}
 }
 
-// TestSyncsThatDoNothingAreFound is the control: a recording in which every
-// other sync has synced nothing must be judged as bad.
+// TestSyncsThatDoNothingAreFound is the control: a recording in which the syncs of the log
+// have synced nothing must be judged as bad. Those of bbolt are left alone, since it looks
+// through a file that lacks some of them in a goroutine of its own, and ends the process.
 func TestSyncsThatDoNothingAreFound(t *testing.T) {
 	made := recordSingle(t, "wal")
-	const nothing = 0 // no file has this number
-	for i := range made.events {
-		if made.events[i].kind == kindSync && i%2 == 0 {
-			made.events[i].inode = nothing
+	logs := map[uint64]bool{}
+	for _, e := range made.events {
+		if strings.HasSuffix(e.name, ".wal") && !e.dir {
+			logs[e.target] = true
 		}
+	}
+	const nothing = 0 // no file has this number
+	dropped := 0
+	for i := range made.events {
+		if e := &made.events[i]; e.kind == kindSync && logs[e.inode] {
+			e.inode = nothing
+			dropped++
+		}
+	}
+	if dropped == 0 {
+		t.Fatal("the log was never synced")
 	}
 	if found := judge(t, made, trialNode{name: "n1", store: "wal", alone: true}).problems; len(found) == 0 {
 		t.Error("nothing was found")
