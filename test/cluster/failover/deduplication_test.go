@@ -128,7 +128,9 @@ func TestDeduplicationSurvives(t *testing.T) {
 		away := c.Followers(leader(t, c))[0]
 		kill(t, away)
 		status := agree(t, c)
-		fillLog(t, c, status.AppliedIndex+64)
+		for range 2 { // what the leader read for the node before its log was first shortened, it may still send
+			fillLog(t, c, agree(t, c).AppliedIndex+64)
+		}
 		start(t, away)
 		agree(t, c)
 		if s, err := away.Status(t.Context()); err != nil || s.LastSnapshotIndex <= status.AppliedIndex {
