@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type peersRecord struct {
 	Queues     []struct{ Name, Version, Protocol, Durable, Command, Problem string }
 	Workloads  []struct {
 		Name string
+		At   string // where the clients are connected: leader or follower; empty: at all nodes
 		Ours []string
 	}
 	Measured [][]struct {
@@ -111,7 +113,7 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say("highest. Bodies have %d bytes. Each client has one call under way, unless it is asynchronous or a stream. The clients of NATS share four", r.BodyBytes)
 	say("connections in every line, as programs do that use it; those of the others have a connection each, except where a line says that clients share four:")
 	say("there the clients of seriatim make unary calls of gRPC, and those of NATS do the same as in the line without that. Calls are")
-	say("SQS JSON over HTTP/1.1 unless they are of gRPC. A ratio is the rate of seriatim divided by that of the")
+	say("SQS JSON over HTTP/1.1 unless they are of gRPC. One client is at the first node, whichever leads, but where a line says where. A ratio is the rate of seriatim divided by that of the")
 	say("other: above 1 seriatim is faster. The servers of seriatim share the processors among themselves (`dev` sets GOMAXPROCS, %d", max(2, runtime.NumCPU()/nodes))
 	say("here for each); the others run with their own settings for it.\n")
 	if r.DiskMs > 0 {
@@ -141,8 +143,9 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say("publish of its client with 4000 unanswered messages for each connection.\n")
 	say("## Command lines\n\n```sh\nmake %s BENCH_TIME=%gs BENCH_RUNS=%d   # everything above", target, r.Seconds, r.Rounds)
 	say("seriatim dev --nodes 3\nnodes=http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344")
+	say("leader=${nodes%%%%,*} follower=${nodes##*,}   # as seriatim status says who leads")
 	for _, wl := range r.Workloads {
-		say("seriatim bench %-30s --duration %gs --endpoint $nodes   # %s", strings.Join(wl.Ours, " "), r.Seconds, wl.Name)
+		say("seriatim bench %-30s --duration %gs --endpoint $%s   # %s", strings.Join(wl.Ours, " "), r.Seconds, cmp.Or(wl.At, "nodes"), wl.Name)
 	}
 	say("```")
 }

@@ -48,7 +48,7 @@ func startGoaws(ctx context.Context, dir string, o options) (contender, descript
 	if err != nil {
 		return nil, d, err
 	}
-	p := &sqsServers{binary: o.binary, endpoints: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), servers: []*server{s}}
+	p := &sqsServers{binary: o.binary, endpoints: []string{fmt.Sprintf("http://127.0.0.1:%d", ports[0])}, servers: []*server{s}}
 	return p, d, p.ready(ctx)
 }
 
@@ -102,7 +102,7 @@ func startElasticMQ(ctx context.Context, dir string, o options) (contender, desc
 	if err != nil {
 		return nil, d, err
 	}
-	p := &sqsServers{binary: o.binary, endpoints: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), servers: []*server{s}}
+	p := &sqsServers{binary: o.binary, endpoints: []string{fmt.Sprintf("http://127.0.0.1:%d", ports[0])}, servers: []*server{s}}
 	if err := p.ready(ctx); err != nil {
 		return nil, d, err
 	}

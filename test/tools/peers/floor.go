@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"time"
 )
 
@@ -19,10 +17,21 @@ import (
 // is synced on a majority, and nothing else. What one client gets of it is the most that
 // one client can get of any of them on this machine.
 
-// floorCommand makes this program one server of the floor: whether messages are handed over,
-// the address to listen on, the file to write, and, for the leader, the addresses of the
-// followers.
+// floorCommand makes this program one server of the floor: its kind, the address to listen
+// on, the file to write, and for a follower the address of the leader, for the leader those
+// of the followers.
 const floorCommand = "floor"
+
+// floorKind is what a floor does beside syncs and hops.
+type floorKind string
+
+const (
+	alone floorKind = "alone"
+	// handedOver has the goroutines of the consensus library, see handed.
+	handedOver floorKind = "handed"
+	// overHTTP is asked as seriatim is, see serveHTTP.
+	overHTTP floorKind = "served"
+)
 
 const (
 	floorServers = 3
@@ -37,25 +46,33 @@ const (
 
 // floorPeer is the client's side of the floor.
 type floorPeer struct {
-	servers []*server
-	leader  string
+	binary    string // seriatim, which asks a floor over HTTP
+	kind      floorKind
+	servers   []*server
+	addresses []string // the leader's is the last
 }
 
 // startFloor starts a leader and two followers.
 func startFloor(ctx context.Context, dir string, o options) (contender, description, error) {
-	return startFloorOf(ctx, dir, o, "syncs and hops alone", false)
+	return startFloorOf(ctx, dir, o, alone, "syncs and hops alone")
 }
 
-// startHandedFloor starts them with the goroutines of the consensus library, see handed.
 func startHandedFloor(ctx context.Context, dir string, o options) (contender, description, error) {
-	return startFloorOf(ctx, dir, o, "the same with the library's goroutines", true)
+	return startFloorOf(ctx, dir, o, handedOver, "the same with the library's goroutines")
 }
 
-func startFloorOf(ctx context.Context, dir string, o options, name string, handed bool) (_ contender, d description, err error) {
+func startServedFloor(ctx context.Context, dir string, o options) (contender, description, error) {
+	return startFloorOf(ctx, dir, o, overHTTP, "syncs and hops over HTTP")
+}
+
+func startFloorOf(ctx context.Context, dir string, o options, kind floorKind, name string) (_ contender, d description, err error) {
 	d = description{
 		Name: name, Version: runtime.Version(), Protocol: fmt.Sprintf("%d bytes over TCP, one client; no queue, a bound for them", floorRecord),
 		Durable: "written and synced to the disks of a leader and of one of two followers",
 		Command: "three processes of test/tools/peers",
+	}
+	if kind == overHTTP {
+		d.Protocol = "SQS JSON over HTTP/1.1, not read but for its length; one client; no queue, a bound for them"
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -65,34 +82,35 @@ func startFloorOf(ctx context.Context, dir string, o options, name string, hande
 	if err != nil {
 		return nil, d, err
 	}
-	p := &floorPeer{}
+	p := &floorPeer{binary: o.binary, kind: kind}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
-	var addresses []string
-	for i := range floorServers {
-		address := fmt.Sprint("127.0.0.1:", ports[i])
-		args := []string{floorCommand, strconv.FormatBool(handed), address, filepath.Join(dir, fmt.Sprint("log", i))}
-		if i == floorServers-1 {
-			p.leader = address
-			args = append(args, addresses...)
+	for _, port := range ports {
+		p.addresses = append(p.addresses, fmt.Sprint("127.0.0.1:", port))
+	}
+	last := floorServers - 1
+	for i, address := range p.addresses {
+		others := p.addresses[last:]
+		if i == last {
+			others = p.addresses[:last]
 		}
+		args := append([]string{floorCommand, string(kind), address, filepath.Join(dir, fmt.Sprint("log", i))}, others...)
 		s, err := startServer(dir, fmt.Sprint("floor", i), exec.Command(program, args...), o.disk)
 		if err != nil {
 			return nil, d, err
 		}
 		p.servers = append(p.servers, s)
-		addresses = append(addresses, address)
 	}
 	return p, d, await(ctx, time.Minute, func(ctx context.Context) error {
-		c, err := p.open()
+		c, err := openFloor(p.addresses[last])
 		if err != nil {
 			return err
 		}
 		defer c.close()
-		_, err = c.step(ctx)
+		_, err = c.step(ctx) // once it is answered the followers have their leader
 		return err
 	})
 }
@@ -101,156 +119,37 @@ func (p *floorPeer) processes() []*server { return p.servers }
 
 func (p *floorPeer) close() { closeAll(p.servers) }
 
-func (p *floorPeer) takes(w workload) bool { return w.Clients == 1 && !w.Own }
-
-func (p *floorPeer) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
-	return drive(ctx, w.Clients, duration, func(int) (client, error) { return p.open() })
+func (p *floorPeer) takes(w workload) bool {
+	return w.Clients == 1 && !w.Own && (w.At != "" || p.kind != overHTTP)
 }
 
-// open connects a client.
-func (p *floorPeer) open() (client, error) {
-	conn, err := net.Dial("tcp", p.leader)
+func (p *floorPeer) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
+	address := p.addresses[len(p.addresses)-1]
+	if w.At == follower {
+		address = p.addresses[0]
+	}
+	if p.kind == overHTTP {
+		return runBench(ctx, p.binary, []string{"http://" + address}, w, duration)
+	}
+	return drive(ctx, w.Clients, duration, func(int) (client, error) { return openFloor(address) })
+}
+
+// openFloor connects a client.
+func openFloor(address string) (client, error) {
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return client{}, err
 	}
 	message, answer := bytes.Repeat([]byte{1}, floorRecord), make([]byte, floorAnswer)
-	step := func(context.Context) (int, error) {
-		if _, err := conn.Write(message); err != nil {
-			return 0, err
-		}
-		_, err := io.ReadFull(conn, answer)
-		return 1, err
-	}
+	step := func(context.Context) (int, error) { return 1, exchange(conn, message, answer) }
 	return client{step: step, close: func() { _ = conn.Close() }}, nil
 }
 
-// floorServer is one server of the floor.
-type floorServer struct {
-	file      *os.File
-	at        int64
-	followers []net.Conn
-	synced    chan int // numbers of the followers that have synced a message
-	behind    []int    // messages that a follower has yet to sync
-	handed    *handed  // nil: whoever reads a message does all that is to be done with it
-}
-
-// serveFloor is the program with floorCommand.
-func serveFloor(args []string) error {
-	if len(args) < 3 {
-		return fmt.Errorf("%s needs whether to hand over, an address and a file", floorCommand)
-	}
-	s := &floorServer{synced: make(chan int, 1), behind: make([]int, len(args)-3)}
-	hand, err := strconv.ParseBool(args[0])
-	if err != nil {
+// exchange writes a message and reads the answer.
+func exchange(conn net.Conn, message, answer []byte) error {
+	if _, err := conn.Write(message); err != nil {
 		return err
 	}
-	if args = args[1:]; hand {
-		s.handed = newHanded(len(args) > 2)
-	}
-	if s.file, err = zeroed(args[1]); err != nil {
-		return err
-	}
-	for i, address := range args[2:] {
-		conn, err := dialFloor(address)
-		if err != nil {
-			return err
-		}
-		s.followers = append(s.followers, conn)
-		go s.readConfirmations(i, conn)
-	}
-	listener, err := net.Listen("tcp", args[0])
-	if err != nil {
-		return err
-	}
-	for { // one client after the other, as its messages are in one log
-		conn, err := listener.Accept()
-		if err != nil {
-			return err
-		}
-		if err := s.serve(conn); !errors.Is(err, io.EOF) {
-			return err
-		}
-	}
-}
-
-// dialFloor connects to a follower, which may have yet to begin.
-func dialFloor(address string) (conn net.Conn, err error) {
-	err = await(context.Background(), time.Minute, func(context.Context) error {
-		conn, err = net.Dial("tcp", address)
-		return err
-	})
-	return conn, err
-}
-
-// zeroed makes a file of zeros.
-func zeroed(path string) (*os.File, error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	zeros := make([]byte, 1<<20)
-	for range floorFile / len(zeros) {
-		if _, err := file.Write(zeros); err != nil {
-			return nil, err
-		}
-	}
-	return file, file.Sync()
-}
-
-// serve confirms the messages of a connection, one after the other, until it ends. The
-// followers' disks work while the leader's does.
-func (s *floorServer) serve(conn net.Conn) error {
-	defer conn.Close()
-	message := make([]byte, floorRecord)
-	for {
-		if _, err := io.ReadFull(conn, message); err != nil {
-			return err
-		}
-		if err := s.handed.do(func() error { return s.commit(message) }); err != nil {
-			return err
-		}
-		if _, err := conn.Write(message[:floorAnswer]); err != nil {
-			return err
-		}
-	}
-}
-
-// commit returns when a message is synced here and at a follower.
-func (s *floorServer) commit(message []byte) error {
-	for i, follower := range s.followers {
-		if _, err := follower.Write(message); err != nil {
-			return err
-		}
-		s.behind[i]++
-	}
-	if err := s.write(message); err != nil {
-		return err
-	}
-	for len(s.followers) > 0 && min(s.behind[0], s.behind[1]) > 0 {
-		s.behind[<-s.synced]--
-	}
-	return nil
-}
-
-// write appends to the file and syncs it.
-func (s *floorServer) write(message []byte) error {
-	if _, err := s.file.WriteAt(message, s.at); err != nil {
-		return err
-	}
-	if s.at += int64(len(message)); s.at+floorRecord > floorFile {
-		s.at = 0
-	}
-	return syncData(s.file)
-}
-
-// readConfirmations passes on what a follower answers. It ends with the connection, which
-// the next message then finds.
-func (s *floorServer) readConfirmations(number int, conn net.Conn) {
-	answer := make([]byte, floorAnswer)
-	for {
-		if _, err := io.ReadFull(conn, answer); err != nil {
-			return
-		}
-		s.handed.confirm(func() { s.synced <- number })
-	}
+	_, err := io.ReadFull(conn, answer)
+	return err
 }

@@ -26,7 +26,7 @@ func main() {
 	flag.StringVar(&o.binary, "seriatim", "bin/seriatim", "the program to compare with")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of one run")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each workload on each queue, in turn")
-	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: floor, handed, nats, rabbitmq, redis, goaws, elasticmq; empty: all")
+	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: floor, handed, served, nats, rabbitmq, redis, goaws, elasticmq; empty: all")
 	flag.DurationVar(&o.disk, "disk", 0, "what a sync takes on a disk of its own for each server; 0: all share that of this machine")
 	flag.BoolVar(&o.streams, "streams", false, "measure calls and streams of the native API")
 	flag.StringVar(&o.out, "out", "peers.json", "record to write")
@@ -71,6 +71,7 @@ func entrants() []entrant {
 		{"seriatim", startSeriatim},
 		{"floor", startFloor},
 		{"handed", startHandedFloor},
+		{"served", startServedFloor},
 		{"nats", startNATS},
 		{"rabbitmq", startRabbitMQ},
 		{"redis", startRedis},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -113,6 +114,27 @@ func (p *natsPeer) remove(ctx context.Context, name string) error {
 	return js.DeleteStream(ctx, name)
 }
 
+// leading is the number of the server that leads a stream. Servers are named n0 and so on.
+func (p *natsPeer) leading(ctx context.Context, name string) (int, error) {
+	js, err := jetstream.New(p.admin)
+	if err != nil {
+		return 0, err
+	}
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	cluster := stream.CachedInfo().Cluster
+	if cluster == nil {
+		return 0, errors.New("a stream without a cluster")
+	}
+	number, err := strconv.Atoi(strings.TrimPrefix(cluster.Leader, "n"))
+	if err != nil || number < 0 || number >= len(p.urls) {
+		return 0, fmt.Errorf("no server leads the stream that is known: %q", cluster.Leader)
+	}
+	return number, nil
+}
+
 func (p *natsPeer) processes() []*server { return p.servers }
 
 func (p *natsPeer) close() {
@@ -137,8 +159,17 @@ func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Durati
 			conn.Close()
 		}
 	}()
+	first := 0
+	if w.At != "" {
+		if first, err = p.leading(ctx, stream); err != nil {
+			return got, err
+		}
+		if w.At == follower {
+			first++
+		}
+	}
 	for number := range min(w.Clients, natsConnections) {
-		conn, err := nats.Connect(p.urls[number%len(p.urls)])
+		conn, err := nats.Connect(p.urls[(first+number)%len(p.urls)])
 		if err != nil {
 			return got, err
 		}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -165,6 +167,56 @@ func TestFloor(t *testing.T) {
 	t.Run("handed", func(t *testing.T) { checkFloor(t, startHandedFloor) })
 }
 
+// Over HTTP each request is a message, through a follower, too.
+func TestFloorOverHTTP(t *testing.T) {
+	dir := t.TempDir()
+	peer, _, err := startServedFloor(t.Context(), dir, options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.close()
+	if one := sends("", 1, 1); peer.takes(one) || !peer.takes(at(leader, one)) || !peer.takes(at(follower, one)) {
+		t.Error("it is for one client at a server that is named")
+	}
+	addresses := peer.(*floorPeer).addresses
+	for _, address := range []string{addresses[2], addresses[0]} {
+		for range 2 {
+			response, err := http.Post("http://"+address, "", strings.NewReader(strings.Repeat("x", 1000)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(response.Body)
+			if err != nil || response.StatusCode != 200 || !bytes.Contains(text, []byte("MessageId")) {
+				t.Errorf("%s: %d, %s, %v", address, response.StatusCode, text, err)
+			}
+			response.Body.Close()
+		}
+	}
+	asks, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addresses[2], strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks.Header.Set("X-Amz-Target", "AmazonSQS.GetQueueUrl")
+	if response, err := http.DefaultClient.Do(asks); err != nil || response.StatusCode != http.StatusBadRequest {
+		t.Errorf("who asks for a queue is answered %v, %v", response, err)
+	} else {
+		response.Body.Close()
+	}
+	if leader, followers := records(t, dir, "log2"), max(records(t, dir, "log0"), records(t, dir, "log1")); leader != 5 || followers != 5 {
+		t.Errorf("%d messages at the leader, %d at the follower that has most, want 5 with the first", leader, followers)
+	}
+}
+
+// records is how many messages a server of the floor has written.
+func records(t *testing.T, dir, name string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(bytes.TrimRight(text, "\x00")) / floorRecord
+}
+
 func checkFloor(t *testing.T, start func(context.Context, string, options) (contender, description, error)) {
 	dir := t.TempDir()
 	peer, _, err := start(t.Context(), dir, options{})
@@ -175,20 +227,13 @@ func checkFloor(t *testing.T, start func(context.Context, string, options) (cont
 	if peer.takes(sends("", 16, 1)) || peer.takes(asynchronous) || !peer.takes(sends("", 1, 1)) {
 		t.Error("it is for one client that awaits each answer")
 	}
-	for range 2 {
-		if got, err := peer.measure(t.Context(), sends("", 1, 1), 10*time.Millisecond); err != nil || got.Rate <= 0 {
+	for _, w := range []workload{sends("", 1, 1), at(leader, sends("", 1, 1)), at(follower, sends("", 1, 1))} {
+		if got, err := peer.measure(t.Context(), w, 10*time.Millisecond); err != nil || got.Rate <= 0 {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
-	written := func(name string) int {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(bytes.TrimRight(text, "\x00")) / floorRecord
-	}
-	leader, followers := written("log2"), max(written("log0"), written("log1"))
-	if leader < 3 || followers != leader {
+	leader, followers := records(t, dir, "log2"), max(records(t, dir, "log0"), records(t, dir, "log1"))
+	if leader < 4 || followers != leader {
 		t.Errorf("%d messages at the leader, %d at the follower that has most", leader, followers)
 	}
 }

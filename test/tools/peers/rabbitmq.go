@@ -214,7 +214,7 @@ func (p *rabbitPeer) close() {
 	}
 }
 
-func (p *rabbitPeer) takes(w workload) bool { return !w.Streamed && !w.Own && !w.Shared }
+func (p *rabbitPeer) takes(w workload) bool { return !w.Streamed && !w.Own && !w.Shared && w.At == "" }
 
 func (p *rabbitPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
 	conn, err := amqp.Dial(p.urls[0])

@@ -22,11 +22,21 @@ type workload struct {
 	Streamed bool `json:"streamed"`
 	// Shared has the clients of seriatim share connections, as those of NATS do in every line.
 	Shared bool `json:"shared"`
+	// At is where the clients are connected: leader or follower; empty: at the servers in turn.
+	At place `json:"at"`
 	// Own is measured on seriatim alone, to be set beside the others in its column.
 	Own bool `json:"own"`
 	// Ours are the arguments of seriatim bench.
 	Ours []string `json:"ours"`
 }
+
+// place is a server that clients are connected to.
+type place string
+
+const (
+	leader   place = "leader"
+	follower place = "follower"
+)
 
 // asynchronous is what streams are for.
 var asynchronous = workload{
@@ -43,6 +53,17 @@ func sends(name string, clients, batch int) workload {
 	return workload{Name: name, Clients: clients, Batch: batch, Ours: args}
 }
 
+// at is a workload with its clients at one server: who a lone client comes to is luck, and
+// not the same at all queues.
+func at(where place, w workload) workload {
+	w.Name += ", at the " + string(where)
+	if where == follower {
+		w.Name = strings.Replace(w.Name, "the follower", "a follower", 1)
+	}
+	w.At = where
+	return w
+}
+
 // shared is a workload whose clients share connections, with one unary call of gRPC under way
 // each.
 func shared(w workload) workload {
@@ -56,7 +77,8 @@ var lives = workload{Name: "64 clients, send, receive, delete", Clients: 64, Bat
 
 func workloads() []workload {
 	return []workload{
-		sends("1 client", 1, 1), sends("16 clients", 16, 1), sends("64 clients", 64, 1), sends("256 clients", 256, 1),
+		sends("1 client", 1, 1), at(leader, sends("1 client", 1, 1)), at(follower, sends("1 client", 1, 1)),
+		sends("16 clients", 16, 1), sends("64 clients", 64, 1), sends("256 clients", 256, 1),
 		sends("64 clients, ten at a time", 64, 10), asynchronous, lives,
 		shared(sends("16 clients", 16, 1)), shared(sends("64 clients", 64, 1)), shared(sends("256 clients", 256, 1)),
 		shared(sends("64 clients, ten at a time", 64, 10)), shared(lives),

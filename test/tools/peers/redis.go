@@ -107,7 +107,7 @@ func (p *redisPeer) processes() []*server { return p.servers }
 
 func (p *redisPeer) close() { closeAll(p.servers) }
 
-func (p *redisPeer) takes(w workload) bool { return !w.Streamed && !w.Own && !w.Shared }
+func (p *redisPeer) takes(w workload) bool { return !w.Streamed && !w.Own && !w.Shared && w.At == "" }
 
 func (p *redisPeer) measure(ctx context.Context, w workload, duration time.Duration) (got result, err error) {
 	p.streams++

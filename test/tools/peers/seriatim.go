@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,12 +15,14 @@ import (
 // sqsServers speak SQS over HTTP and are measured by seriatim bench.
 type sqsServers struct {
 	binary    string // seriatim
-	endpoints string
+	endpoints []string
 	servers   []*server
 	native    bool // has the native API, too
 }
 
-func (p *sqsServers) takes(w workload) bool { return p.native || !w.Streamed && !w.Own && !w.Shared }
+func (p *sqsServers) takes(w workload) bool {
+	return p.native || !w.Streamed && !w.Own && !w.Shared && w.At == ""
+}
 
 // startSeriatim starts three nodes with `seriatim dev`.
 func startSeriatim(ctx context.Context, dir string, o options) (contender, description, error) {
@@ -40,15 +43,14 @@ func startSeriatim(ctx context.Context, dir string, o options) (contender, descr
 	for i := range 3 {
 		list = append(list, fmt.Sprintf("http://127.0.0.1:%d", base+10*i))
 	}
-	p := &sqsServers{binary: o.binary, endpoints: strings.Join(list, ","), servers: []*server{s}, native: true}
+	p := &sqsServers{binary: o.binary, endpoints: list, servers: []*server{s}, native: true}
 	return p, d, p.ready(ctx)
 }
 
 // ready waits until queues can be listed, and ends the servers if they never can.
 func (p *sqsServers) ready(ctx context.Context) error {
-	first, _, _ := strings.Cut(p.endpoints, ",")
 	err := await(ctx, time.Minute, func(ctx context.Context) error {
-		return exec.CommandContext(ctx, p.binary, "queue", "list", "--endpoint", first).Run()
+		return exec.CommandContext(ctx, p.binary, "queue", "list", "--endpoint", p.endpoints[0]).Run()
 	})
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, p.servers[0].tail())
@@ -62,9 +64,42 @@ func (p *sqsServers) processes() []*server { return p.servers }
 func (p *sqsServers) close() { closeAll(p.servers) }
 
 func (p *sqsServers) measure(ctx context.Context, w workload, duration time.Duration) (result, error) {
+	endpoints := p.endpoints
+	if w.At != "" {
+		leading, err := p.leading(ctx)
+		if err != nil {
+			return result{}, err
+		}
+		if w.At == follower {
+			leading = (leading + 1) % len(endpoints)
+		}
+		endpoints = endpoints[leading : leading+1]
+	}
+	return runBench(ctx, p.binary, endpoints, w, duration)
+}
+
+// leading is the number of the node that leads. Nodes are named node-1 and so on.
+func (p *sqsServers) leading(ctx context.Context) (int, error) {
+	text, err := exec.CommandContext(ctx, p.binary, "status", "--endpoint", p.endpoints[0], "-o", "json").Output()
+	if err != nil {
+		return 0, fmt.Errorf("ask who leads: %w", err)
+	}
+	var status struct{ LeaderName string }
+	if err := json.Unmarshal(text, &status); err != nil {
+		return 0, fmt.Errorf("read who leads: %w", err)
+	}
+	number, err := strconv.Atoi(strings.TrimPrefix(status.LeaderName, "node-"))
+	if err != nil || number < 1 || number > len(p.endpoints) {
+		return 0, fmt.Errorf("no node leads that is known: %q", status.LeaderName)
+	}
+	return number - 1, nil
+}
+
+// runBench runs the load generator of seriatim.
+func runBench(ctx context.Context, binary string, endpoints []string, w workload, duration time.Duration) (result, error) {
 	args := append([]string{"bench"}, w.Ours...)
-	args = append(args, "--duration", duration.String(), "--warmup", warmUp.String(), "--endpoint", p.endpoints, "-o", "json")
-	bench := exec.CommandContext(ctx, p.binary, args...)
+	args = append(args, "--duration", duration.String(), "--warmup", warmUp.String(), "--endpoint", strings.Join(endpoints, ","), "-o", "json")
+	bench := exec.CommandContext(ctx, binary, args...)
 	var words bytes.Buffer
 	bench.Stderr = &words
 	text, err := bench.Output()
