@@ -39,6 +39,9 @@ type leadershipWatch struct {
 	// own passes gains and losses on. Unbuffered; run queues them, since
 	// none may be left out and the library must not wait.
 	own chan bool
+	// follows is called with whether another node is known to lead, when what is known of the
+	// leader changes.
+	follows func(bool)
 	// removed is called when the library has stopped by itself.
 	removed func()
 
@@ -48,12 +51,13 @@ type leadershipWatch struct {
 	changes uint64 // of the leader
 }
 
-func newLeadershipWatch(nodeID string, removed func()) *leadershipWatch {
+func newLeadershipWatch(nodeID string, follows func(bool), removed func()) *leadershipWatch {
 	return &leadershipWatch{
 		nodeID:   nodeID,
 		notify:   make(chan bool),
 		observed: make(chan raft.Observation, 1),
 		own:      make(chan bool),
+		follows:  follows,
 		removed:  removed,
 	}
 }
@@ -102,16 +106,24 @@ func (w *leadershipWatch) refresh() {
 	_, leader := w.source.LeaderWithID()
 	now := Leadership{Term: w.source.CurrentTerm(), LeaderID: string(leader)}
 	now.Self = now.LeaderID == w.nodeID && w.source.State() == raft.Leader
+	if w.note(now) {
+		w.follows(now.LeaderID != "" && now.LeaderID != w.nodeID)
+	}
+}
+
+// note takes over the present leadership and reports whether it is another one.
+func (w *leadershipWatch) note(now Leadership) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now == w.current {
-		return
+		return false
 	}
 	if now.LeaderID != "" && (now.LeaderID != w.current.LeaderID || now.Term != w.current.Term) {
 		w.changes++
 	}
 	w.current = now
 	w.changed.Notify()
+	return true
 }
 
 func (w *leadershipWatch) leadership() Leadership {

@@ -28,7 +28,8 @@ func (c *changingLeader) LeaderWithID() (raft.ServerAddress, raft.ServerID) {
 
 func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 	clustertest.VerifyNoLeaks(t)
-	watch := newLeadershipWatch("a-1", func() { t.Error("removed") })
+	follows := make(chan bool, 2) // of each leader
+	watch := newLeadershipWatch("a-1", func(another bool) { follows <- another }, func() { t.Error("removed") })
 	source := &changingLeader{}
 	watch.source = source
 	ctx, cancel := context.WithCancel(clustertest.Context(t))
@@ -63,6 +64,11 @@ func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 	<-changed
 	if got := watch.leadership(); got != (Leadership{Term: 4, LeaderID: "b-2"}) {
 		t.Errorf("got %+v", got)
+	}
+	for i, want := range []bool{false, true} {
+		if got := <-follows; got != want {
+			t.Errorf("leader number %d is another node: %v", i+1, got)
+		}
 	}
 	if got := watch.leaderChanges(); got != 2 {
 		t.Errorf("%d changes", got)

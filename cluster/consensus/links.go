@@ -36,10 +36,11 @@ type links struct {
 	group   uint32
 	timeout time.Duration // of dialing, and of an exchange
 
-	mu     sync.Mutex
-	idle   map[raft.ServerID][]*link
-	open   map[*link]struct{} // the idle ones and those in use
-	closed bool
+	mu        sync.Mutex
+	idle      map[raft.ServerID][]*link
+	open      map[*link]struct{} // the idle ones and those in use
+	following bool               // another node leads: none are kept
+	closed    bool
 }
 
 func newLinks(life context.Context, network *peernet.Network, group uint32, timeout time.Duration) *links {
@@ -142,12 +143,31 @@ func (l *links) begin(use *link) (*link, error) {
 func (l *links) keep(use *link) {
 	l.mu.Lock()
 	_, open := l.open[use]
-	if idle := l.idle[use.to]; open && len(idle) < linksKept {
+	if idle := l.idle[use.to]; open && !l.following && len(idle) < linksKept {
 		l.idle[use.to] = append(idle, use)
 		use = nil
 	}
 	l.mu.Unlock()
 	if use != nil {
+		l.end(use)
+	}
+}
+
+// follow is told whether another node leads. One that follows closes what it kept and keeps
+// nothing: it would not use it, so it would not notice that a node has ended whose program,
+// as told on the connection, counts for as long as that is open (FormatMaxOf).
+func (l *links) follow(another bool) {
+	var kept []*link
+	l.mu.Lock()
+	l.following = another
+	if another {
+		for _, idle := range l.idle { // order does not matter: all are closed
+			kept = append(kept, idle...)
+		}
+		clear(l.idle)
+	}
+	l.mu.Unlock()
+	for _, use := range kept {
 		l.end(use)
 	}
 }

@@ -117,7 +117,7 @@ func (g *Group) openRaft() error {
 		Compacted: g.compacted, Snapshots: g, Refers: g.options.Bodies != nil, Logger: g.raftLogger().Named("transport"),
 	})
 	g.machine.committed = g.notifier.committed
-	g.leaders = newLeadershipWatch(g.options.NodeID, func() {
+	g.leaders = newLeadershipWatch(g.options.NodeID, g.transport.links.follow, func() {
 		g.options.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
 	library, err := raft.NewRaft(g.raftConfig(), g.machine, aheadLog{g.log, g.notifier.begun, &g.writing}, g.stable, &g.librarySnaps, g.transport)

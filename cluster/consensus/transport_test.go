@@ -53,6 +53,38 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	}
 }
 
+// A node that follows another has no connection open that it does not use: it would not
+// notice that the program at the other end has ended.
+func TestFollowerKeepsNoConnections(t *testing.T) {
+	a, b := peernettest.Pair(t, nil)
+	from, to := newTransport(testOptions(a, newContacts(environment.SystemClock()))), newTransport(testOptions(b, newContacts(environment.SystemClock())))
+	defer from.Close()
+	defer to.Close()
+	vote := func() {
+		t.Helper()
+		go func() { rpc := <-to.Consumer(); rpc.Respond(&raft.RequestVoteResponse{Term: 4}, nil) }()
+		header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
+		if err := from.RequestVote("b-2", "b-2", &raft.RequestVoteRequest{RPCHeader: header, Term: 4}, &raft.RequestVoteResponse{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(when string, want bool) {
+		t.Helper()
+		if told := a.FormatMaxOf("b-2"); (told != 0) != want {
+			t.Errorf("%s: format %d is known of the other node", when, told)
+		}
+	}
+	vote()
+	check("asked for a vote", true)
+	from.links.follow(true)
+	check("another leads", false)
+	vote()
+	check("asked for a vote although another leads", false)
+	from.links.follow(false)
+	vote()
+	check("no other leads", true)
+}
+
 // TestMessageWaitsForAnUnreachableNode: the library waits ever longer after messages
 // that fail, so one that finds nobody listening must not fail at once.
 func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
