@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -266,9 +267,11 @@ func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 				break
 			}
 			// The library names it after the millisecond, in which there may be one with the
-			// same end if a leader sends one twice: the next has no other.
+			// same end if a leader sends one twice: the next has no other. Where time stands
+			// still while somebody works, as in a simulation, it comes only to who waits.
 			if taken, err = exists(filepath.Join(s.path, sink.inner.ID())); taken && err == nil {
 				err = sink.inner.Cancel()
+				<-time.After(time.Millisecond)
 			}
 		}
 		return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,6 +70,18 @@ func TestSnapshotsOfOneMillisecond(t *testing.T) {
 	if ended(record) {
 		t.Error("the node ended")
 	}
+}
+
+// Two in one millisecond do not spin where time stands still while somebody works.
+func TestSnapshotsOfOneMillisecondInASimulation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, record := openTestSnapshots(t, t.TempDir())
+		writeTestSnapshot(t, s, 10, []byte("one"))
+		writeTestSnapshot(t, s, 10, []byte("again"))
+		if ended(record) {
+			t.Error("the node ended")
+		}
+	})
 }
 
 // What is older than an installed snapshot goes at once, and who reads it reads on.
