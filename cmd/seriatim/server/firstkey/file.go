@@ -70,13 +70,16 @@ func parse(content string) (key cluster.AccessKey) {
 	return key
 }
 
+// errNotSynced says that a file is there with the key, and may be gone after a power cut.
+var errNotSynced = errors.New("the folder could not be synced")
+
 // write writes a key to a new file that only its owner may read. One that is there with
 // this key is left alone, one with another key stays and is an error.
 func write(path string, key cluster.AccessKey) error {
 	there, err := read(path)
 	switch {
 	case err == nil && there.ID == key.ID && there.Secret == key.Secret:
-		return nil
+		return syncFolder(path) // who wrote it may have ended before
 	case err == nil:
 		return fmt.Errorf("%s holds another key", path)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -94,10 +97,18 @@ func write(path string, key cluster.AccessKey) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(draft.Name()))
 	}
-	// The log says next that the key was handed out, and no power cut may make that untrue.
-	directory, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
+	return syncFolder(path)
+}
+
+// syncFolder makes the name of a file outlast a power cut: the log says next that the key
+// was handed out. What fails is an errNotSynced.
+func syncFolder(path string) error {
+	folder, err := os.Open(filepath.Dir(path))
+	if err == nil {
+		err = errors.Join(folder.Sync(), folder.Close())
 	}
-	return errors.Join(directory.Sync(), directory.Close())
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotSynced, err)
+	}
+	return nil
 }

@@ -91,6 +91,10 @@ func (k *Key) Publish(key cluster.AccessKey) {
 		where = filepath.Join(k.options.Folder, "first-key")
 		err = write(where, key)
 	}
+	if errors.Is(err, errNotSynced) {
+		log.Warn("the first access key of the cluster is in a file that may not outlast a power cut: copy the key now", "where", where, "error", err)
+		return
+	}
 	if err != nil {
 		log.Error("the first access key of the cluster could not be handed over; make another with seriatim key create, then revoke this one", "error", err)
 		return

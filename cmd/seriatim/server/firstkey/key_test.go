@@ -185,3 +185,24 @@ func TestPublishedAgain(t *testing.T) {
 		t.Errorf("the file holds %+v, %v", there, err)
 	}
 }
+
+// A folder that cannot be synced has the key all the same: nobody is told to make another.
+func TestFolderThatCannotBeSynced(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root reads every folder")
+	}
+	folder := t.TempDir()
+	if err := os.Chmod(folder, 0o300); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.Chmod(folder, 0o700) }() // or it could not be removed
+	file := filepath.Join(folder, "key")
+	made, log := begin(t, Options{File: file})
+	if !strings.Contains(log, "level=WARN") || strings.Contains(log, "seriatim key create") {
+		t.Errorf("logged %s", log)
+	}
+	if there, err := read(file); err != nil || there.ID != made.ID {
+		t.Errorf("the file holds %+v, %v", there, err)
+	}
+}
