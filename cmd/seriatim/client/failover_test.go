@@ -274,3 +274,14 @@ func TestWrongPort(t *testing.T) {
 		t.Error(got.err)
 	}
 }
+
+// TestAddressWithPassword: a password in an address is repeated by no error, also where the address
+// is wrong in another way.
+func TestAddressWithPassword(t *testing.T) {
+	for _, text := range []string{"http://anna:geheim@10.0.0.1:9325", "http://anna:geheim@10.0.0.1:9325/x", "http://anna:geheim%zz@10.0.0.1:9325", "anna:geheim@10.0.0.1?x=y", "ftp://anna:geheim@10.0.0.1"} {
+		_, err := parseAddress("admin", text)
+		if exit.CodeOf(err) != exit.Usage || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("exit code %d: %v", exit.CodeOf(err), err)
+		}
+	}
+}

@@ -172,6 +172,9 @@ func (o *options) ports() (client, admin *port, err error) {
 
 // parseAddress accepts a URL, or host:port, which is taken as http.
 func parseAddress(flag, text string) (*url.URL, error) {
+	if strings.Contains(text, "@") { // errors and reports would show the password, and no port of a node asks for one
+		return nil, exit.New(exit.Usage, fmt.Errorf("--%s: an address has no user and password", flag), "name the token for the admin port with --admin-token-file, and a key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	}
 	full := text
 	if !strings.Contains(full, "://") {
 		full = "http://" + full
@@ -185,9 +188,6 @@ func parseAddress(flag, text string) (*url.URL, error) {
 	}
 	if err == nil && (u.Path != "" || u.RawQuery != "" || u.Fragment != "") {
 		err = errors.New("only scheme, host and port are wanted")
-	}
-	if err == nil && u.User != nil { // which errors and reports would show, and no port of a node asks for
-		return nil, exit.New(exit.Usage, fmt.Errorf("--%s: an address has no user and password", flag), "name the token for the admin port with --admin-token-file, and a key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	if err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("--%s %q: %w", flag, text, err), "write it like "+defaultEndpoint)
