@@ -41,6 +41,14 @@ const (
 	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have taken effect: look before you repeat it"
 )
 
+// interruptedHint is also read by who only looked at something: which calls change anything is
+// not known here.
+const interruptedHint = "a change may have taken effect: look before you repeat it"
+
+// brokenTexts are in the library's errors of connections that had come about, so that what was
+// asked over them may have been done.
+var brokenTexts = []string{"error reading from server", "keepalive ping failed", "the server is not reading"}
+
 // throttled are the reasons of ResourceExhausted that are over by themselves; of the others
 // something is full.
 var throttled = []string{"RequestThrottled", "Throttled"}
@@ -80,14 +88,15 @@ func explain(err error) error {
 
 // unanswered explains an error that is not the server's.
 func unanswered(code codes.Code, text string, err error) error {
-	unreached := strings.Contains(text, "connection error:")
+	broken := slices.ContainsFunc(brokenTexts, func(said string) bool { return strings.Contains(text, said) })
+	unreached := strings.Contains(text, "connection error:") && !broken
 	text, _, _ = strings.Cut(text, "\n")
 	if _, inner, found := strings.Cut(text, "desc = "); found {
 		text = strings.Trim(inner, `"`)
 	}
 	switch {
 	case code == codes.Canceled:
-		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+		return exit.New(exit.Interrupted, errors.New("interrupted"), interruptedHint)
 	case code == codes.DeadlineExceeded:
 		return exit.New(exit.Timeout, errors.New("no answer in time: "+text), timeoutHint)
 	case code == codes.Unimplemented:

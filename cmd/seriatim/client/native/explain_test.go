@@ -1,6 +1,7 @@
 package native
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -47,5 +48,34 @@ func TestDeniedHints(t *testing.T) {
 		if exit.CodeOf(err) != exit.Denied || !strings.Contains(exit.HintOf(err), want) {
 			t.Errorf("%s: exit code %d, hint %q", reason, exit.CodeOf(err), exit.HintOf(err))
 		}
+	}
+}
+
+// Of a connection that breaks under a call nobody knows what it did; one that never came about has
+// done nothing.
+func TestBrokenConnection(t *testing.T) {
+	t.Parallel()
+	for said, unknown := range map[string]bool{
+		`connection error: desc = "error reading from server: EOF"`:                                                                  true,
+		`connection error: desc = "error reading from server: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer"`:    true,
+		`closing transport due to: connection error: desc = "error reading from server: EOF", received prior goaway: code: NO_ERROR`: true,
+		`connection error: desc = "keepalive ping failed to receive ACK within timeout"`:                                             true,
+		`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`:               false,
+		`last connection error: connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: i/o timeout"`:        false,
+		`connection error: desc = "error reading server preface: EOF"`:                                                               false,
+	} {
+		err := explain(status.Error(codes.Unavailable, said))
+		if exit.CodeOf(err) != exit.Unavailable || (exit.HintOf(err) == unknownHint) != unknown {
+			t.Errorf("%s: exit code %d, hint %q", said, exit.CodeOf(err), exit.HintOf(err))
+		}
+	}
+}
+
+// Who ends a command that changes something is told that it may have.
+func TestInterruptedCall(t *testing.T) {
+	t.Parallel()
+	err := explain(status.FromContextError(context.Canceled).Err())
+	if exit.CodeOf(err) != exit.Interrupted || !strings.Contains(exit.HintOf(err), "may have taken effect") {
+		t.Errorf("exit code %d, hint %q", exit.CodeOf(err), exit.HintOf(err))
 	}
 }
