@@ -66,7 +66,7 @@ func backupCreateCommand(o *options) *cobra.Command {
 		Use: "create --output FILE | --to s3://BUCKET/FOLDER/", Short: "Write a backup of the cluster to a file or an object store", Args: arguments.None,
 		Long: "Write a backup of the cluster to a file, or with --to to a store that speaks the S3 protocol.\n\n" +
 			"It holds everything acknowledged before the command. It appears under its name only when it is complete and kept.\n\n" +
-			"--to s3://bucket/folder/ adds a name with the time. The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,\n" +
+			"--to s3://bucket/folder/ adds a name with the time; of a name without a slash at its end nothing may be there. The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,\n" +
 			"AWS_REGION and, for stores other than AWS, AWS_ENDPOINT_URL_S3 say how the store is reached.",
 		Example: "  seriatim backup create --output orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --output nightly.backup --force -o json\n" +
 			"  seriatim backup create --to s3://backups/orders/",
@@ -80,7 +80,7 @@ func backupCreateCommand(o *options) *cobra.Command {
 			}
 			var done created
 			if to != "" {
-				done, err = w.sendBackup(cmd.Context(), to, show)
+				done, err = w.sendBackup(cmd.Context(), to, force, show)
 			} else {
 				done, err = w.saveBackup(cmd.Context(), file, force, show)
 			}
@@ -104,7 +104,7 @@ func backupCreateCommand(o *options) *cobra.Command {
 	f.StringVar(&file, "output", "", "file to write")
 	f.StringVar(&to, "to", "", "object to write, as s3://bucket/folder/")
 	f.StringVarP(&o.output, "format", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
-	f.BoolVar(&force, "force", false, "replace the file if it exists")
+	f.BoolVar(&force, "force", false, "replace the file or object if it exists")
 	f.StringVar(&report, "progress", progressAuto, progressHelp)
 	complete(c, "format", formatTable, formatJSON)
 	complete(c, "progress", progressAuto, progressJSON, progressNone)
@@ -144,10 +144,15 @@ func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *pr
 
 // sendBackup passes a backup on to an object store. The object appears when what arrived
 // here is what the server sent.
-func (w *wire) sendBackup(ctx context.Context, destination string, show *progress) (done created, err error) {
+func (w *wire) sendBackup(ctx context.Context, destination string, force bool, show *progress) (done created, err error) {
 	upload, err := objectstore.New(ctx, destination, os.Getenv, time.Now, w.http.Transport)
 	if err != nil {
 		return done, exit.New(exit.Usage, fmt.Errorf("--to: %w", err), "")
+	}
+	if !force {
+		if err := vacant(ctx, upload); err != nil {
+			return done, err
+		}
 	}
 	begun := time.Now()
 	if done, err = w.download(ctx, upload, show); err == nil {
@@ -160,6 +165,21 @@ func (w *wire) sendBackup(ctx context.Context, destination string, show *progres
 	}
 	done.File, done.Seconds = upload.Name(), time.Since(begun).Seconds()
 	return done, nil
+}
+
+// vacant makes sure that no object has the name of an upload, as a backup that is replaced
+// cannot be got back.
+func vacant(ctx context.Context, upload *objectstore.Upload) error {
+	there, err := upload.Exists()
+	switch {
+	case there:
+		return exit.New(exit.Conflict, fmt.Errorf("%s exists", upload.Name()), "choose another name, end it with a slash to have one with the time, or replace the object with --force")
+	case ctx.Err() != nil:
+		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+	case err != nil:
+		return exit.New(exit.Failed, fmt.Errorf("whether %s exists cannot be told: %w", upload.Name(), err), "end the name with a slash to have one with the time, or go on all the same with --force")
+	}
+	return nil
 }
 
 // unfinished is the error of a backup that did not come to its end, also because somebody
@@ -209,7 +229,7 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	}
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	count, err := io.Copy(io.MultiWriter(to, sum), show.reading(response.Body))
-	show.end(count)
+	show.end()
 	if err != nil {
 		return created{}, unfinished(ctx, fmt.Errorf("the backup broke off after %d bytes: %w", count, withoutPath(err)))
 	}
@@ -363,7 +383,7 @@ func (w *wire) restoreBackup(ctx context.Context, name string, show *progress) (
 		request.Header.Set("Expect", "100-continue")
 		return request, nil
 	}, 0)
-	show.end(info.Size())
+	show.end()
 	if err != nil {
 		return restored{}, err
 	}
@@ -373,7 +393,7 @@ func (w *wire) restoreBackup(ctx context.Context, name string, show *progress) (
 	}
 	var done restored
 	if err := json.NewDecoder(io.LimitReader(response.Body, answerBytesMax)).Decode(&done); err != nil {
-		return restored{}, exit.New(exit.Failed, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether it was restored")
+		return restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether it was restored")
 	}
 	return done, nil
 }

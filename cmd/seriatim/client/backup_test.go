@@ -190,6 +190,7 @@ func TestBackupRestoreAnswers(t *testing.T) {
 		{http.StatusConflict, `{"error": "not fresh"}`, exit.Conflict},
 		{http.StatusUnprocessableEntity, `{"error": "damaged"}`, exit.Failed},
 		{http.StatusServiceUnavailable, `{"error": "no leader"}`, exit.Unavailable},
+		{http.StatusOK, `{"queues": 3, "state`, exit.Unavailable}, // it broke off: nobody knows
 	}
 	for _, test := range cases {
 		t.Run(fmt.Sprint(test.status), func(t *testing.T) {
@@ -221,6 +222,8 @@ func TestBackupToStore(t *testing.T) {
 		store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			text, _ := io.ReadAll(r.Body)
 			switch {
+			case r.Method == http.MethodHead:
+				w.WriteHeader(http.StatusNotFound)
 			case r.URL.Query().Has("uploads"):
 				_, _ = io.WriteString(w, "<R><UploadId>u</UploadId></R>")
 			case r.Method == http.MethodPut:
@@ -247,5 +250,55 @@ func TestBackupToStore(t *testing.T) {
 	}
 	if r := runTool(t, "http://127.0.0.1:1", "", "backup", "create", "--to", "s3://b/c", "--output", "d"); exit.CodeOf(r.err) != exit.Usage {
 		t.Errorf("both: %+v", r)
+	}
+}
+
+// TestBackupOverAnObject: an object that has the name is kept, unless it is to be replaced.
+func TestBackupOverAnObject(t *testing.T) {
+	there, begun := http.StatusOK, false
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead {
+			w.WriteHeader(there)
+			return
+		}
+		begun = true
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer store.Close()
+	t.Setenv("AWS_ENDPOINT_URL_S3", store.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	for _, test := range []struct {
+		there int
+		args  string
+		code  exit.Code
+		begun bool
+	}{
+		{http.StatusOK, "", exit.Conflict, false},
+		{http.StatusForbidden, "", exit.Failed, false},
+		{http.StatusNotFound, "", exit.Failed, true},
+		{http.StatusOK, "--force", exit.Failed, true},
+	} {
+		there, begun = test.there, false
+		args := append([]string{"backup", "create", "--to", "s3://backups/a.backup"}, strings.Fields(test.args)...)
+		r := runTool(t, backupServer(t, "seriatim...", "seriatim...", false), "", args...)
+		if exit.CodeOf(r.err) != test.code || begun != test.begun {
+			t.Errorf("the store answers %d, %q: exit code %d, begun %v: %v", test.there, test.args, exit.CodeOf(r.err), begun, r.err)
+		}
+		if test.code == exit.Conflict && !strings.Contains(exit.HintOf(r.err), "--force") {
+			t.Errorf("hint %q", exit.HintOf(r.err))
+		}
+	}
+}
+
+// TestRestoreProgress: what is reported at the end is what was sent.
+func TestRestoreProgress(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "b")
+	if err := os.WriteFile(file, []byte("seriatim and more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := runTool(t, closedPort(t), "", "backup", "restore", file, "--progress", "json")
+	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(r.words, `{"bytes":0,`) {
+		t.Errorf("of nothing sent: %q, %v", r.words, r.err)
 	}
 }

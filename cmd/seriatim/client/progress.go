@@ -73,25 +73,25 @@ func (r *countedReader) Read(content []byte) (int, error) {
 	r.p.bytes += int64(n)
 	if now := time.Now(); now.Sub(r.p.last) >= progressInterval {
 		r.p.last = now
-		r.p.report(r.p.bytes)
+		r.p.report()
 	}
 	return n, err
 }
 
-// end reports the whole, if anything is reported at all.
-func (p *progress) end(bytes int64) {
+// end reports how far it came, if anything is reported at all.
+func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.form == progressJSON || p.lines > 0 {
-		p.report(bytes)
+		p.report()
 	}
 	if p.form == progressAuto && p.lines > 0 {
 		fmt.Fprintln(p.words) //nolint:errcheck // nobody is left to tell
 	}
 }
 
-func (p *progress) report(bytes int64) {
-	elapsed := time.Since(p.begun).Seconds()
+func (p *progress) report() {
+	bytes, elapsed := p.bytes, time.Since(p.begun).Seconds()
 	switch p.form {
 	case progressJSON:
 		// An error here is the end of who reads it.

@@ -15,6 +15,7 @@ import (
 type location struct {
 	url   string // without a query
 	name  string // as it was given, complete
+	given bool   // the name was: it may be that of an object that is there
 	token string // of a session; empty: none
 	sign  *sigv4.Signer
 }
@@ -22,12 +23,16 @@ type location struct {
 // locate reads s3://bucket/key and the variables that tools for S3 read. A key that is empty
 // or ends with a slash gets a name with the time.
 func locate(destination string, environment func(string) string, now func() time.Time) (location, error) {
+	if strings.Contains(destination, "@") { // the error would show the secret
+		return location{}, errors.New("a destination has no key in it: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold that of the store")
+	}
 	u, err := url.Parse(destination)
-	if err != nil || u.Scheme != "s3" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "s3" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return location{}, fmt.Errorf("%q is not like s3://bucket/folder/", destination)
 	}
 	key := strings.TrimPrefix(u.Path, "/")
-	if key == "" || strings.HasSuffix(key, "/") {
+	given := key != "" && !strings.HasSuffix(key, "/")
+	if !given {
 		key += "seriatim-" + now().UTC().Format("20060102T150405Z") + ".backup"
 	}
 	// Others are escaped in one way by the protocol and in another by its signatures.
@@ -43,6 +48,9 @@ func locate(destination string, environment func(string) string, now func() time
 	region := cmp.Or(environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"), "us-east-1")
 	base := "https://" + u.Host + ".s3." + region + ".amazonaws.com"
 	if endpoint := strings.TrimRight(environment("AWS_ENDPOINT_URL_S3"), "/"); endpoint != "" {
+		if strings.Contains(endpoint, "@") {
+			return location{}, errors.New("AWS_ENDPOINT_URL_S3 has no user and password: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY hold the key of the store")
+		}
 		e, err := url.Parse(endpoint)
 		if err != nil || e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.RawQuery != "" {
 			return location{}, fmt.Errorf("AWS_ENDPOINT_URL_S3 %q is not like https://minio.example.org", endpoint)
@@ -50,7 +58,7 @@ func locate(destination string, environment func(string) string, now func() time
 		base = endpoint + "/" + u.Host
 	}
 	return location{
-		url: base + "/" + key, name: "s3://" + u.Host + "/" + key, token: environment("AWS_SESSION_TOKEN"),
+		url: base + "/" + key, name: "s3://" + u.Host + "/" + key, given: given, token: environment("AWS_SESSION_TOKEN"),
 		sign: &sigv4.Signer{KeyID: id, Secret: secret, Region: region, Service: "s3", Now: now},
 	}, nil
 }

@@ -40,7 +40,11 @@ type refusedError struct {
 
 // Error is the answer.
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("%s answers %d %s: %s", e.host, e.status, e.code, e.text)
+	text := fmt.Sprintf("%s answers %d %s", e.host, e.status, e.code)
+	if e.text != "" {
+		text += ": " + e.text
+	}
+	return text
 }
 
 // Upload is an object that is being sent. It is an io.Writer for one goroutine.
@@ -65,6 +69,19 @@ func New(ctx context.Context, destination string, environment func(string) strin
 
 // Name is where the object will be.
 func (u *Upload) Name() string { return u.at.name }
+
+// Exists reports whether the store has an object of this name, which Finish would replace. One
+// whose name has the time is not looked for: that takes a right which a writer may not have.
+func (u *Upload) Exists() (bool, error) {
+	if !u.at.given {
+		return false, nil
+	}
+	_, err := u.call(u.ctx, http.MethodHead, nil, nil, nil)
+	if refused, answered := errors.AsType[*refusedError](err); answered && refused.status == http.StatusNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
 
 // Write takes what comes next, and sends it when there is enough of it.
 func (u *Upload) Write(p []byte) (int, error) {
@@ -196,7 +213,11 @@ func (u *Upload) call(ctx context.Context, method string, query url.Values, body
 
 func (u *Upload) callOnce(ctx context.Context, method string, query url.Values, body []byte, into any) (header http.Header, again bool, err error) {
 	text := string(body)
-	request, err := http.NewRequestWithContext(ctx, method, u.at.url+"?"+query.Encode(), strings.NewReader(text))
+	target := u.at.url
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(text))
 	if err != nil {
 		return nil, false, err
 	}

@@ -34,6 +34,7 @@ type store struct {
 	page    string // instead of the answer to the last request
 	lose    bool   // the answer to the last request
 	ended   bool   // there is no upload any more
+	closed  bool   // nobody is told what is there
 }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -51,6 +52,12 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	query := r.URL.Query()
 	switch {
+	case r.Method == http.MethodHead:
+		if s.closed {
+			w.WriteHeader(http.StatusForbidden)
+		} else if _, there := s.objects[r.URL.Path]; !there {
+			w.WriteHeader(http.StatusNotFound)
+		}
 	case r.Method == http.MethodPost && query.Has("uploads"):
 		s.open++
 		_, _ = io.WriteString(w, "<InitiateMultipartUploadResult><UploadId>u+1/=</UploadId></InitiateMultipartUploadResult>")
@@ -231,5 +238,46 @@ func TestLocations(t *testing.T) {
 	}
 	if at, err := locate("s3://backups/x", aws, time.Now); err != nil || at.url != "https://backups.s3.eu-west-1.amazonaws.com/x" {
 		t.Errorf("%+v, %v", at, err)
+	}
+}
+
+// TestExists: an object is found before it is replaced; one whose name has the time is not looked
+// for, as the right to look may be missing.
+func TestExists(t *testing.T) {
+	s, environment := newStore(t)
+	if there, err := open(t, environment, "s3://backups/one").Exists(); err != nil || there {
+		t.Errorf("nothing is there: %v, %v", there, err)
+	}
+	s.objects["/backups/one"] = "x"
+	if there, err := open(t, environment, "s3://backups/one").Exists(); err != nil || !there {
+		t.Errorf("it is there: %v, %v", there, err)
+	}
+	s.closed = true
+	if there, err := open(t, environment, "s3://backups/one").Exists(); err == nil || there {
+		t.Errorf("nobody says whether it is there: %v, %v", there, err)
+	}
+	if there, err := open(t, environment, "s3://backups/").Exists(); err != nil || there {
+		t.Errorf("the name has the time: %v, %v", there, err)
+	}
+}
+
+// TestSecretInDestination: what is wrong with a destination is said without a secret in it.
+func TestSecretInDestination(t *testing.T) {
+	_, environment := newStore(t)
+	for _, destination := range []string{"s3://id:geheim@backups/x", "s3://id:gehei%zz@backups/x"} {
+		if _, err := locate(destination, environment, time.Now); err == nil || strings.Contains(err.Error(), "gehei") {
+			t.Errorf("%v", err)
+		}
+	}
+	for _, endpoint := range []string{"http://id:geheim@minio", "http://id:geheim%zz@minio", "ftp://id:geheim@minio"} {
+		with := func(name string) string {
+			if name == "AWS_ENDPOINT_URL_S3" {
+				return endpoint
+			}
+			return environment(name)
+		}
+		if _, err := locate("s3://backups/x", with, time.Now); err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%v", err)
+		}
 	}
 }
