@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,5 +50,40 @@ func TestInterruptedVerification(t *testing.T) {
 	c.SetArgs([]string{file})
 	if err := c.ExecuteContext(ctx); exit.CodeOf(err) != exit.Interrupted {
 		t.Errorf("exit code %d: %v", exit.CodeOf(err), err)
+	}
+}
+
+// fading ends when it was asked so many times.
+type fading struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (f *fading) Err() error {
+	if f.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// What was read of a log is printed also when somebody has seen enough.
+func TestInterruptedLog(t *testing.T) {
+	dir, _, _ := aNode(t, func(string) {})
+	shown := false
+	for left := range 30 {
+		ctx := &fading{Context: t.Context()}
+		ctx.left.Store(int64(left))
+		var out strings.Builder
+		c := logPrintCommand()
+		c.SilenceErrors, c.SilenceUsage = true, true
+		c.SetArgs([]string{"--data-dir", dir})
+		c.SetOut(&out)
+		c.SetErr(io.Discard)
+		if err := c.ExecuteContext(ctx); exit.CodeOf(err) == exit.Interrupted && strings.Count(out.String(), "\n") > 1 {
+			shown = true
+		}
+	}
+	if !shown {
+		t.Error("nothing is printed of a log whose printing is ended")
 	}
 }

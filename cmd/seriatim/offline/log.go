@@ -2,6 +2,7 @@ package offline
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -38,11 +39,15 @@ func logPrintCommand() *cobra.Command {
 	return o.bindDir(c)
 }
 
+// rowsPerPage is how many entries are held back to give them columns of one width: a log has
+// millions, and who waits for one wants to see that it goes on.
+const rowsPerPage = 1000
+
 func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint64) (damaged int, err error) {
 	entries := func(show func(offline.LoggedEntry) error) error {
 		return s.Entries(from, to, func(e offline.LoggedEntry) error {
 			if err := cmd.Context().Err(); err != nil {
-				return err // somebody has seen enough
+				return exit.New(exit.Interrupted, errors.New("interrupted"), "") // somebody has seen enough
 			}
 			return show(e)
 		})
@@ -61,6 +66,7 @@ func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint6
 	if _, err := fmt.Fprintln(tw, "INDEX\tTERM\tLOG TIME\tTYPE\tBYTES\tCRC\tCONTENT"); err != nil {
 		return 0, err
 	}
+	rows := 0
 	err = entries(func(e offline.LoggedEntry) error {
 		state, content := "ok", contentOf(e)
 		if e.Damage != "" {
@@ -68,12 +74,12 @@ func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint6
 			state, content = "DAMAGED", e.Damage
 		}
 		_, err := fmt.Fprintf(tw, "%d\t%d\t%s\t%s\t%d\t%s\t%s\n", e.Index, e.Term, clockTime(e.LogTimeMs), e.Type, e.Bytes, state, content)
+		if rows++; err == nil && rows%rowsPerPage == 0 {
+			err = tw.Flush()
+		}
 		return err
 	})
-	if err != nil {
-		return damaged, err
-	}
-	return damaged, tw.Flush()
+	return damaged, errors.Join(err, tw.Flush()) // what was read before an error may explain it
 }
 
 // contentOf lists what an entry holds, equal commands in a row together.
