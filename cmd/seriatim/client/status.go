@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"strconv"
@@ -146,6 +147,9 @@ func doctorCommand(o *options) *cobra.Command {
 		Example: "  seriatim doctor --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			found, worst := diagnose.Diagnose(cmd.Context(), eachNode{w}, time.Now())
+			if cmd.Context().Err() != nil { // nodes that were not asked any more would seem to be away
+				return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+			}
 			if err := p.print(found, func() table { return diagnosisTable(found) }); err != nil {
 				return err
 			}
@@ -178,16 +182,15 @@ func debugCommand(o *options) *cobra.Command {
 		Example: "  seriatim debug bundle --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325 --file bundle.tar.gz",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if errors.Is(err, fs.ErrExist) {
+				return exit.New(exit.Conflict, err, "choose another file with --file")
+			}
 			if err != nil {
 				return exit.New(exit.Usage, err, "choose another file with --file")
 			}
 			missing, err := diagnose.WriteBundle(cmd.Context(), out, eachNode{w}, cmd.Root().Annotations[VersionAnnotation], time.Now())
 			if err = errors.Join(err, out.Close()); err != nil {
-				err = errors.Join(err, os.Remove(file))
-				if cmd.Context().Err() != nil {
-					return exit.New(exit.Interrupted, err, "")
-				}
-				return exit.New(exit.Unavailable, err, adminHint)
+				return bundleError(cmd.Context(), errors.Join(err, os.Remove(file)))
 			}
 			for _, part := range missing {
 				p.say("missing: %s", part)
@@ -197,6 +200,17 @@ func debugCommand(o *options) *cobra.Command {
 	}
 	bundle.Flags().StringVar(&file, "file", "seriatim-debug.tar.gz", "file to write, which must not exist")
 	return group("debug", "Collect what is needed to find out what is wrong", "", bundle)
+}
+
+// bundleError tells servers that do not answer from a file that cannot be written.
+func bundleError(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return exit.New(exit.Interrupted, err, "")
+	case errors.Is(err, diagnose.ErrNobody):
+		return exit.New(exit.Unavailable, err, adminHint)
+	}
+	return exit.New(exit.Failed, err, "")
 }
 
 // eachNode asks each admin port for itself.

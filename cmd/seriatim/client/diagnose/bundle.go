@@ -27,8 +27,8 @@ var parts = []struct{ file, path string }{
 }
 
 // WriteBundle writes what all nodes tell of themselves as a tar.gz. A part that a node
-// does not give is named in missing, and in the bundle; its error is that nothing could
-// be had at all, or that out cannot be written.
+// does not give is named in missing, and in the bundle; its error is ErrNobody
+// if nothing could be had at all, or that out cannot be written.
 func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string, now time.Time) (missing []string, err error) {
 	packed := gzip.NewWriter(out)
 	archive := tar.NewWriter(packed)
@@ -74,7 +74,7 @@ func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string
 		return missing, err
 	}
 	if got == 0 {
-		return missing, errors.Join(errNobody, errors.New(strings.Join(missing, "; ")))
+		return missing, errors.Join(ErrNobody, errors.New(strings.Join(missing, "; ")))
 	}
 	return missing, nil
 }

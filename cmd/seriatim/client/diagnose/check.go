@@ -104,6 +104,8 @@ func (c Check) Run(ctx context.Context, nodes Nodes, now time.Time, warn, crit f
 	o := Outcome{Check: c.Name, Unit: c.Unit, Warn: warn, Crit: crit}
 	found, err := c.measure(ctx, nodes, now)
 	switch {
+	case ctx.Err() != nil: // nodes that were not asked any more may be worse than those that were
+		o.level, o.Note = Unknown, "interrupted"
 	case err != nil:
 		o.level, o.Note = Unknown, err.Error()
 	case found.none != "":
@@ -143,18 +145,18 @@ func Checks() []Check {
 	}
 }
 
-// errNobody: no node answered.
-var errNobody = errors.New("no node answers; is --admin right?")
+// ErrNobody: no node answered.
+var ErrNobody = errors.New("no node answers; is --admin right?")
 
 // each asks nodes for a document until enough answered. Its error is why none did; silent are
 // those that did not.
 func each(ctx context.Context, nodes Nodes, path string, take func(address string, body []byte) (enough bool)) (silent []string, err error) {
-	failed, answered := errNobody, false
+	failed, answered := ErrNobody, false
 	for _, address := range nodes.Addresses() {
 		status, body, err := nodes.Get(ctx, address, path)
 		switch {
 		case err != nil:
-			failed, silent = fmt.Errorf("%w (%w)", errNobody, err), append(silent, address)
+			failed, silent = fmt.Errorf("%w (%w)", ErrNobody, err), append(silent, address)
 		case status != http.StatusOK:
 			failed, silent = fmt.Errorf("%s answers %d: %s", address, status, strings.TrimSpace(string(body))), append(silent, address)
 		default:

@@ -123,3 +123,33 @@ func TestQuorumWithoutLeader(t *testing.T) {
 		}
 	}
 }
+
+// leaving answers for the first node, and then somebody ends the command.
+type leaving struct {
+	canned
+	leave context.CancelFunc
+}
+
+func (l leaving) Get(ctx context.Context, address, path string) (int, []byte, error) {
+	if ctx.Err() != nil {
+		return 0, nil, ctx.Err()
+	}
+	l.leave()
+	return l.canned.Get(ctx, address, path)
+}
+
+// A check that is ended knows nothing, also if what it had heard until then was good: the node that
+// was not asked any more may be the one that is full.
+func TestInterruptedCheck(t *testing.T) {
+	t.Parallel()
+	for _, check := range Checks() {
+		ctx, leave := context.WithCancel(t.Context())
+		nodes := leaving{canned{
+			"n1/metrics":            "seriatim_disk_free_bytes 50\nseriatim_disk_total_bytes 100\nseriatim_clock_skew_seconds{peer=\"n2\"} 0\nseriatim_raft_peer_lag_entries{peer=\"n2\"} 0\n",
+			"n1/v1/cluster/members": `?`, "n1/v1/queues": `{"next":"q"}`,
+		}, leave}
+		if outcome, level := check.Run(ctx, nodes, time.Now(), check.Warn, check.Crit); level != Unknown || outcome.Value != nil {
+			t.Errorf("%s", outcome.Line())
+		}
+	}
+}
