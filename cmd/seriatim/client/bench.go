@@ -251,7 +251,7 @@ func (r *benchRun) execute(ctx context.Context, name string, workloadOf func(*be
 		r.clients = append(r.clients, newBenchClient(r, i))
 	}
 	if f, ok := load.(filler); ok {
-		if err := f.fill(ctx, r); err != nil {
+		if err := f.fill(ctx, r); err != nil && ctx.Err() == nil { // of one that was interrupted nobody works below
 			return nil, err
 		}
 	}

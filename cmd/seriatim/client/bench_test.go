@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -373,5 +374,46 @@ func TestBenchUsage(t *testing.T) {
 		if code := exit.CodeOf(got.err); code != exit.Usage {
 			t.Errorf("bench %s: exit code %d: %v", args, code, got.err)
 		}
+	}
+}
+
+// TestBenchAmongOthers: what others sent to a queue that existed breaks no guarantee; in a queue of
+// the run it does.
+func TestBenchAmongOthers(t *testing.T) {
+	for existing, want := range map[bool]exit.Code{true: exit.OK, false: exit.Failed} {
+		f, report := &fifoLoad{}, &benchReport{Messages: 1}
+		f.foreign.Store(3)
+		if err := f.finish(t.Context(), &benchRun{flags: benchFlags{existing: existing}}, report); err != nil {
+			t.Fatal(err)
+		}
+		if code := exit.CodeOf(report.verdict()); code != want {
+			t.Errorf("existing %v: exit code %d, want %d", existing, code, want)
+		}
+	}
+}
+
+// TestBenchInterruptedWhileFilling: who ends a run before it is measured reads that, and the queue goes.
+func TestBenchInterruptedWhileFilling(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	deleted := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.") {
+		case "GetQueueUrl":
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"no"}`) // a failure shows at the other end
+		case "CreateQueue":
+			_, _ = io.WriteString(w, `{"QueueUrl":"http://h/1/q.fifo"}`)
+		case "DeleteQueue":
+			deleted = true
+		default: // the first byte of a stream
+			interrupt()
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	r := runToolIn(ctx, server.URL, "", "bench", "consume", "--clients", "1", "--timeout", "2s")
+	if exit.CodeOf(r.err) != exit.Interrupted || !deleted {
+		t.Errorf("exit code %d, deleted %v: %v", exit.CodeOf(r.err), deleted, r.err)
 	}
 }
