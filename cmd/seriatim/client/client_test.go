@@ -640,3 +640,56 @@ func TestUnwrap(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestDoctorInterrupted: who ends the doctor is not told that nodes are away.
+func TestDoctorInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	address, _ := node(t, says(200, ""))
+	if r := runToolIn(ctx, address, "", "doctor"); exit.CodeOf(r.err) != exit.Interrupted || r.out != "" {
+		t.Errorf("exit code %d: %v, printed %q", exit.CodeOf(r.err), r.err, r.out)
+	}
+}
+
+// TestNotWritten: a bundle that cannot be written is not the fault of a server.
+func TestNotWritten(t *testing.T) {
+	if code := exit.CodeOf(bundleError(t.Context(), errors.New("no space left on device"))); code != exit.Failed {
+		t.Errorf("exit code %d", code)
+	}
+	file := filepath.Join(t.TempDir(), "b")
+	if r := runTool(t, closedPort(t), "", "debug", "bundle", "--file", file); exit.CodeOf(r.err) != exit.Unavailable {
+		t.Errorf("of nobody: exit code %d: %v", exit.CodeOf(r.err), r.err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := runTool(t, closedPort(t), "", "debug", "bundle", "--file", file); exit.CodeOf(r.err) != exit.Conflict {
+		t.Errorf("over a file: exit code %d: %v", exit.CodeOf(r.err), r.err)
+	}
+}
+
+// TestListLimits: a list without a length, or back from the future, is a slip.
+func TestListLimits(t *testing.T) {
+	for _, args := range []string{"session list q.fifo --limit 0", "session list q.fifo --limit -1", "session list q.fifo --since -1h", "group list q.fifo --limit 0", "group list q.fifo --limit -5"} {
+		if r := runTool(t, closedPort(t), "", strings.Fields(args)...); exit.CodeOf(r.err) != exit.Usage {
+			t.Errorf("%s: exit code %d: %v", args, exit.CodeOf(r.err), r.err)
+		}
+	}
+}
+
+// TestTopicSetInPart: of attributes that are set one by one, it is said how many were.
+func TestTopicSetInPart(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("AttributeName") == "B" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"Error":{"Code":"InvalidParameter","Message":"no B"}}`) // who asked is there
+			return
+		}
+		_, _ = io.WriteString(w, `{"SetTopicAttributesResponse":{}}`)
+	}))
+	defer server.Close()
+	r := runTool(t, server.URL, "", "topic", "set", "t", "A=1", "B=2", "C=3")
+	if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.words, "set 1 of 3") {
+		t.Errorf("exit code %d: %v, said %q", exit.CodeOf(r.err), r.err, r.words)
+	}
+}

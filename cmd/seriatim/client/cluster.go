@@ -232,8 +232,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 					return err
 				}
 				if ifPresent && !list.has(args[0]) {
-					p.say("%s is no member.", args[0])
-					return nil
+					return w.absent(cmd.Context(), p, args[0])
 				}
 				if !list.has(args[0]) {
 					return exit.New(exit.NotFound, fmt.Errorf("no member has the id or name %s", args[0]), "seriatim cluster members lists them")
@@ -248,8 +247,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 			}
 			err := w.changeMembers(cmd.Context(), p, text.path, args[0], text.past, ifIndex)
 			if ifPresent && exit.CodeOf(err) == exit.NotFound {
-				p.say("%s is no member.", args[0])
-				return nil
+				return w.absent(cmd.Context(), p, args[0])
 			}
 			return err
 		}),
@@ -262,6 +260,20 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 	}
 	c.Flags().Uint64Var(&ifIndex, "if-index", 0, "only if the members are those of this index, as cluster members -o json shows it")
 	return c
+}
+
+// absent says that a node is no member, which was all that was wanted. The document is the one
+// that a change would have led to.
+func (w *wire) absent(ctx context.Context, p *printer, node string) error {
+	p.say("%s is no member.", node)
+	if p.format != formatJSON {
+		return nil
+	}
+	list, err := w.members(ctx, false)
+	if err != nil {
+		return err
+	}
+	return p.print(list, nil)
 }
 
 func transferCommand(o *options) *cobra.Command {

@@ -155,6 +155,20 @@ func TestClusterCommands(t *testing.T) {
 			"",
 		},
 		{
+			"remove what was removed, as a document", "cluster remove n9 --yes --if-present -o json", "",
+			map[string]string{"POST /v1/cluster/remove": `404 {"error":"no member n9","kind":"unknown-node"}`, members: "200 " + healthyMembers},
+			exit.OK,
+			[]string{`"nodeId": "n1-00000001"`},
+			`{"node":"n9"}`,
+		},
+		{
+			"remove what was removed, without --yes, as a document", "cluster remove n9 --if-present -o json", "",
+			map[string]string{members: "200 " + healthyMembers},
+			exit.OK,
+			[]string{`"nodeId": "n1-00000001"`},
+			"",
+		},
+		{
 			"promote an unknown node", "cluster promote n9", "",
 			map[string]string{"POST /v1/cluster/promote": `404 {"error":"no member n9","kind":"unknown-node"}`},
 			exit.NotFound,

@@ -2,12 +2,14 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
@@ -97,6 +99,9 @@ func groupListCommand(o *options) *cobra.Command {
 		Example:           "  seriatim group list orders.fifo\n  seriatim group list orders.fifo --prefix customer- -o json | jq '.groups[] | select(.state != \"ready\")'",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
 			list, more := []messageGroup{}, false
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
 				for g, err := range c.Groups(ctx, nameOf(args[0]), prefix) {
@@ -132,6 +137,14 @@ func groupListCommand(o *options) *cobra.Command {
 	c.Flags().StringVar(&prefix, "prefix", "", "only groups whose ids begin with this")
 	c.Flags().IntVarP(&limit, "limit", "n", 1000, "most groups to list")
 	return c
+}
+
+// checkLimit refuses a list that would have no length.
+func checkLimit(limit int) error {
+	if limit < 1 {
+		return exit.New(exit.Usage, fmt.Errorf("--limit %d: it is at least 1", limit), "")
+	}
+	return nil
 }
 
 // readGroup makes a command that shows one group.

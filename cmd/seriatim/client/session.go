@@ -40,6 +40,12 @@ func sessionListCommand(o *options) *cobra.Command {
 		Example:           "  seriatim session list orders.fifo\n  seriatim session list orders.fifo --since 1h -o json",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
+			if since < 0 {
+				return exit.New(exit.Usage, fmt.Errorf("--since %v is in the future", since), "write the time until now, as 10m or 24h")
+			}
 			var from time.Time
 			if since > 0 {
 				from = time.Now().Add(-since)

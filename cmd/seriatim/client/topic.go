@@ -155,9 +155,12 @@ func topicSetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return exit.New(exit.Usage, errors.New("an attribute is written NAME=VALUE"), "usage: "+cmd.UseLine())
 			}
-			for _, name := range slices.Sorted(maps.Keys(attributes)) {
+			for i, name := range slices.Sorted(maps.Keys(attributes)) {
 				in := url.Values{"TopicArn": {topicARN(args[0])}, "AttributeName": {name}, "AttributeValue": {attributes[name]}}
 				if err := w.onTopics(cmd.Context(), "SetTopicAttributes", in, nil); err != nil {
+					if i > 0 {
+						p.say("set %d of %d attributes before an error", i, len(attributes))
+					}
 					return err
 				}
 			}
