@@ -103,7 +103,7 @@ func writeGossipKey(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeText(filepath.Join(dir, gossipKeyName), os.O_EXCL, key)
+	return writeNew(filepath.Join(dir, gossipKeyName), []byte(key), 0o600)
 }
 
 func drawGossipKey() (string, error) {

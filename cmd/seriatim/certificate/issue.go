@@ -129,6 +129,7 @@ func (p *pair) encode() (chain, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: chainBlock, Bytes: p.certificate.Raw}), pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: raw}), nil
 }
 
+// writeNew writes a file that must not exist, and leaves no part of one behind.
 func writeNew(path string, content []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

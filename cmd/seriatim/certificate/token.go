@@ -65,7 +65,7 @@ func writeToken(dir, name, role string) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, name+tokenSuffix)
-	if err := writeText(path, os.O_EXCL, token+"\n"); err != nil {
+	if err := writeNew(path, []byte(token+"\n"), 0o600); err != nil {
 		return "", err
 	}
 	if err := addLine(filepath.Join(dir, tokensName), line); err != nil {
@@ -83,7 +83,12 @@ func addLine(known, line string) error {
 	if len(before) > 0 && !bytes.HasSuffix(before, []byte("\n")) {
 		line = "\n" + line // the last one was written by hand, without its end
 	}
-	return writeText(known, os.O_APPEND, line)
+	file, err := os.OpenFile(known, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(file, line)
+	return errors.Join(err, file.Sync(), file.Close())
 }
 
 // drawToken draws a token and the line by which servers know it.
@@ -94,14 +99,4 @@ func drawToken(name, role string) (token, line string, err error) {
 	}
 	token = base64.RawURLEncoding.EncodeToString(drawn)
 	return token, fmt.Sprintf("%s %x %s\n", role, sha256.Sum256([]byte(token)), name), nil
-}
-
-// writeText writes a file that nobody else may read.
-func writeText(path string, how int, text string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|how, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(file, text)
-	return errors.Join(err, file.Sync(), file.Close())
 }
