@@ -111,7 +111,7 @@ func readAccessFile(flag, name string, stdin io.Reader) (string, error) {
 	if len(text) > accessFileMax {
 		return "", exit.New(exit.Usage, fmt.Errorf("--%s %s is larger than %d KiB", flag, name, accessFileMax>>10), "is it the right file?")
 	}
-	return strings.TrimSpace(string(text)), nil
+	return strings.TrimSpace(string(text)), checkText("--"+flag+" "+name, string(text), "is it the right file?")
 }
 
 // showKey prints a new key as lines that a shell can read.

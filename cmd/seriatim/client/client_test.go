@@ -693,3 +693,70 @@ func TestTopicSetInPart(t *testing.T) {
 		t.Errorf("exit code %d: %v, said %q", exit.CodeOf(r.err), r.err, r.words)
 	}
 }
+
+// TestTextsOfJSON: what is not UTF-8 is refused, as JSON would carry it as other bytes.
+func TestTextsOfJSON(t *testing.T) {
+	endpoint, _ := fakeServer(t, map[string]string{"GetQueueUrl": `{"QueueUrl":"http://h/1/q"}`}) // all else would fail the test
+	for _, args := range [][]string{
+		{"queue", "tag", "q", "k=\xff"}, {"queue", "create", "q", "--tag", "\xff=v"}, {"queue", "update", "q", "-a", "Policy=\xff"},
+		{"msg", "send", "q", "x", "--trace-header", "Root=\xff"}, {"msg", "schedule", "q.fifo", "x", "--in", "1h", "--trace-header", "Root=\xff"},
+	} {
+		if r := runTool(t, endpoint, "", args...); exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "UTF-8") {
+			t.Errorf("%q: exit code %d: %v", args, exit.CodeOf(r.err), r.err)
+		}
+	}
+}
+
+// TestSecretOfOtherBytes: a secret that would be stored as another one is refused.
+func TestSecretOfOtherBytes(t *testing.T) {
+	address, asked := node(t, says(200, "{}"))
+	for _, command := range []string{"key create --id i --secret-file -", "policy put anna --file -"} {
+		if r := runTool(t, address, "s\xffcret", strings.Fields(command)...); exit.CodeOf(r.err) != exit.Usage || asked.Load() != 0 {
+			t.Errorf("%s: exit code %d, asked %d times: %v", command, exit.CodeOf(r.err), asked.Load(), r.err)
+		}
+	}
+}
+
+// TestScheduledTooFar: a date without dashes, or a time in microseconds, is no time of ours.
+func TestScheduledTooFar(t *testing.T) {
+	for _, when := range []string{"--at 20261224180000", "--at 1795658527720123", "--at 1795658527720123456", "--at 9999-12-31T00:00:00Z", "--in 1000000h"} {
+		args := append([]string{"msg", "schedule", "q.fifo", "x", "-g", "g", "-d", "1"}, strings.Fields(when)...)
+		if r := runTool(t, closedPort(t), "", args...); exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "years") {
+			t.Errorf("%s: exit code %d: %v", when, exit.CodeOf(r.err), r.err)
+		}
+	}
+}
+
+// TestSequenceNumbers: those of both APIs are read.
+func TestSequenceNumbers(t *testing.T) {
+	for text, want := range map[string]uint64{"17": 17, "10000000000000000017": 17, "10000000000000000000": 0} {
+		if got, err := parseSequence(text); err != nil || got != want {
+			t.Errorf("%s is %d, want %d: %v", text, got, want, err)
+		}
+	}
+}
+
+// TestAccessIsCompleted: accounts, users with a policy, and the protocols of a load.
+func TestAccessIsCompleted(t *testing.T) {
+	address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
+		says(200, map[string]string{
+			"/v1/accounts":        `{"accounts":[{"account":"111111111111"}]}`,
+			"/v1/access/policies": `{"policies":[{"user":"anna"},{"user":"bob","account":"1"},{"user":"bob","account":"2"}]}`,
+		}[r.URL.Path])(w, r)
+	})
+	for command, want := range map[string]string{
+		"account show": "111111111111\n:4\n", "account quota": "111111111111\n:4\n", "account delete": "111111111111\n:4\n",
+		"policy get": "anna\nbob\n:4\n", "policy delete": "anna\nbob\n:4\n", "bench fifo --protocol": "http\ngrpc\nstream\n:4\n",
+	} {
+		root := &cobra.Command{Use: "seriatim"}
+		root.AddCommand(Commands()...)
+		fields := strings.Fields(command)
+		root.SetArgs(append([]string{"__complete", fields[0], fields[1], "--admin", address}, append(fields[2:], "")...))
+		var out bytes.Buffer
+		root.SetOut(&out)
+		root.SetErr(io.Discard)
+		if err := root.ExecuteContext(t.Context()); err != nil || out.String() != want {
+			t.Errorf("%s offers %q, want %q: %v", command, out.String(), want, err)
+		}
+	}
+}

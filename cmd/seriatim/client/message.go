@@ -69,6 +69,9 @@ func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) 
 	if err != nil {
 		return err
 	}
+	if err := checkText("--trace-header", f.trace, ""); err != nil {
+		return err
+	}
 	u, err := w.queueURL(cmd.Context(), args[0])
 	if err != nil {
 		return err
@@ -123,17 +126,25 @@ func (p *printer) printAccepted(id, sequenceNumber string, duplicate bool) error
 	return nil
 }
 
-// textOf is bodyOf for a message. JSON has no other texts than those of UTF-8: what is none
-// would be replaced without a word.
+// textOf is bodyOf for a message.
 func textOf(cmd *cobra.Command, args []string) (string, error) {
 	body, err := bodyOf(cmd, args)
-	if err == nil && !utf8.ValidString(body) {
-		err = exit.New(exit.Usage, errors.New("the body is not UTF-8 text"), notTextHint)
+	if err == nil {
+		err = checkText("the body", body, binaryHint)
 	}
 	return body, err
 }
 
-const notTextHint = "encode it, for instance with base64, or put it into an attribute: --attribute name:Binary=..."
+const binaryHint = "encode it, for instance with base64, or put it into an attribute: --attribute name:Binary=..."
+
+// checkText refuses what is not UTF-8: JSON has no other texts, and would carry it as other
+// bytes without a word.
+func checkText(what, text, hint string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	return exit.New(exit.Usage, errors.New(what+" is not UTF-8 text"), hint)
+}
 
 // bodyOf is the body on the command line behind a name, or else on standard input.
 func bodyOf(cmd *cobra.Command, args []string) (string, error) {
@@ -174,8 +185,8 @@ func messageAttributes(list []string) (map[string]attributeValue, error) {
 			m[name] = attributeValue{DataType: dataType, BinaryValue: []byte(value)}
 			continue
 		}
-		if !utf8.ValidString(value) {
-			return nil, exit.New(exit.Usage, fmt.Errorf("--attribute %q is not UTF-8 text", text), notTextHint)
+		if err := checkText(fmt.Sprintf("--attribute %q", text), value, binaryHint); err != nil {
+			return nil, err
 		}
 		m[name] = attributeValue{DataType: dataType, StringValue: value}
 	}

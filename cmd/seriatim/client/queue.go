@@ -48,11 +48,11 @@ func queueCreateCommand(o *options) *cobra.Command {
 		Example: "  seriatim queue create orders.fifo --attribute ContentBasedDeduplication=true\n" +
 			"  seriatim queue create jobs --attribute VisibilityTimeout=120 --tag team=billing",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attrs, err := pairs("attribute", attributes)
+			attrs, err := flagPairs("attribute", attributes)
 			if err != nil {
 				return err
 			}
-			tagged, err := pairs("tag", tags)
+			tagged, err := flagPairs("tag", tags)
 			if err != nil {
 				return err
 			}
@@ -242,12 +242,22 @@ func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 func nameOf(queueURL string) string { return queueURL[strings.LastIndexByte(queueURL, '/')+1:] }
 
-func pairs(flag string, list []string) (map[string]string, error) {
+// flagPairs reads the values of a flag that are written name=value.
+func flagPairs(flag string, list []string) (map[string]string, error) {
+	return pairs("--"+flag, list, "write it as --"+flag+" name=value")
+}
+
+// pairs reads texts that are written name=value; what they are called, and how they are written,
+// is for errors.
+func pairs(what string, list []string, hint string) (map[string]string, error) {
 	m := make(map[string]string, len(list))
 	for _, text := range list {
 		k, v, ok := strings.Cut(text, "=")
 		if !ok || k == "" {
-			return nil, exit.New(exit.Usage, fmt.Errorf("--%s %q has no name and value", flag, text), "write it as --"+flag+" name=value")
+			return nil, exit.New(exit.Usage, fmt.Errorf("%s %q has no name and value", what, text), hint)
+		}
+		if err := checkText(fmt.Sprintf("%s %q", what, text), text, ""); err != nil {
+			return nil, err
 		}
 		m[k] = v
 	}
@@ -275,7 +285,7 @@ func queueUpdateCommand(o *options) *cobra.Command {
 			"  seriatim queue update jobs -a RedrivePolicy=",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attrs, err := pairs("attribute", attributes)
+			attrs, err := flagPairs("attribute", attributes)
 			if err != nil {
 				return err
 			}
@@ -295,9 +305,9 @@ func queueTagCommand(o *options) *cobra.Command {
 		Example:           "  seriatim queue tag orders.fifo team=billing stage=production",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			tags, err := pairs("tag", args[1:])
+			tags, err := pairs("the tag", args[1:], "usage: "+cmd.UseLine())
 			if err != nil {
-				return exit.New(exit.Usage, errors.New("a tag is written KEY=VALUE"), "usage: "+cmd.UseLine())
+				return err
 			}
 			return w.changeQueue(cmd, p, args[0], "TagQueue", map[string]any{"Tags": tags}, "tagged")
 		}),

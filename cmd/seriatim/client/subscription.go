@@ -26,7 +26,7 @@ func subscribeCommand(o *options) *cobra.Command {
 			"  seriatim topic subscribe news https://example.org/hook --protocol https",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attrs, err := pairs("attribute", attributes)
+			attrs, err := flagPairs("attribute", attributes)
 			if err != nil {
 				return err
 			}

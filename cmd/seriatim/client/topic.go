@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
-	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
 func topicCommand(o *options) *cobra.Command {
@@ -66,11 +65,11 @@ func topicCreateCommand(o *options) *cobra.Command {
 			"Creating a topic that exists with the same attributes succeeds.",
 		Example: "  seriatim topic create sales.fifo --attribute FifoThroughputScope=MessageGroup\n  seriatim topic create news --tag team=web",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attrs, err := pairs("attribute", attributes)
+			attrs, err := flagPairs("attribute", attributes)
 			if err != nil {
 				return err
 			}
-			tagged, err := pairs("tag", tags)
+			tagged, err := flagPairs("tag", tags)
 			if err != nil {
 				return err
 			}
@@ -151,9 +150,9 @@ func topicSetCommand(o *options) *cobra.Command {
 		Example:           "  seriatim topic set sales.fifo ContentBasedDeduplication=true DeduplicationWindowSeconds=86400",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attributes, err := pairs("attribute", args[1:])
+			attributes, err := pairs("the attribute", args[1:], "usage: "+cmd.UseLine())
 			if err != nil {
-				return exit.New(exit.Usage, errors.New("an attribute is written NAME=VALUE"), "usage: "+cmd.UseLine())
+				return err
 			}
 			for i, name := range slices.Sorted(maps.Keys(attributes)) {
 				in := url.Values{"TopicArn": {topicARN(args[0])}, "AttributeName": {name}, "AttributeValue": {attributes[name]}}
