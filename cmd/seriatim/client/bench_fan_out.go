@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -181,12 +182,14 @@ func (r *fanOutRun) remove(ctx context.Context) error {
 		return nil
 	}
 	err := r.wire.onTopics(ctx, "DeleteTopic", url.Values{"TopicArn": {topicARN(r.topic)}}, nil)
-	return errors.Join(err, forEach(ctx, len(r.urls), func(ctx context.Context, i int) error {
-		if r.urls[i] == "" {
-			return nil
+	failures := make([]error, len(r.urls)) // of which one says enough
+	_ = forEach(ctx, len(r.urls), func(ctx context.Context, i int) error {
+		if r.urls[i] != "" {
+			failures[i] = r.wire.call(ctx, "DeleteQueue", map[string]string{"QueueUrl": r.urls[i]}, nil, 0)
 		}
-		return r.wire.call(ctx, "DeleteQueue", map[string]string{"QueueUrl": r.urls[i]}, nil, 0)
-	}))
+		return nil // it would keep the others
+	})
+	return errors.Join(err, cmp.Or(failures...))
 }
 
 // publish lets all clients publish until the time is over.

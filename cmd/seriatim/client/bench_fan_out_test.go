@@ -5,9 +5,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
 // What a queue lost, has twice or has in another order is counted.
@@ -66,5 +70,24 @@ func TestFanOutRepeats(t *testing.T) {
 	}
 	if took := time.Since(began); took < 3*benchPause {
 		t.Errorf("four tries took %v", took)
+	}
+}
+
+// A queue that cannot be deleted keeps no others from going.
+func TestFanOutLeavesNothing(t *testing.T) {
+	var deleted atomic.Int32
+	address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Amz-Target") == "" {
+			says(200, `{"DeleteTopicResponse":{}}`)(w, r)
+		} else if deleted.Add(1) == 1 {
+			says(500, `{"message":"no"}`)(w, r)
+		}
+	})
+	r := &fanOutRun{topic: "t.fifo", urls: make([]string, 200), wire: &wire{client: &port{addresses: []string{address}}, timeout: time.Minute, http: &http.Client{}}}
+	for i := range r.urls {
+		r.urls[i] = "http://h/1/q" + strconv.Itoa(i)
+	}
+	if err := r.remove(t.Context()); exit.CodeOf(err) != exit.Failed || deleted.Load() != 200 {
+		t.Errorf("%d deletions were asked for, want 200; %v", deleted.Load(), err)
 	}
 }

@@ -28,7 +28,7 @@ func parseSequence(text string) (uint64, error) {
 	if err != nil {
 		return 0, exit.New(exit.Usage, fmt.Errorf("%q is no sequence number", text), "seriatim msg schedule prints it, and seriatim msg peek QUEUE shows what is scheduled")
 	}
-	if n > sequenceBase {
+	if n >= sequenceBase {
 		n -= sequenceBase
 	}
 	return n, nil
@@ -72,14 +72,22 @@ func scheduleCommand(o *options) *cobra.Command {
 // dashes would be in milliseconds.
 var earliestDue = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// dueYears is how far ahead a message may be scheduled: longer than anybody means.
+const dueYears = 100
+
 // due is the time for which a message is scheduled.
 func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 	const hint = "say when: --at 2026-12-24T18:00:00Z, or --in 90s"
 	if f.in < 0 {
 		return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--in %v is in the past", f.in), hint)
 	}
+	last := time.Now().AddDate(dueYears, 0, 0)
 	if cmd.Flags().Changed("in") {
-		return time.Now().Add(f.in), nil
+		at := time.Now().Add(f.in)
+		if at.After(last) {
+			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--in %v is more than %d years away", f.in, dueYears), hint)
+		}
+		return at, nil
 	}
 	if !cmd.Flags().Changed("at") {
 		return time.Time{}, exit.New(exit.Usage, errors.New("--at is missing"), hint)
@@ -89,11 +97,17 @@ func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 		if at.Before(earliestDue) { // a number of seconds, or a date: the message would be delivered at once
 			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970, and so %s", f.at, at.Format(time.RFC3339)), hint)
 		}
+		if at.After(last) { // a date with a time, or microseconds: it would never be delivered
+			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970, and so more than %d years away", f.at, dueYears), hint)
+		}
 		return at, nil
 	}
 	at, err := time.Parse(time.RFC3339, f.at)
-	if err != nil {
+	switch {
+	case err != nil:
 		return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %q is no time", f.at), hint)
+	case at.After(last):
+		return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is more than %d years away", f.at, dueYears), hint)
 	}
 	return at, nil
 }
@@ -102,6 +116,9 @@ func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 func (f *scheduleFlags) message(cmd *cobra.Command, body string) (*api.Message, error) {
 	attributes, err := messageAttributes(f.attributes)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkText("--trace-header", f.trace, ""); err != nil {
 		return nil, err
 	}
 	m := &api.Message{Body: body, TraceHeader: f.trace, PartitionKey: f.partitionKey, Attributes: make(map[string]*api.Attribute, len(attributes))}
