@@ -141,7 +141,8 @@ func accountListCommand(o *options) *cobra.Command {
 func accountShowCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "show ACCOUNT", Short: "Show what an account has and may have", Args: arguments.Exactly("ACCOUNT"),
-		Example: "  seriatim account show 111111111111",
+		Example:           "  seriatim account show 111111111111",
+		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			a, err := w.account(cmd.Context(), args[0])
 			if err != nil {
@@ -158,7 +159,8 @@ func accountQuotaCommand(o *options) *cobra.Command {
 		Use: "quota ACCOUNT", Short: "Say how much an account may have", Args: arguments.Exactly("ACCOUNT"),
 		Long: "Say how much an account may have. Limits that are not given stay as they are, and 0 takes one away. What the account\n" +
 			"has already stays, also beyond a limit.",
-		Example: "  seriatim account quota 111111111111 --queues 100 --bytes 1073741824\n  seriatim account quota 111111111111 --queues 0",
+		Example:           "  seriatim account quota 111111111111 --queues 100 --bytes 1073741824\n  seriatim account quota 111111111111 --queues 0",
+		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			a, err := w.account(cmd.Context(), args[0])
 			if err != nil {
@@ -196,8 +198,9 @@ func accountQuotaCommand(o *options) *cobra.Command {
 func accountDeleteCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ACCOUNT", Short: "Delete an account that has nothing any more", Args: arguments.Exactly("ACCOUNT"),
-		Long:    "Delete an account that has no queues, topics, access keys and policies any more.",
-		Example: "  seriatim account delete 111111111111",
+		Long:              "Delete an account that has no queues, topics, access keys and policies any more.",
+		Example:           "  seriatim account delete 111111111111",
+		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			if err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/delete", struct{}{}, &struct{}{}); err != nil {
 				return err

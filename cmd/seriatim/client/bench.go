@@ -131,6 +131,7 @@ func (f *benchFlags) bindBatch(c *cobra.Command) {
 // bindProtocol adds the flag that chooses one of these protocols.
 func (f *benchFlags) bindProtocol(c *cobra.Command, protocols ...string) {
 	c.Flags().StringVar(&f.protocol, "protocol", overHTTP, "one of "+strings.Join(protocols, ", "))
+	complete(c, "protocol", protocols...)
 	c.Annotations = map[string]string{"protocols": strings.Join(protocols, " ")}
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,30 @@ func (o *options) completeKeys(cmd *cobra.Command, args []string, _ string) ([]s
 			ids = append(ids, k.ID)
 		}
 		return ids, err
+	})
+}
+
+// completeAccounts offers the accounts.
+func (o *options) completeAccounts(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) (ids []string, err error) {
+		list, err := w.accounts(ctx)
+		for _, a := range list.Accounts {
+			ids = append(ids, a.Account)
+		}
+		return ids, err
+	})
+}
+
+// completeUsers offers the users that have a policy, in whichever account.
+func (o *options) completeUsers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) (names []string, err error) {
+		list, err := w.userPolicies(ctx)
+		for _, u := range list.Policies {
+			if !slices.Contains(names, u.User) {
+				names = append(names, u.User)
+			}
+		}
+		return names, err
 	})
 }
 

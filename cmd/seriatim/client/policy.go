@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -60,7 +61,8 @@ func policyDeleteCommand(o *options) *cobra.Command {
 	account := ""
 	c := &cobra.Command{
 		Use: "delete USER", Short: "Take the policy of a user away", Args: arguments.Exactly("USER"),
-		Example: "  seriatim policy delete orders-service",
+		Example:           "  seriatim policy delete orders-service",
+		ValidArgsFunction: o.completeUsers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			return w.putPolicy(cmd, p, userPolicy{Account: account, User: args[0]}, "taken away")
 		}),
@@ -82,13 +84,18 @@ type policyList struct {
 	Policies []userPolicy `json:"policies"`
 }
 
+func (w *wire) userPolicies(ctx context.Context) (list policyList, err error) {
+	err = w.get(ctx, userPoliciesPath, nil, &list)
+	return list, err
+}
+
 func policyListCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the users that have a policy", Args: arguments.None,
 		Example: "  seriatim policy list\n  seriatim policy list -o json",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			var list policyList
-			if err := w.get(cmd.Context(), userPoliciesPath, nil, &list); err != nil {
+			list, err := w.userPolicies(cmd.Context())
+			if err != nil {
 				return err
 			}
 			return p.print(list, func() table {
@@ -106,10 +113,11 @@ func policyGetCommand(o *options) *cobra.Command {
 	account := ""
 	c := &cobra.Command{
 		Use: "get USER", Short: "Print the policy of a user", Args: arguments.Exactly("USER"),
-		Example: "  seriatim policy get orders-service > policy.json",
+		Example:           "  seriatim policy get orders-service > policy.json",
+		ValidArgsFunction: o.completeUsers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			var list policyList
-			if err := w.get(cmd.Context(), userPoliciesPath, nil, &list); err != nil {
+			list, err := w.userPolicies(cmd.Context())
+			if err != nil {
 				return err
 			}
 			for _, u := range list.Policies {
