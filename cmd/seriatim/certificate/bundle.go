@@ -57,7 +57,7 @@ func bundleCommand() *cobra.Command {
 	valid := lasting(c, leafValid, "how long the certificate of the nodes is valid")
 	without := f.Bool("without-certificates", false, "leave authority and nodes to others, such as cert-manager")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := lasts(*valid); err != nil {
+		if err := errors.Join(lasts(*valid), fitting(*hosts)); err != nil {
 			return err
 		}
 		b := bundle{

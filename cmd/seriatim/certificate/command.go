@@ -1,12 +1,14 @@
 package certificate
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +47,13 @@ func Command() *cobra.Command {
 // coded gives what goes wrong while a command runs its exit code: without one it would look
 // like a wrong flag.
 func coded(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error { return exit.Wrap(run(cmd, args)) }
+	return func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if errors.Is(err, context.DeadlineExceeded) { // the flag --timeout, of which Wrap speaks, is not one of these commands
+			err = exit.New(exit.Timeout, err, "")
+		}
+		return exit.Wrap(err)
+	}
 }
 
 // directory is the flag that both commands have.
@@ -62,6 +70,18 @@ func lasting(c *cobra.Command, usual time.Duration, usage string) *time.Duration
 func lasts(valid time.Duration) error {
 	if valid <= 0 {
 		return exit.New(exit.Usage, fmt.Errorf("--valid %v: it must be above zero", valid), "write it like 8760h, which is a year")
+	}
+	return nil
+}
+
+// fitting refuses hosts that are neither names nor addresses: with a port, a scheme, or a comma
+// between two they would fit nobody.
+func fitting(hosts []string) error {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._*"
+	for _, host := range hosts {
+		if net.ParseIP(host) == nil && (host == "" || strings.Trim(host, letters) != "") {
+			return exit.New(exit.Usage, fmt.Errorf("--host %q is neither a name nor an address", host), "write it like n1.example.org or 10.0.0.1, and each with a --host of its own")
+		}
 	}
 	return nil
 }
@@ -126,7 +146,7 @@ func issueCommand() *cobra.Command {
 	hosts := c.Flags().StringArray("host", nil, "another name or address of the node; may be repeated")
 	valid := lasting(c, leafValid, "how long it is valid")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := lasts(*valid); err != nil {
+		if err := errors.Join(lasts(*valid), fitting(*hosts)); err != nil {
 			return err
 		}
 		name := args[0]

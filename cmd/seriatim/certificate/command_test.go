@@ -2,11 +2,15 @@ package certificate
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -142,5 +146,37 @@ func TestExitCodes(t *testing.T) {
 		if _, err := run(test.args...); exit.CodeOf(err) != test.code {
 			t.Errorf("%v: exit code %d, want %d: %v", test.args, exit.CodeOf(err), test.code, err)
 		}
+	}
+}
+
+// A host with a port, a scheme or a comma would fit nobody, who would find out when nodes do not
+// trust each other.
+func TestHostsThatFitNobody(t *testing.T) {
+	t.Parallel()
+	for _, host := range []string{"", "n1:9324", "n1,n2", "https://n1", "n 1", "10.0.0.0/8"} {
+		for _, command := range [][]string{{"issue", "n1"}, {"bundle"}} {
+			dir := t.TempDir()
+			if _, err := run("ca", "--dir", dir); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := run(append(command, "--dir", dir, "--host", host)...); exit.CodeOf(err) != exit.Usage {
+				t.Errorf("%v --host %q: exit code %d: %v", command, host, exit.CodeOf(err), err)
+			}
+		}
+	}
+	dir := t.TempDir()
+	for _, args := range [][]string{{"ca"}, {"issue", "n1", "--host", "*.Example.org", "--host", "10.0.0.1", "--host", "::1", "--host", "my_node-1.local."}} {
+		if _, err := run(append(args, "--dir", dir)...); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+// What takes too long has no flag --timeout here.
+func TestTimeoutHint(t *testing.T) {
+	t.Parallel()
+	err := coded(func(*cobra.Command, []string) error { return fmt.Errorf("nodes: %w", context.DeadlineExceeded) })(nil, nil)
+	if exit.CodeOf(err) != exit.Timeout || strings.Contains(exit.HintOf(err), "--timeout") {
+		t.Errorf("exit code %d, hint %q", exit.CodeOf(err), exit.HintOf(err))
 	}
 }
