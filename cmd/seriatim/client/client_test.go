@@ -760,3 +760,26 @@ func TestAccessIsCompleted(t *testing.T) {
 		}
 	}
 }
+
+// TestBodyOfNothing: who says with - that the body comes on standard input is not asked for it,
+// whatever that is.
+func TestBodyOfNothing(t *testing.T) {
+	endpoint, calls := fakeServer(t, map[string]string{"GetQueueUrl": `{"QueueUrl":"http://h/1/q"}`, "SendMessage": `{"MessageId":"m"}`})
+	for _, args := range [][]string{{"msg", "send", "q"}, {"msg", "send", "q", "-"}} {
+		nothing, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := &cobra.Command{Use: "seriatim", SilenceErrors: true, SilenceUsage: true}
+		root.AddCommand(Commands()...)
+		root.SetArgs(append(args, "--endpoint", endpoint))
+		root.SetIn(nothing)
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+		err = root.ExecuteContext(t.Context())
+		if asked, want := len(calls()) > 0, len(args) > 3; asked != want || (err == nil) != want {
+			t.Errorf("%v: a message was sent: %v, want %v; %v", args, asked, want, err)
+		}
+		_ = nothing.Close() // it was read only
+	}
+}

@@ -151,7 +151,7 @@ func bodyOf(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
 	}
-	in, err := stdin(cmd)
+	in, err := stdin(cmd, len(args) > 1)
 	if err != nil {
 		return "", err
 	}

@@ -264,9 +264,10 @@ func pairs(what string, list []string, hint string) (map[string]string, error) {
 	return m, nil
 }
 
-// stdin is where msg send finds a body that is not on the command line.
-func stdin(cmd *cobra.Command) (io.Reader, error) {
-	if f, ok := cmd.InOrStdin().(*os.File); ok {
+// stdin is where msg send finds a body that is not on the command line. Who did not ask for it,
+// with -, and sits at a terminal has forgotten the body.
+func stdin(cmd *cobra.Command, asked bool) (io.Reader, error) {
+	if f, ok := cmd.InOrStdin().(*os.File); ok && !asked {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
 			return nil, exit.New(exit.Usage, errors.New("BODY is missing"), "give the body as an argument or on standard input")
 		}
