@@ -175,7 +175,7 @@ func vacant(ctx context.Context, upload *objectstore.Upload) error {
 	case there:
 		return exit.New(exit.Conflict, fmt.Errorf("%s exists", upload.Name()), "choose another name, end it with a slash to have one with the time, or replace the object with --force")
 	case ctx.Err() != nil:
-		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+		return exit.Interruption("")
 	case err != nil:
 		return exit.New(exit.Failed, fmt.Errorf("whether %s exists cannot be told: %w", upload.Name(), err), "end the name with a slash to have one with the time, or go on all the same with --force")
 	}

@@ -273,7 +273,7 @@ func (r *benchRun) execute(ctx context.Context, name string, workloadOf func(*be
 	close(finished)
 	watching.Wait()
 	if ctx.Err() != nil {
-		return nil, exit.New(exit.Interrupted, errors.New("interrupted"), "")
+		return nil, exit.Interruption("")
 	}
 	report = r.report(ctx, name)
 	if err := load.finish(ctx, r, report); err != nil {

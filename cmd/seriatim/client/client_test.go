@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -570,7 +571,7 @@ func TestTimeoutAndInterrupt(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
-	if err := w.call(ctx, "PurgeQueue", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted || exit.HintOf(err) != unknownHint {
+	if err := w.call(ctx, "PurgeQueue", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted || exit.HintOf(err) != native.UnknownHint {
 		t.Errorf("of a change that was sent: %v, hint %q", err, exit.HintOf(err))
 	}
 }

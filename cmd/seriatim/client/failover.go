@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -148,16 +149,16 @@ func turnedAway(a answer, repeatable bool) bool {
 func unanswered(address string, p *port, err error, unknown bool) error {
 	switch {
 	case errors.Is(err, context.Canceled) && unknown:
-		return exit.New(exit.Interrupted, errors.New("interrupted"), unknownHint)
+		return exit.Interruption(native.UnknownHint)
 	case errors.Is(err, context.Canceled):
-		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+		return exit.Interruption("")
 	case errors.Is(err, context.DeadlineExceeded) && unknown:
-		return exit.New(exit.Timeout, fmt.Errorf("no answer from %s in time: %w", address, context.DeadlineExceeded), unknownHint)
+		return exit.New(exit.Timeout, fmt.Errorf("no answer from %s in time: %w", address, context.DeadlineExceeded), native.UnknownHint)
 	case errors.Is(err, context.DeadlineExceeded):
 		return exit.New(exit.Timeout, fmt.Errorf("no answer from %s in time: %w", address, context.DeadlineExceeded),
 			"raise --timeout; if that does not help the cluster may have no leader: seriatim status")
 	case unknown:
-		return exit.New(exit.Unavailable, fmt.Errorf("%s went away before it answered: %w", address, cause(err)), unknownHint)
+		return exit.New(exit.Unavailable, fmt.Errorf("%s went away before it answered: %w", address, cause(err)), native.UnknownHint)
 	}
 	if found := tlsFailure(address, err); found != nil {
 		return found

@@ -144,7 +144,7 @@ func signerFrom(environment func(string) string) *sigv4.Signer {
 
 // ports reads the addresses of the nodes' client and admin ports.
 func (o *options) ports() (client, admin *port, err error) {
-	client = &port{name: "client port", hint: endpointHint}
+	client = &port{name: "client port", hint: native.ReachHint}
 	admin = &port{name: "admin port", hint: adminHint}
 	for _, text := range o.endpoints {
 		u, err := parseAddress("endpoint", strings.TrimSpace(text))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -224,7 +225,7 @@ func (p *printer) simulated(s *simulation) error {
 	if s.Allowed {
 		return nil
 	}
-	hint := "seriatim policy put says what a user may do"
+	hint := native.PolicyHint
 	if s.DecidedBy == "disabled key" {
 		hint = "seriatim key enable has the key accepted again"
 	}

@@ -148,7 +148,7 @@ func doctorCommand(o *options) *cobra.Command {
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			found, worst := diagnose.Diagnose(cmd.Context(), eachNode{w}, time.Now())
 			if cmd.Context().Err() != nil { // nodes that were not asked any more would seem to be away
-				return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+				return exit.Interruption("")
 			}
 			if err := p.print(found, func() table { return diagnosisTable(found) }); err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -52,7 +53,7 @@ func (w *wire) onTopicsOnce(ctx context.Context, action string, again bool, in u
 		err = json.Unmarshal(envelope[action+"Response"][action+"Result"], out)
 	}
 	if err != nil {
-		return answer{}, exit.New(exit.Failed, fmt.Errorf("%s at %s: unreadable answer: %w", action, got.from, err), endpointHint)
+		return answer{}, exit.New(exit.Failed, fmt.Errorf("%s at %s: unreadable answer: %w", action, got.from, err), native.ReachHint)
 	}
 	return got, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
@@ -101,7 +102,7 @@ func (w *wire) callOnce(ctx context.Context, action string, again bool, in, out 
 		return got, nil
 	}
 	if err := json.Unmarshal(got.body, out); err != nil {
-		return answer{}, exit.New(exit.Failed, fmt.Errorf("%s at %s: unreadable answer: %w", action, got.from, err), endpointHint)
+		return answer{}, exit.New(exit.Failed, fmt.Errorf("%s at %s: unreadable answer: %w", action, got.from, err), native.ReachHint)
 	}
 	return got, nil
 }
@@ -147,11 +148,7 @@ func (w *wire) single(cmd *cobra.Command) error {
 		"name its admin port alone: --admin "+w.admin.addresses[0])
 }
 
-const (
-	endpointHint = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
-	adminHint    = "is the server running there? set --admin or SERIATIM_ADMIN to the admin port of a node, or start one with: seriatim dev"
-	unknownHint  = "the request may or may not have taken effect: look before you repeat it"
-)
+const adminHint = "is the server running there? set --admin or SERIATIM_ADMIN to the admin port of a node, or start one with: seriatim dev"
 
 func decodeError(status int, header http.Header, answer []byte) *apiError {
 	e := &apiError{Status: status, RequestID: header.Get("x-amzn-RequestId")}
@@ -246,20 +243,20 @@ func limitHint(message string) string {
 func refusal(e *apiError) error {
 	switch e.Type {
 	case "QueueDoesNotExist":
-		return exit.New(exit.NotFound, e, "seriatim queue list shows the queues that exist")
+		return exit.New(exit.NotFound, e, native.QueuesHint)
 	case "ResourceNotFoundException":
 		return exit.New(exit.NotFound, e, "")
 	case "MissingAuthenticationTokenException", "InvalidClientTokenIdException", "SignatureDoesNotMatchException",
 		"MissingAuthenticationToken", "InvalidClientTokenId", "SignatureDoesNotMatch": // of actions on topics
-		return exit.New(exit.Denied, e, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one")
+		return exit.New(exit.Denied, e, native.KeyHint)
 	case "AccessDeniedException", "AccessDenied", "AuthorizationError":
-		return exit.New(exit.Denied, e, "seriatim policy put says what a user may do")
+		return exit.New(exit.Denied, e, native.PolicyHint)
 	case "QueueNameExists":
 		return exit.New(exit.Conflict, e, "seriatim queue show NAME prints its attributes")
 	case "OverLimit":
 		return exit.New(exit.Conflict, e, limitHint(e.Message))
 	case "RequestThrottled", "Throttling", "Throttled": // of queues, of topics, of deliveries to URLs
-		return exit.New(exit.Unavailable, e, "too many at a time: wait for what is under way, then try again")
+		return exit.New(exit.Unavailable, e, native.ThrottledHint)
 	case "QueueDeletedRecently", "PurgeQueueInProgress":
 		return exit.New(exit.Conflict, e, "the server runs with --aws-cooldowns; wait a minute")
 	case "OutcomeUnknown":
@@ -271,7 +268,7 @@ func refusal(e *apiError) error {
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
 		return exit.New(exit.Denied, e, "")
 	case e.Status == http.StatusServiceUnavailable:
-		return exit.New(exit.Unavailable, e, "seriatim status shows whether the cluster has a leader")
+		return exit.New(exit.Unavailable, e, native.LeaderHint)
 	case strings.Contains(e.Message, "HTTP request to an HTTPS server"):
 		return exit.New(exit.Unavailable, e, "write the address with https:// instead of http://")
 	case e.Status >= 400 && e.Status < 500:

@@ -36,6 +36,9 @@ type Error struct {
 // New wraps err with a code and a hint, which may be empty.
 func New(code Code, err error, hint string) *Error { return &Error{Code: code, Err: err, Hint: hint} }
 
+// Interruption is the error of a command that somebody ended, with a hint, which may be empty.
+func Interruption(hint string) *Error { return New(Interrupted, errors.New("interrupted"), hint) }
+
 // Error is the text of the wrapped error, without the hint.
 func (e *Error) Error() string { return e.Err.Error() }
 

@@ -47,7 +47,7 @@ func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint6
 	entries := func(show func(offline.LoggedEntry) error) error {
 		return s.Entries(from, to, func(e offline.LoggedEntry) error {
 			if err := cmd.Context().Err(); err != nil {
-				return exit.New(exit.Interrupted, errors.New("interrupted"), "") // somebody has seen enough
+				return exit.Interruption("") // somebody has seen enough
 			}
 			return show(e)
 		})

@@ -99,7 +99,7 @@ func (o *options) inspectFile(cmd *cobra.Command, name string) error {
 	defer file.Close() //nolint:errcheck // it was read only
 	contents, err := offline.InspectSnapshot(reading{cmd.Context(), file})
 	if err != nil && cmd.Context().Err() != nil {
-		return exit.New(exit.Interrupted, errors.New("interrupted"), "")
+		return exit.Interruption("")
 	}
 	if err != nil {
 		return exit.New(exit.Failed, fmt.Errorf("%s: %w", name, err), "")

@@ -14,15 +14,15 @@ import (
 
 // hints say what to do about a reason of the API.
 var hints = map[string]string{
-	"QueueDoesNotExist":          "seriatim queue list shows the queues that exist",
-	"OutcomeUnknown":             unknownHint,
-	"RequestThrottled":           throttledHint,
-	"Throttled":                  throttledHint,
-	"MissingAuthenticationToken": keyHint,
-	"InvalidClientTokenId":       keyHint,
-	"SignatureDoesNotMatch":      keyHint,
-	"AccessDenied":               "seriatim policy put says what a user may do",
-	"NoLeader":                   leaderHint,
+	"QueueDoesNotExist":          QueuesHint,
+	"OutcomeUnknown":             UnknownHint,
+	"RequestThrottled":           ThrottledHint,
+	"Throttled":                  ThrottledHint,
+	"MissingAuthenticationToken": KeyHint,
+	"InvalidClientTokenId":       KeyHint,
+	"SignatureDoesNotMatch":      KeyHint,
+	"AccessDenied":               PolicyHint,
+	"NoLeader":                   LeaderHint,
 	"UpgradeNeeded":              "seriatim upgrade status shows which nodes do not have the version that can do this",
 	"SessionCannotBeLocked":      "seriatim group explain QUEUE SESSION says until when; seriatim group release takes it away",
 	"SessionLockLost":            "accept it again: seriatim session accept QUEUE SESSION",
@@ -31,12 +31,18 @@ var hints = map[string]string{
 	"MessageNotFound":            "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE shows what there is",
 }
 
+// Hints for what a call over HTTP can meet as well.
 const (
-	keyHint        = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one"
-	throttledHint  = "too many at a time: wait for what is under way, then try again"
-	leaderHint     = "seriatim status shows whether the cluster has a leader"
-	unknownHint    = "the request may or may not have taken effect: look before you repeat it"
-	reachHint      = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
+	KeyHint       = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one"
+	PolicyHint    = "seriatim policy put says what a user may do"
+	QueuesHint    = "seriatim queue list shows the queues that exist"
+	ThrottledHint = "too many at a time: wait for what is under way, then try again"
+	LeaderHint    = "seriatim status shows whether the cluster has a leader"
+	UnknownHint   = "the request may or may not have taken effect: look before you repeat it"
+	ReachHint     = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
+)
+
+const (
 	clientPortHint = "set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324"
 	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have taken effect: look before you repeat it"
 )
@@ -96,7 +102,7 @@ func unanswered(code codes.Code, text string, err error) error {
 	}
 	switch {
 	case code == codes.Canceled:
-		return exit.New(exit.Interrupted, errors.New("interrupted"), interruptedHint)
+		return exit.Interruption(interruptedHint)
 	case code == codes.DeadlineExceeded:
 		return exit.New(exit.Timeout, errors.New("no answer in time: "+text), timeoutHint)
 	case code == codes.Unimplemented:
@@ -110,9 +116,9 @@ func unanswered(code codes.Code, text string, err error) error {
 	case unreached && strings.Contains(text, "x509:"):
 		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), certificateHint(text))
 	case unreached:
-		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), reachHint)
+		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), ReachHint)
 	case code == codes.Unavailable:
-		return exit.New(exit.Unavailable, errors.New("the node went away before it answered: "+text), unknownHint)
+		return exit.New(exit.Unavailable, errors.New("the node went away before it answered: "+text), UnknownHint)
 	}
 	return exit.New(exit.Failed, err, "")
 }

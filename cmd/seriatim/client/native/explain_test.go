@@ -65,7 +65,7 @@ func TestBrokenConnection(t *testing.T) {
 		`connection error: desc = "error reading server preface: EOF"`:                                                               false,
 	} {
 		err := explain(status.Error(codes.Unavailable, said))
-		if exit.CodeOf(err) != exit.Unavailable || (exit.HintOf(err) == unknownHint) != unknown {
+		if exit.CodeOf(err) != exit.Unavailable || (exit.HintOf(err) == UnknownHint) != unknown {
 			t.Errorf("%s: exit code %d, hint %q", said, exit.CodeOf(err), exit.HintOf(err))
 		}
 	}
