@@ -254,7 +254,7 @@ func (w *wire) stream(ctx context.Context, build func(base string) (*http.Reques
 	}
 	transport := w.http.Transport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout, transport.ExpectContinueTimeout, transport.DisableKeepAlives = first, w.timeout, true
-	client := &http.Client{Transport: transport}
+	client := &http.Client{Transport: transport, CheckRedirect: stay}
 	var refused *http.Response
 	var failures []error
 	for _, base := range w.admin.addresses {

@@ -194,5 +194,9 @@ func httpClient(o *options, addresses int) (*http.Client, error) {
 		transport.DialContext = (&net.Dialer{Timeout: patience}).DialContext
 		transport.TLSHandshakeTimeout = patience
 	}
-	return &http.Client{Transport: transport}, nil
+	return &http.Client{Transport: transport, CheckRedirect: stay}, nil
 }
+
+// stay follows no redirect, which no node answers with: tokens and signatures would go to where
+// somebody else says, and a change would become a question.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -285,3 +285,19 @@ func TestAddressWithPassword(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirects: no node answers with one, and a token goes nowhere but where it was sent.
+func TestRedirects(t *testing.T) {
+	t.Setenv("SERIATIM_ADMIN_TOKEN", "geheim")
+	elsewhere, asked := node(t, says(200, "{}"))
+	address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
+	})
+	file := filepath.Join(t.TempDir(), "b")
+	for _, args := range []string{"status", "key create", "queue list", "topic list", "backup create --output " + file} {
+		r := runTool(t, address, "", strings.Fields(args)...)
+		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), elsewhere) || asked.Load() != 0 {
+			t.Errorf("%s: exit code %d, %d requests went elsewhere: %v", args, exit.CodeOf(r.err), asked.Load(), r.err)
+		}
+	}
+}

@@ -189,8 +189,20 @@ func (e *errorElement) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*element)(e))
 }
 
+// redirected is the error of an answer that sends the tool elsewhere, nil for any other.
+func redirected(a answer, flag string) error {
+	if a.status < 300 || a.status >= 400 {
+		return nil
+	}
+	return exit.New(exit.Usage, fmt.Errorf("%s sends to %s, as no node does", a.from, a.header.Get("Location")),
+		"name the address of a node or of what stands before it with --"+flag+", with https:// if that is what is meant")
+}
+
 // clientRefusal gives the refusals of the client port their exit codes and hints.
 func clientRefusal(a answer) error {
+	if err := redirected(a, "endpoint"); err != nil {
+		return err
+	}
 	if a.status == http.StatusNotFound && a.header.Get("x-amzn-RequestId") == "" {
 		return exit.New(exit.Usage, fmt.Errorf("%s is not the client port of a node (it answers %s)", a.from, shortly(a)),
 			"set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324; the admin port is usually one above it")
@@ -200,6 +212,9 @@ func clientRefusal(a answer) error {
 
 // adminRefusal gives the refusals of the admin port their exit codes and hints.
 func adminRefusal(a answer) error {
+	if err := redirected(a, "admin"); err != nil {
+		return err
+	}
 	var refused struct {
 		Error string `json:"error"`
 		Kind  string `json:"kind"`
