@@ -38,8 +38,8 @@ type bundle struct {
 
 func bundleCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "bundle", Short: "Make all that the nodes of a cluster need to be safe, and renew it", Args: arguments.None,
-		Long: "Make all that the nodes of a cluster need to be safe, where it is not there yet. Below --dir are then the folders\n\n" +
+		Use: "bundle", Short: "Make all certificates, keys and tokens of a cluster, and renew the certificate of the nodes", Args: arguments.None,
+		Long: "Make all certificates, keys and tokens of a cluster that are not there yet, in these folders below --dir:\n\n" +
 			"  authority  ca.crt, ca.key: only this command needs the key\n" +
 			"  nodes      ca.crt, tls.crt, tls.key: one certificate for all nodes, for each of their ports\n" +
 			"  gossip     gossip.key\n" +

@@ -28,8 +28,8 @@ type accessKey struct {
 }
 
 func keyCommand(o *options) *cobra.Command {
-	return group("key", "Make, list and revoke access keys",
-		"Make, list and revoke access keys, with which clients sign their requests.\n\n"+
+	return group("key", "Create, list, rotate, disable and revoke access keys",
+		"Create, list, rotate, disable and revoke access keys, with which clients sign their requests.\n\n"+
 			"A key belongs to a user, who may do what policies permit, or to the account itself, which may do everything.\n"+
 			"These commands go to the admin port. What is given counts on all nodes at once, what is taken away at each node as\n"+
 			"soon as it has applied that: at the asked one before it answers, at the others commonly within milliseconds.",
@@ -43,8 +43,8 @@ func keyCommand(o *options) *cobra.Command {
 			long: "Refuse requests that are signed with a key, until it is enabled again.",
 		}),
 		keyChangeCommand(o, keyChange{
-			use: "revoke ID", path: "delete", past: "revoked", short: "Take a key away for good", asks: true,
-			long: "Take a key away for good. Requests that are signed with it are refused.",
+			use: "revoke ID", path: "delete", past: "revoked", short: "Revoke a key for good", asks: true,
+			long: "Revoke a key for good. Requests that are signed with it are refused.",
 		}))
 }
 

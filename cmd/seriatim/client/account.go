@@ -47,8 +47,8 @@ type accountList struct {
 }
 
 func accountCommand(o *options) *cobra.Command {
-	return group("account", "Make accounts and say how much they may have",
-		"Make accounts and say how much they may have.\n\n"+
+	return group("account", "Create, list and delete accounts, and set their quotas",
+		"Create, list and delete accounts, and set their quotas.\n\n"+
 			"Queues and topics belong to an account. An account sees nothing of another one unless policies permit it, and two accounts\n"+
 			"may have queues of one name. The account of the cluster, which the setting account names, always exists.\n"+
 			"These commands go to the admin port.",
@@ -61,15 +61,15 @@ func (q *quota) flags(c *cobra.Command) {
 	f.Int64Var(&q.Queues, "queues", 0, "most queues (0: any number)")
 	f.Int64Var(&q.Topics, "topics", 0, "most topics (0: any number)")
 	f.Int64Var(&q.Messages, "messages", 0, "most messages stored in its queues (0: any number)")
-	f.Int64Var(&q.Bytes, "bytes", 0, "most bytes of these, bodies and attributes (0: any number)")
+	f.Int64Var(&q.Bytes, "bytes", 0, "most bytes stored in its queues, bodies and attributes (0: any number)")
 	f.Int64Var(&q.RequestsPerSecond, "requests-per-second", 0, "most requests a second at each node (0: any number)")
 }
 
 func accountCreateCommand(o *options) *cobra.Command {
 	var q quota
 	c := &cobra.Command{
-		Use: "create ACCOUNT", Short: "Make an account", Args: arguments.Exactly("ACCOUNT"),
-		Long:    "Make an account of 12 digits, with or without a quota.",
+		Use: "create ACCOUNT", Short: "Create an account", Args: arguments.Exactly("ACCOUNT"),
+		Long:    "Create an account. Its id has 12 digits. Without limits it has no quota.",
 		Example: "  seriatim account create 111111111111\n  seriatim account create 111111111111 --queues 100 --messages 1000000\n  seriatim key create --account 111111111111",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			in := map[string]any{"account": args[0], "quota": q}
@@ -126,7 +126,7 @@ func (p *printer) showAccounts(document any, accounts []ownedAccount) error {
 
 func accountListCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the accounts, with what they have and may have", Args: arguments.None,
+		Use: "list", Short: "List the accounts, with what they use and their limits", Args: arguments.None,
 		Example: "  seriatim account list\n  seriatim account list -o json",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			list, err := w.accounts(cmd.Context())
@@ -140,7 +140,7 @@ func accountListCommand(o *options) *cobra.Command {
 
 func accountShowCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ACCOUNT", Short: "Show what an account has and may have", Args: arguments.Exactly("ACCOUNT"),
+		Use: "show ACCOUNT", Short: "Show what an account uses and its limits", Args: arguments.Exactly("ACCOUNT"),
 		Example:           "  seriatim account show 111111111111",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -156,9 +156,9 @@ func accountShowCommand(o *options) *cobra.Command {
 func accountQuotaCommand(o *options) *cobra.Command {
 	var wanted quota
 	c := &cobra.Command{
-		Use: "quota ACCOUNT", Short: "Say how much an account may have", Args: arguments.Exactly("ACCOUNT"),
-		Long: "Say how much an account may have. Limits that are not given stay as they are, and 0 takes one away. What the account\n" +
-			"has already stays, also beyond a limit.",
+		Use: "quota ACCOUNT", Short: "Set the quota of an account", Args: arguments.Exactly("ACCOUNT"),
+		Long: "Set the quota of an account. Limits that are not given stay as they are, and 0 removes one. What the account has\n" +
+			"already is kept, even beyond a limit.",
 		Example:           "  seriatim account quota 111111111111 --queues 100 --bytes 1073741824\n  seriatim account quota 111111111111 --queues 0",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -197,7 +197,7 @@ func accountQuotaCommand(o *options) *cobra.Command {
 
 func accountDeleteCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete ACCOUNT", Short: "Delete an account that has nothing any more", Args: arguments.Exactly("ACCOUNT"),
+		Use: "delete ACCOUNT", Short: "Delete an empty account", Args: arguments.Exactly("ACCOUNT"),
 		Long:              "Delete an account that has no queues, topics, access keys and policies any more.",
 		Example:           "  seriatim account delete 111111111111",
 		ValidArgsFunction: o.completeAccounts,

@@ -123,8 +123,14 @@ func (f *benchFlags) bind(c *cobra.Command, clients int) {
 	fl.StringArrayVar(&f.set, "set", nil, "attribute of the queue to make, as name=value; may be repeated")
 }
 
-func (f *benchFlags) bindBatch(c *cobra.Command) {
-	c.Flags().IntVarP(&f.batch, "batch", "b", 1, "messages in one call, 1 to 10, on a stream to 100; 1 uses the actions without batch")
+// The sizes of a batch, as the help of --batch says them.
+const (
+	batchSizes       = "1 to 10"
+	streamBatchSizes = "1 to 10, on a stream to 100"
+)
+
+func (f *benchFlags) bindBatch(c *cobra.Command, sizes string) {
+	c.Flags().IntVarP(&f.batch, "batch", "b", 1, "messages in one call, "+sizes+"; 1 uses the actions without batch")
 	c.Flags().IntVarP(&f.groups, "groups", "g", 0, "message groups (default: one for each client)")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,7 +51,8 @@ func benchConsumeCommand(o *options) *cobra.Command {
 	f.bind(c, 64)
 	// A warm-up would receive what was to be measured.
 	f.warmup, c.Flags().Lookup("warmup").DefValue = 0, "0s"
-	f.bindBatch(c)
+	c.Flags().Lookup("count").Usage = "receive so many messages; 0: " + strconv.Itoa(benchFill)
+	f.bindBatch(c, batchSizes)
 	f.bindProtocol(c, overHTTP, overStream)
 	return c
 }

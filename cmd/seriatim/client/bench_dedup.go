@@ -43,7 +43,7 @@ func benchDedupCommand(o *options) *cobra.Command {
 		return run(cmd, args)
 	}
 	f.bind(c, 64)
-	f.bindBatch(c)
+	f.bindBatch(c, batchSizes)
 	c.Flags().IntVar(&repeats, "repeat", repeats, "percentage of messages that repeat an earlier id of the same client")
 	return c
 }

@@ -40,7 +40,7 @@ func benchFIFOCommand(o *options) *cobra.Command {
 		return newFIFOLoad(r)
 	})
 	f.bind(c, 64)
-	f.bindBatch(c)
+	f.bindBatch(c, streamBatchSizes)
 	f.bindProtocol(c, overHTTP, overGRPC, overStream)
 	f.bindConnections(c)
 	return c

@@ -32,7 +32,7 @@ func benchSendCommand(o *options) *cobra.Command {
 		}),
 	}
 	f.bind(c, 64)
-	f.bindBatch(c)
+	f.bindBatch(c, streamBatchSizes)
 	f.bindProtocol(c, overHTTP, overGRPC, overStream)
 	f.bindConnections(c)
 	c.Flags().Float64Var(&f.rate, "rate", 0, "messages a second of all clients together, with latencies from when each was due; 0: as many as are answered")

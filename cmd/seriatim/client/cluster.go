@@ -53,8 +53,8 @@ type waitingNode struct {
 const membersPath = "/v1/cluster/members"
 
 func clusterCommand(o *options) *cobra.Command {
-	return group("cluster", "Look at and change the cluster",
-		"Look at and change the cluster.\n\nEvery command may be sent to any node. NODE is a node id, or a name that only one node has.\n"+
+	return group("cluster", "Show the cluster and change its members",
+		"Show the cluster and change its members.\n\nEvery command may be sent to any node. NODE is a node id, or a name that only one node has.\n"+
 			"Unreachable nodes are never removed automatically; you decide.",
 		clusterStatusCommand(o), clusterMembersCommand(o),
 		changeCommand(o, changeText{
@@ -85,7 +85,7 @@ func clusterCommand(o *options) *cobra.Command {
 		drainCommand(o, "drain", "Prepare a node for being stopped",
 			"Prepare the asked node for being stopped: it is not ready from now on, hands leadership over, ends long polls, and closes\n"+
 				"connections after their next answer. Requests that still arrive are answered. A restart or uncordon ends it."),
-		drainCommand(o, "uncordon", "End what drain began", "Make the asked node take part again after drain."),
+		drainCommand(o, "uncordon", "End a drain", "Make the asked node take part again after drain."),
 	)
 }
 
@@ -107,8 +107,8 @@ func (l *memberList) fill() {
 
 func clusterStatusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Say how the cluster is", Args: arguments.None,
-		Long:    "Say how the cluster is, in one sentence and a table. Every member is asked when the command is run, so what it says\nis at most a second old; the sentence says how many more nodes may fail.\n\nExit code 0: all voters answer; 1: the cluster works, but not all is well; 5: no node answers, or there is no leader.",
+		Use: "status", Short: "Show the health of the cluster", Args: arguments.None,
+		Long:    "Show the health of the cluster, in one sentence and a table. Every member is asked when the command is run, so what it says\nis at most a second old; the sentence says how many more nodes may fail.\n\nExit code 0: all voters answer; 1: the cluster works, but not all is well; 5: no node answers, or there is no leader.",
 		Example: "  seriatim cluster status\n  seriatim cluster status -o json | jq .summary",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			list, noLeader := w.members(cmd.Context(), false)

@@ -26,8 +26,9 @@ type userPolicy struct {
 }
 
 func policyCommand(o *options) *cobra.Command {
-	return group("policy", "Say what users may do",
-		"Say what users may do, in the language of IAM policies. The subset is in docs/manual/security.md.\n\n"+
+	return group("policy", "Store, show, list, delete and simulate the policies of users",
+		"Store, show, list, delete and simulate the policies of users, which say what they may do.\n\n"+
+			"They are written in the language of IAM policies; docs/manual/security.md says which part of it is understood.\n"+
 			"A user without a policy may do what the policies of queues and topics permit, and nothing else.",
 		policyPutCommand(o), policyGetCommand(o), policyListCommand(o), policyDeleteCommand(o), policySimulateCommand(o))
 }
@@ -61,7 +62,7 @@ func policyPutCommand(o *options) *cobra.Command {
 func policyDeleteCommand(o *options) *cobra.Command {
 	account := ""
 	c := &cobra.Command{
-		Use: "delete USER", Short: "Take the policy of a user away", Args: arguments.Exactly("USER"),
+		Use: "delete USER", Short: "Delete the policy of a user", Args: arguments.Exactly("USER"),
 		Example:           "  seriatim policy delete orders-service",
 		ValidArgsFunction: o.completeUsers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {

@@ -45,8 +45,8 @@ type scheduleFlags struct {
 func scheduleCommand(o *options) *cobra.Command {
 	f := &scheduleFlags{}
 	c := &cobra.Command{
-		Use: "schedule QUEUE [BODY] --at TIME", Short: "Send one message that is delivered from a time on",
-		Long: "Send one message to a FIFO queue that is delivered from a time on. Without BODY, or with -, the body is read from standard\n" +
+		Use: "schedule QUEUE [BODY] --at TIME|--in DURATION", Short: "Send one message to be delivered at a given time",
+		Long: "Send one message to a FIFO queue, to be delivered at a given time. Without BODY, or with -, the body is read from standard\n" +
 			"input. Whether it is a duplicate is decided now. The sequence number that is printed cancels it: seriatim msg cancel.",
 		Example: "  seriatim msg schedule orders.fifo '{\"remind\":17}' --at 2026-12-24T18:00:00Z --group customer-9 --deduplication-id remind-17\n" +
 			"  seriatim msg schedule orders.fifo hello --in 90s --group g --deduplication-id 1",

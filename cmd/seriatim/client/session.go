@@ -110,8 +110,8 @@ func sessionAcceptCommand(o *options) *cobra.Command {
 		Use: "accept QUEUE [SESSION]", Short: "Lock a session, by default the next one that is free and has a message",
 		Args: arguments.OptionalLast("QUEUE", "SESSION"),
 		Long: "Lock a session, by default the next one that is free and has a message. Until the lock ends nobody else receives its\n" +
-			"messages: with seriatim session state it can be looked at and mended in peace. Nothing renews the lock but\n" +
-			"seriatim session renew.",
+			"messages, and nobody else changes its state: seriatim session state takes the token that is printed. Only\n" +
+			"seriatim session renew renews the lock.",
 		Example:           "  seriatim session accept orders.fifo customer-9 --lock 600\n  seriatim session accept orders.fifo --wait 20 -o json | jq -r .token",
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -145,7 +145,7 @@ func sessionAcceptCommand(o *options) *cobra.Command {
 func sessionRenewCommand(o *options) *cobra.Command {
 	var lock int32
 	c := &cobra.Command{
-		Use: "renew QUEUE SESSION TOKEN", Short: "Let the lock of a session last on from now", Args: arguments.Exactly("QUEUE", "SESSION", "TOKEN"),
+		Use: "renew QUEUE SESSION TOKEN", Short: "Renew the lock of a session", Args: arguments.Exactly("QUEUE", "SESSION", "TOKEN"),
 		Example:           "  seriatim session renew orders.fifo customer-9 0a1b... --lock 600",
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {

@@ -105,8 +105,8 @@ func checkCommand(o *options) *cobra.Command {
 	for _, c := range diagnose.Checks() {
 		all = append(all, thresholdCommand(o, c))
 	}
-	return group("check", "Ask one question and answer with the exit code",
-		"Ask one question and answer with the exit code.\n\n"+
+	return group("check", "Check one thing and answer with the exit code",
+		"Check one thing and answer with the exit code.\n\n"+
 			"live and ready ask one node as probes do, without a token: 0 yes, 1 no, 5 nobody answers. The others measure all nodes that\n"+
 			"--admin names, print a line, and answer as monitoring systems expect: 0 good, 1 warning, 2 critical, 3 not known.", all...)
 }
@@ -140,8 +140,8 @@ func thresholdCommand(o *options, check diagnose.Check) *cobra.Command {
 // doctorCommand runs all checks at once.
 func doctorCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Run all checks, and say what to do about those that are not good", Args: arguments.None,
-		Long: "Run all checks, and say what to do about those that are not good.\n\n" +
+		Use: "doctor", Short: "Run all checks, and say what to do about those that fail", Args: arguments.None,
+		Long: "Run all checks, and say what to do about those that fail.\n\n" +
 			"Every node that --admin names is asked whether it is ready, and all checks of seriatim check run with their own thresholds.\n" +
 			"The exit code is that of the worst: 0 good, 1 warning, 2 critical, 3 not known.",
 		Example: "  seriatim doctor --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325",
@@ -199,7 +199,7 @@ func debugCommand(o *options) *cobra.Command {
 		}),
 	}
 	bundle.Flags().StringVar(&file, "file", "seriatim-debug.tar.gz", "file to write, which must not exist")
-	return group("debug", "Collect what is needed to find out what is wrong", "", bundle)
+	return group("debug", "Collect diagnostics for a defect report", "", bundle)
 }
 
 // bundleError tells servers that do not answer from a file that cannot be written.

@@ -18,8 +18,9 @@ func subscribeCommand(o *options) *cobra.Command {
 	var protocol string
 	c := &cobra.Command{
 		Use: "subscribe TOPIC QUEUE|URL", Short: "Subscribe a queue or a URL to a topic", Args: arguments.Exactly("TOPIC", "QUEUE|URL"),
-		Long: "Subscribe a queue to a topic, or with --protocol http or https a URL to a standard topic. Subscribing again with the\n" +
-			"same attributes succeeds. A URL is posted a link and a token with which the subscription has to be confirmed.\n\n" +
+		Long: "Subscribe a queue, by its name, URL or ARN, to a topic; or with --protocol http or https a URL to a standard topic.\n" +
+			"Without --protocol a URL is taken for that of a queue. The queue need not exist yet. Subscribing again with the same\n" +
+			"attributes succeeds. A URL is posted a link and a token, with which the subscription has to be confirmed.\n\n" +
 			"Attributes are those of the SNS API: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy, and DeliveryPolicy of URLs.",
 		Example: "  seriatim topic subscribe sales.fifo billing.fifo --raw\n" +
 			"  seriatim topic subscribe sales.fifo fraud.fifo -a 'FilterPolicy={\"amount\":[{\"numeric\":[\">\",1000]}]}'\n" +
@@ -54,7 +55,7 @@ func subscribeCommand(o *options) *cobra.Command {
 	}
 	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
 	c.Flags().BoolVar(&raw, "raw", false, "deliver the message as it is, not in an envelope of JSON: RawMessageDelivery=true")
-	c.Flags().StringVar(&protocol, "protocol", queueProtocol, "sqs for a queue, http or https for a URL")
+	c.Flags().StringVar(&protocol, "protocol", queueProtocol, "sqs for a queue, http or https for a URL that messages are posted to")
 	return c
 }
 

@@ -29,8 +29,8 @@ type upgradeMember struct {
 }
 
 func upgradeCommand(o *options) *cobra.Command {
-	return group("upgrade", "Look at and end an upgrade of the nodes",
-		"Look at and end an upgrade of the nodes.\n\nReplace the program node by node, waiting each time until seriatim cluster status says healthy. The cluster goes on\n"+
+	return group("upgrade", "Show, check and finalize an upgrade of the nodes",
+		"Show, check and finalize an upgrade of the nodes.\n\nReplace the program node by node, waiting each time until seriatim cluster status says healthy. The cluster goes on\n"+
 			"with the old format meanwhile, and every node can still go back. When all run the new program, finalize puts the new\n"+
 			"format in force; after that no older program can read the data.",
 		upgradeStatusCommand(o), upgradeCheckCommand(o), upgradeFinalizeCommand(o))
@@ -84,8 +84,8 @@ func upgradeStatusCommand(o *options) *cobra.Command {
 
 func upgradeCheckCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "Say whether finalize would do what is left to do", Args: arguments.None,
-		Long:    "Say whether every member can read the newest format.\n\nExit code 0: all can, finalize is possible or done; 1: some cannot, or are not heard of.",
+		Use: "check", Short: "Check whether every member can read the newest format", Args: arguments.None,
+		Long:    "Check whether every member can read the newest format.\n\nExit code 0: all can, finalize is possible or done; 1: some cannot, or are not heard of.",
 		Example: "  seriatim upgrade check && seriatim upgrade finalize",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			var u upgrade

@@ -37,7 +37,7 @@ func AddTo(root *cobra.Command) {
 	groupOf(root, "snapshot", "Look into the snapshots of a stopped node").AddCommand(snapshotListCommand(), snapshotInspectCommand())
 	groupOf(root, "state", "Compute the state of a stopped node").AddCommand(stateHashCommand())
 	groupOf(root, "backup", "Back up and verify").AddCommand(backupVerifyCommand())
-	groupOf(root, "cluster", "Look at and change the cluster").AddCommand(forceRecoverCommand())
+	groupOf(root, "cluster", "Show the cluster and change its members").AddCommand(forceRecoverCommand())
 }
 
 func groupOf(root *cobra.Command, name, short string) *cobra.Command {
