@@ -294,3 +294,42 @@ func bucketEnd(i int) time.Duration {
 	first := uint64(i%benchLinear+benchLinear) << shift
 	return time.Duration(first + 1<<shift - 1)
 }
+
+// messages is what all clients together have done in the measured time.
+func (r *benchRun) messages() (n int64) {
+	for _, c := range r.clients {
+		n += c.done.Load()
+	}
+	return n
+}
+
+// showProgress rewrites one line until the run is over.
+func (r *benchRun) showProgress(p *printer, finished <-chan struct{}) {
+	if r.interval == 0 {
+		return
+	}
+	ticker := time.NewTicker(r.interval)
+	defer ticker.Stop()
+	before, beforeAt := r.messages(), time.Now()
+	for {
+		select {
+		case <-finished:
+			fmt.Fprint(p.words, "\r\033[K") //nolint:errcheck // nobody is left to tell
+			return
+		case now := <-ticker.C:
+			n := r.messages()
+			rate := float64(n-before) / now.Sub(beforeAt).Seconds()
+			before, beforeAt = n, now
+			what := "measuring"
+			if now.Before(r.warmEnd) {
+				what = "warming up"
+			} else if now.After(r.deadline) {
+				what = "finishing"
+			}
+			total := r.flags.warmup + r.flags.duration
+			//nolint:errcheck // nobody is left to tell
+			fmt.Fprintf(p.words, "\r\033[K%s  %v of at most %v  %d messages  %.0f/s", what,
+				now.Sub(r.started).Round(100*time.Millisecond), total, n, rate)
+		}
+	}
+}
