@@ -24,19 +24,29 @@ func logPrintCommand() *cobra.Command {
 			"With -o json every entry is an object on a line of its own. Contents of messages are not printed. " +
 			"The exit code is 1 if an entry is damaged.",
 		Example: "  seriatim log print --data-dir /var/lib/seriatim --from 1000 --to 1010",
-		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
-			damaged, err := printLog(cmd, o, s, from, to)
-			if err == nil && damaged > 0 {
-				err = exit.New(exit.Failed, fmt.Errorf("%d entries of the log are damaged", damaged),
-					"nothing is lost while a majority of the other nodes is sound: move the data directory away and let the node join as a new one")
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if from > to { // an empty list would look like an empty log
+				return exit.New(exit.Usage, fmt.Errorf("--from %d is behind --to %d", from, to), "give --to an index that is not below that of --from")
 			}
-			return err
-		}),
+			return o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
+				return printSound(cmd, o, s, from, to)
+			})(cmd, args)
+		},
 	}
 	c.Flags().Uint64Var(&from, "from", 0, "index of the first entry to print")
 	c.Flags().Uint64Var(&to, "to", math.MaxUint64, "index of the last entry to print")
 	c.Flags().Lookup("to").DefValue = "the last"
 	return o.bindDir(c)
+}
+
+// printSound prints entries, and is the error that some of them are damaged.
+func printSound(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint64) error {
+	damaged, err := printLog(cmd, o, s, from, to)
+	if err == nil && damaged > 0 {
+		err = exit.New(exit.Failed, fmt.Errorf("%d entries of the log are damaged", damaged),
+			"nothing is lost while a majority of the other nodes is sound: move the data directory away and let the node join as a new one")
+	}
+	return err
 }
 
 // rowsPerPage is how many entries are held back to give them columns of one width: a log has

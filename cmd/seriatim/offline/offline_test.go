@@ -120,6 +120,8 @@ func TestCommands(t *testing.T) {
 		{"hash", []string{"state", "hash", "--data-dir", dir, "--index", index}, exit.OK, []string{status.StateHash}},
 		{"hash of all", []string{"state", "hash", "--data-dir", dir}, exit.OK, []string{status.StateHash, "may not be committed"}},
 		{"hash of too much", []string{"state", "hash", "--data-dir", dir, "--index", "999999"}, exit.Failed, []string{"the log ends"}},
+		{"print from behind the end", []string{"log", "print", "--data-dir", dir, "--from", "5", "--to", "3"}, exit.Usage, []string{"--from 5", "--to 3"}},
+		{"print backwards of nothing", []string{"log", "print", "--from", "2", "--to", "1", "-o", "json"}, exit.Usage, []string{"--from 2", "--to 1"}},
 		{"no directory", []string{"state", "hash"}, exit.Usage, []string{"--data-dir"}},
 		{"not a directory of a node", []string{"state", "hash", "--data-dir", t.TempDir()}, exit.NotFound, []string{"not the data directory"}},
 		{"unknown format", []string{"state", "hash", "--data-dir", dir, "-o", "xml"}, exit.Usage, nil},
