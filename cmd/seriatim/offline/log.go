@@ -125,7 +125,7 @@ func stateHashCommand() *cobra.Command {
 		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 			state, err := s.State(index)
 			if err != nil {
-				return err
+				return belowSnapshot(s, index, err)
 			}
 			if index == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "Everything in the log was applied; its last entries may not be committed.") //nolint:errcheck // nobody is left to tell
@@ -145,4 +145,16 @@ func stateHashCommand() *cobra.Command {
 	}
 	c.Flags().Uint64Var(&index, "index", 0, "apply the log up to this entry; 0: all of it")
 	return o.bindDir(c)
+}
+
+// belowSnapshot explains why there is no state at an index below the newest snapshot: the log before that need
+// not be kept, which an error about an entry that is not there does not tell.
+func belowSnapshot(s *offline.Stopped, index uint64, err error) error {
+	snapshots, failed := s.Snapshots()
+	if failed != nil || len(snapshots) == 0 || index == 0 || index >= snapshots[0].Index {
+		return err
+	}
+	newest := snapshots[0].Index
+	return exit.New(exit.Failed, fmt.Errorf("entry %d is below the newest snapshot, which is at index %d: %w", index, newest, err),
+		fmt.Sprintf("the log below a snapshot need not be kept: give --index %d or a later one, or leave it out", newest))
 }

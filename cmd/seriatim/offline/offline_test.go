@@ -117,11 +117,11 @@ func TestCommands(t *testing.T) {
 		{"list no snapshot", []string{"snapshot", "list", "--data-dir", dir, "-o", "json"}, exit.OK, []string{"[]"}},
 		{"print", []string{"log", "print", "--data-dir", dir}, exit.OK, []string{"CreateQueue (", "SendMessages (", "configuration", status.NodeID}},
 		{"print some", []string{"log", "print", "--data-dir", dir, "--from", index, "--to", index, "-o", "json"}, exit.OK, []string{`"index":` + index + `,`, `"SendMessages"`}},
+		{"print from behind the end", []string{"log", "print", "--data-dir", dir, "--from", "5", "--to", "3"}, exit.Usage, []string{"--from 5", "--to 3"}},
+		{"print backwards of nothing", []string{"log", "print", "--from", "2", "--to", "1", "-o", "json"}, exit.Usage, []string{"--from 2", "--to 1"}},
 		{"hash", []string{"state", "hash", "--data-dir", dir, "--index", index}, exit.OK, []string{status.StateHash}},
 		{"hash of all", []string{"state", "hash", "--data-dir", dir}, exit.OK, []string{status.StateHash, "may not be committed"}},
 		{"hash of too much", []string{"state", "hash", "--data-dir", dir, "--index", "999999"}, exit.Failed, []string{"the log ends"}},
-		{"print from behind the end", []string{"log", "print", "--data-dir", dir, "--from", "5", "--to", "3"}, exit.Usage, []string{"--from 5", "--to 3"}},
-		{"print backwards of nothing", []string{"log", "print", "--from", "2", "--to", "1", "-o", "json"}, exit.Usage, []string{"--from 2", "--to 1"}},
 		{"no directory", []string{"state", "hash"}, exit.Usage, []string{"--data-dir"}},
 		{"not a directory of a node", []string{"state", "hash", "--data-dir", t.TempDir()}, exit.NotFound, []string{"not the data directory"}},
 		{"unknown format", []string{"state", "hash", "--data-dir", dir, "-o", "xml"}, exit.Usage, nil},
@@ -185,5 +185,21 @@ func TestForceRecoverWantsToBeToldTwice(t *testing.T) {
 		if code != exit.OK || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, %q is missing in\n%s%s", code, want, out, words)
 		}
+	}
+	// The recovery wrote a snapshot, and what it holds is in no log any more.
+	code, out, words = run(t, "", "snapshot", "list", "--data-dir", dir, "-o", "json")
+	var list []offline.StoredSnapshot
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != exit.OK || len(list) == 0 || list[0].Index < 2 {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, words)
+	}
+	newest := fmt.Sprint(list[0].Index)
+	code, out, words = run(t, "", "state", "hash", "--data-dir", dir, "--index", "1")
+	for _, want := range []string{"entry 1 is below the newest snapshot", "at index " + newest, "--index " + newest} {
+		if code != exit.Failed || !strings.Contains(words, want) {
+			t.Errorf("hash below the snapshot: exit code %d, %q is missing in\n%s%s", code, want, out, words)
+		}
+	}
+	if code, out, words := run(t, "", "state", "hash", "--data-dir", dir, "--index", newest); code != exit.OK {
+		t.Errorf("hash at the snapshot: exit code %d\n%s%s", code, out, words)
 	}
 }
