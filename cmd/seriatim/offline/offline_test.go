@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/clustertest/freeport"
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/queue"
@@ -202,4 +205,69 @@ func TestForceRecoverWantsToBeToldTwice(t *testing.T) {
 	if code, out, words := run(t, "", "state", "hash", "--data-dir", dir, "--index", newest); code != exit.OK {
 		t.Errorf("hash at the snapshot: exit code %d\n%s%s", code, out, words)
 	}
+}
+
+// Of several that are left each says in which term its log ends, and only with the latest of them may the recovery
+// begin: a hint that leaves --last-term out leads to a refusal.
+func TestForceRecoverOfSeveralNamesLastTerm(t *testing.T) {
+	dirs, ids := twoNodes(t)
+	for _, dir := range dirs {
+		recovering := []string{"cluster", "force-recover", "--data-dir", dir, "--members", strings.Join(ids, ",")}
+		code, out, words := run(t, "", append(recovering, "-o", "json")...)
+		var plan offline.RecoveryPlan
+		if err := json.Unmarshal([]byte(out), &plan); err != nil || code != exit.Usage || plan.LastTerm == 0 {
+			t.Fatalf("exit code %d, %v\n%s%s", code, err, out, words)
+		}
+		term := fmt.Sprint(plan.LastTerm)
+		for _, want := range []string{"nothing was changed", "--last-term", "--yes", "term " + term} {
+			if !strings.Contains(words, want) {
+				t.Errorf("%q is missing in\n%s", want, words)
+			}
+		}
+		code, _, words = run(t, "", append(recovering, "--last-term", term)...)
+		if code != exit.Usage || !strings.Contains(words, "repeat the command with --yes") || strings.Contains(words, "--last-term") {
+			t.Errorf("with --last-term: exit code %d\n%s", code, words)
+		}
+	}
+}
+
+// twoNodes makes the data directories of a cluster of two nodes.
+func twoNodes(t *testing.T) (dirs, ids []string) {
+	t.Helper()
+	var gossip []string
+	for range 2 {
+		port, err := freeport.Take(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gossip = append(gossip, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	var nodes []*cluster.Node
+	for i, address := range gossip {
+		name := "n" + strconv.Itoa(i+1)
+		dirs = append(dirs, filepath.Join(t.TempDir(), name))
+		n, err := cluster.Open(t.Context(), cluster.Config{
+			NodeName: name, DataDir: dirs[i], PeerAddr: "127.0.0.1:0", GossipAddr: address, BootstrapExpect: 2, Join: gossip,
+			Log: cluster.LogPolicy{SegmentBytes: 1 << 20}, Logger: slog.New(slog.DiscardHandler),
+			Fatal: func(code cluster.ExitCode, err error) { panic(fmt.Sprint(code, err)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+	}
+	for _, n := range nodes {
+		for deadline := time.Now().Add(time.Minute); n.Ready() != nil; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal(n.Ready())
+			}
+		}
+		ids = append(ids, n.Status().NodeID)
+	}
+	for _, n := range nodes {
+		if err := n.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dirs, ids
 }

@@ -52,7 +52,7 @@ func forceRecoverCommand() *cobra.Command {
 				return err
 			}
 			if !yes {
-				return exit.New(exit.Usage, errors.New("nothing was changed"), "to do this, repeat the command with --yes")
+				return exit.New(exit.Usage, errors.New("nothing was changed"), howToGoOn(plan))
 			}
 			if plan.NewClusterID == "" {
 				return exit.New(exit.Usage, errors.New("nothing was changed: the logs of the members must end in the same term"),
@@ -75,6 +75,16 @@ func forceRecoverCommand() *cobra.Command {
 	f.BoolVar(&yes, "yes", false, "do it")
 	f.StringVar(&nodeID, "node-id", "", "the id of this node, instead of typing it when asked")
 	return o.bindDir(c)
+}
+
+// howToGoOn says how to have a plan carried out. Without the term that several members have to agree on, --yes
+// alone would be refused.
+func howToGoOn(plan offline.RecoveryPlan) string {
+	if plan.NewClusterID != "" {
+		return "to do this, repeat the command with --yes"
+	}
+	return fmt.Sprintf("to do this, repeat the command with --yes and --last-term, the latest of the terms in which the logs of the members end: "+
+		"that of this node ends in term %d", plan.LastTerm)
 }
 
 func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error {
