@@ -19,7 +19,7 @@ func subscribeCommand(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "subscribe TOPIC QUEUE|URL", Short: "Subscribe a queue or a URL to a topic", Args: arguments.Exactly("TOPIC", "QUEUE|URL"),
 		Long: "Subscribe a queue, by its name, URL or ARN, to a topic; or with --protocol http or https a URL to a standard topic.\n" +
-			"Without --protocol a URL is taken for that of a queue. The queue need not exist yet. Subscribing again with the same\n" +
+			"Without --protocol a URL has to be that of a queue. The queue need not exist yet. Subscribing again with the same\n" +
 			"attributes succeeds. A URL is posted a link and a token, with which the subscription has to be confirmed.\n\n" +
 			"Attributes are those of the SNS API: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy, and DeliveryPolicy of URLs.",
 		Example: "  seriatim topic subscribe sales.fifo billing.fifo --raw\n" +
@@ -36,6 +36,9 @@ func subscribeCommand(o *options) *cobra.Command {
 			}
 			endpoint := args[1]
 			if protocol == queueProtocol {
+				if err = checkQueue(args[1]); err != nil {
+					return err
+				}
 				if endpoint, err = w.endpointOf(cmd.Context(), args[0], args[1]); err != nil {
 					return err
 				}
@@ -60,6 +63,23 @@ func subscribeCommand(o *options) *cobra.Command {
 }
 
 const queueProtocol = "sqs"
+
+// checkQueue refuses a URL that is none of a queue: the end of its path would be subscribed as the name of a queue,
+// which need not exist, and nothing would be posted to the URL.
+func checkQueue(queue string) error {
+	scheme, _, _ := strings.Cut(strings.ToLower(queue), "://")
+	if scheme != "http" && scheme != "https" {
+		return nil
+	}
+	if u, err := url.Parse(queue); err == nil && u.RawQuery == "" {
+		// One slash before the account, one behind it, and then nothing but the name.
+		if parts := strings.Split(u.Path, "/"); len(parts) == 3 && parts[0] == "" && isAccount(parts[1]) && parts[2] != "" {
+			return nil
+		}
+	}
+	return exit.New(exit.Usage, fmt.Errorf("%s is not the URL of a queue, which ends with /ACCOUNT/NAME", queue),
+		"add --protocol "+scheme+" to have messages posted to it; a queue can be given by its name alone")
+}
 
 func confirmCommand(o *options) *cobra.Command {
 	return &cobra.Command{
