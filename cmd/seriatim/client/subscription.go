@@ -134,7 +134,9 @@ func unsubscribeCommand(o *options) *cobra.Command {
 				if err := w.onTopics(cmd.Context(), "Unsubscribe", url.Values{"SubscriptionArn": {s.SubscriptionARN}}, nil); err != nil {
 					return err
 				}
-				return changedTopic(p, args[0], "unsubscribed")
+				topic := lastElement(args[0])
+				return p.done(map[string]any{"topic": topic, "queue": s.Queue, "endpoint": s.Endpoint, "unsubscribed": true},
+					"%s unsubscribed from %s", s.subscriber(), topic)
 			}
 			return exit.New(exit.NotFound, fmt.Errorf("%s is not subscribed to %s", args[1], args[0]), "seriatim topic subscriptions "+args[0]+" shows what is")
 		}),
