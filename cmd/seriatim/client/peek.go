@@ -2,7 +2,9 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -31,7 +33,7 @@ func peekCommand(o *options) *cobra.Command {
 			}
 			var document json.RawMessage // JSON output is what the server said, with fields this tool may not know
 			if err := w.get(cmd.Context(), "/v1/queues/"+url.PathEscape(w.qualified(nameOf(args[0])))+"/messages", query, &document); err != nil {
-				return err
+				return noQueue(err)
 			}
 			return printPeeked(p, document)
 		}),
@@ -41,6 +43,17 @@ func peekCommand(o *options) *cobra.Command {
 	f.StringVarP(&group, "group", "g", "", "only this message group")
 	f.IntVarP(&limit, "limit", "n", 10, "most messages to show")
 	return c
+}
+
+// noQueue gives the error that a queue does not exist the code and the hint that it has at the client port: the admin
+// port answers with a sentence.
+func noQueue(err error) error {
+	e, ok := errors.AsType[*apiError](err)
+	if !ok || !e.Plain || e.Status != http.StatusNotFound {
+		return err
+	}
+	e.Plain, e.Type, e.Code = false, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"
+	return refusal(e)
 }
 
 // peekAnswer is what the table shows of GET /v1/queues/{name}/messages.
