@@ -61,7 +61,7 @@ func sendCommand(o *options) *cobra.Command {
 }
 
 func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) error {
-	body, err := textOf(cmd, args)
+	body, err := textOf(cmd, "body", args)
 	if err != nil {
 		return err
 	}
@@ -126,13 +126,13 @@ func (p *printer) printAccepted(id, sequenceNumber string, duplicate bool) error
 	return nil
 }
 
-// textOf is bodyOf for a message.
-func textOf(cmd *cobra.Command, args []string) (string, error) {
-	body, err := bodyOf(cmd, args)
+// textOf is contentOf for what is text.
+func textOf(cmd *cobra.Command, what string, args []string) (string, error) {
+	text, err := contentOf(cmd, what, args)
 	if err == nil {
-		err = checkText("the body", body, binaryHint)
+		err = checkText("the "+what, text, binaryHint)
 	}
-	return body, err
+	return text, err
 }
 
 const binaryHint = "encode it, for instance with base64, or put it into an attribute: --attribute name:Binary=..."
@@ -146,21 +146,22 @@ func checkText(what, text, hint string) error {
 	return exit.New(exit.Usage, errors.New(what+" is not UTF-8 text"), hint)
 }
 
-// bodyOf is the body on the command line behind a name, or else on standard input.
-func bodyOf(cmd *cobra.Command, args []string) (string, error) {
+// contentOf is what stands on the command line behind a name, or else on standard input. What it is called, as body or
+// message, is for errors; in capital letters it is the name of the argument.
+func contentOf(cmd *cobra.Command, what string, args []string) (string, error) {
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
 	}
-	in, err := stdin(cmd, len(args) > 1)
+	in, err := stdin(cmd, what, len(args) > 1)
 	if err != nil {
 		return "", err
 	}
 	text, err := io.ReadAll(io.LimitReader(in, bodyBytesMax+1))
 	if err != nil {
-		return "", fmt.Errorf("read body: %w", err)
+		return "", fmt.Errorf("read the %s: %w", what, err)
 	}
 	if len(text) > bodyBytesMax {
-		return "", exit.New(exit.Usage, errors.New("the body is larger than 1 MiB, the most that a message may have"), "")
+		return "", exit.New(exit.Usage, errors.New("the "+what+" is larger than 1 MiB, the most that it may have"), "")
 	}
 	return string(text), nil
 }

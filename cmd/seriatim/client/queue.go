@@ -265,11 +265,11 @@ func pairs(what string, list []string, hint string) (map[string]string, error) {
 }
 
 // stdin is where msg send finds a body that is not on the command line. Who did not ask for it,
-// with -, and sits at a terminal has forgotten the body.
-func stdin(cmd *cobra.Command, asked bool) (io.Reader, error) {
+// with -, and sits at a terminal has forgotten the body, or what else it is.
+func stdin(cmd *cobra.Command, what string, asked bool) (io.Reader, error) {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && !asked {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			return nil, exit.New(exit.Usage, errors.New("BODY is missing"), "give the body as an argument or on standard input")
+			return nil, exit.New(exit.Usage, errors.New(strings.ToUpper(what)+" is missing"), "give the "+what+" as an argument or on standard input")
 		}
 	}
 	return arguments.Input(cmd), nil

@@ -143,7 +143,7 @@ func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, 
 	if err != nil {
 		return err
 	}
-	body, err := textOf(cmd, args)
+	body, err := textOf(cmd, "body", args)
 	if err != nil {
 		return err
 	}

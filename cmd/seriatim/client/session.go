@@ -282,7 +282,9 @@ func sessionStateSetCommand(o *options) *cobra.Command {
 		Long:    "Set the state of a session. Without STATE, or with -, it is read from standard input.",
 		Example: "  seriatim session state set orders.fifo customer-9 '{\"step\":2}'\n  seriatim session state set orders.fifo customer-9 - < state.bin",
 	}, sessionWork{
-		before: func(cmd *cobra.Command, _ *printer, args []string) (string, error) { return bodyOf(cmd, args[1:]) },
+		before: func(cmd *cobra.Command, _ *printer, args []string) (string, error) {
+			return contentOf(cmd, "state", args[1:])
+		},
 		do: func(ctx context.Context, s *api.Session, p *printer, input string) error {
 			if err := s.SetState(ctx, []byte(input)); err != nil {
 				return err

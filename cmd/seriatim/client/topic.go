@@ -228,7 +228,7 @@ func publishCommand(o *options) *cobra.Command {
 }
 
 func publish(cmd *cobra.Command, w *wire, p *printer, f *publishFlags, args []string) error {
-	text, err := textOf(cmd, args)
+	text, err := textOf(cmd, "message", args)
 	if err != nil {
 		return err
 	}
