@@ -189,6 +189,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{"no command is help", "", "Available Commands:", 0},
 		{"help", "msg send --help", "--deduplication-id", 0},
+		{"help of dev on loopback endpoints of topics", "dev --help", "--sns-allow-endpoints", 0},
 		{"unknown command", "explode", `unknown command "explode"`, 2},
 		{"near miss", "quue list", "did you mean 'seriatim queue'?", 2},
 		{"near miss below", "queue lsit", "did you mean 'seriatim queue list'?", 2},
