@@ -52,7 +52,7 @@ func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string
 				return missing, ctx.Err()
 			}
 			if err == nil && status != http.StatusOK && part.file != "ready.txt" {
-				err = fmt.Errorf("%d: %s", status, strings.TrimSpace(string(body)))
+				err = fmt.Errorf("%d: %s", status, sentence(body))
 			}
 			if err != nil {
 				missing = append(missing, fmt.Sprintf("%s of %s: %v", part.file, address, err))

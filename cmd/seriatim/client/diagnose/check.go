@@ -158,7 +158,7 @@ func each(ctx context.Context, nodes Nodes, path string, take func(address strin
 		case err != nil:
 			failed, silent = fmt.Errorf("%w (%w)", ErrNobody, err), append(silent, address)
 		case status != http.StatusOK:
-			failed, silent = fmt.Errorf("%s answers %d: %s", address, status, strings.TrimSpace(string(body))), append(silent, address)
+			failed, silent = fmt.Errorf("%s answers %d: %s", address, status, sentence(body)), append(silent, address)
 		default:
 			answered = true
 			if take(address, body) {

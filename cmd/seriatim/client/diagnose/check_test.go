@@ -79,6 +79,41 @@ func TestSilentNodes(t *testing.T) {
 	}
 }
 
+// refusing answers everything with a refusal, as the admin port writes it.
+type refusing struct{ body string }
+
+func (refusing) Addresses() []string { return []string{"n1"} }
+
+func (r refusing) Get(context.Context, string, string) (int, []byte, error) {
+	return 401, []byte(r.body), nil
+}
+
+// Why a node refuses to answer is part of a line, so it is its sentence and not the document around it.
+func TestRefusalsAreOneLine(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"{\n  \"error\": \"this port wants a token\\nof the cluster\"\n}\n": "this port wants a token of the cluster",
+		"<html>\n  <body>no\r\n</body>":                                     "<html> <body>no </body>",
+		`{"message":"no"}`:                                                  `{"message":"no"}`,
+		`{"error":""}`:                                                      `{"error":""}`,
+		strings.Repeat("x", 499) + "éx":                                     strings.Repeat("x", 499) + "...",
+	} {
+		for _, c := range Checks() {
+			outcome, level := c.Run(t.Context(), refusing{body}, time.Now(), c.Warn, c.Crit)
+			if line := "UNKNOWN - " + c.Name + ": n1 answers 401: " + want; outcome.Line() != line || level != Unknown {
+				t.Errorf("%q, want %q", outcome.Line(), line)
+			}
+		}
+		if o := readiness(t.Context(), refusing{body}, "n1"); o.Line() != "CRITICAL - ready: n1: "+want {
+			t.Errorf("%q, want %q", o.Line(), want)
+		}
+		missing, _ := WriteBundle(t.Context(), io.Discard, refusing{body}, "", time.Now())
+		if len(missing) == 0 || missing[0] != "status.json of n1: 401: "+want {
+			t.Errorf("missing is %q", missing)
+		}
+	}
+}
+
 // A bundle that is interrupted is not one that lacks parts.
 func TestBundleInterrupted(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package diagnose
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -60,7 +59,7 @@ func readiness(ctx context.Context, nodes Nodes, address string) Outcome {
 	case err != nil:
 		o.level, o.Note = Critical, address+" does not answer: "+err.Error()
 	case status != http.StatusOK:
-		o.level, o.Note = Critical, address+": "+strings.TrimSpace(string(body))
+		o.level, o.Note = Critical, address+": "+sentence(body)
 	default:
 		o.Note = address + " is ready"
 	}
