@@ -163,6 +163,7 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra", "golang.org/x/crypto/x509roots/fallback"}},
 	{path: "cmd/seriatim/exit", only: []string{std}},
 	{path: "cmd/seriatim/arguments", only: []string{std, "~/cmd/seriatim/exit", "github.com/spf13/cobra", "github.com/spf13/pflag"}},
+	{path: "cmd/seriatim/plural", only: []string{"fmt"}},
 	{path: "cmd/seriatim/certificate", only: []string{std, "~/cmd/seriatim/arguments", "~/cmd/seriatim/exit", "github.com/spf13/cobra"}},
 	{path: "cmd/seriatim/server", never: terminalUI},
 	{path: "cmd/seriatim/server/certificate", only: []string{std, "~/cmd/seriatim/server/reload"}, users: []string{"cmd/seriatim/server"}},
