@@ -175,7 +175,7 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/client/native", only: []string{
 		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client"}},
-	{path: "cmd/seriatim/client/diagnose", only: []string{std}, users: []string{"cmd/seriatim/client"}},
+	{path: "cmd/seriatim/client/diagnose", only: []string{std, "~/cmd/seriatim/plural"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/objectstore", only: []string{std, "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/httpwire", only: []string{std, "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/grpcwire", only: []string{

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // Nodes are the nodes that are asked.
@@ -24,6 +26,8 @@ type Check struct {
 	Name  string
 	Short string
 	Unit  string
+	one   string // the unit of exactly one
+	zero  string // what is said of none; empty: the number, as of others
 	// Below says that low values are bad.
 	Below      bool
 	Warn, Crit float64 // unless others are given
@@ -36,20 +40,24 @@ type finding struct {
 	value float64
 	of    string // whose it is
 	none  string // why there is nothing to measure, and nothing wrong with that
+	// remark is what there is to say of the value, and advice what to do if it is not good; empty: what always is.
+	remark, advice string
 	// silent are the nodes of which nothing is known, where each was to be measured.
 	silent []string
 }
 
 // note says what the value does not.
 func (f finding) note() string {
-	if len(f.silent) == 0 {
-		return f.none
+	var notes []string
+	for _, note := range []string{f.none, f.remark} {
+		if note != "" {
+			notes = append(notes, note)
+		}
 	}
-	silent := "no answer from " + strings.Join(f.silent, ", ")
-	if f.none == "" {
-		return silent
+	if len(f.silent) > 0 {
+		notes = append(notes, "no answer from "+strings.Join(f.silent, ", "))
 	}
-	return f.none + "; " + silent
+	return strings.Join(notes, "; ")
 }
 
 // Level is the outcome of a check. The numbers are exit codes, as monitoring systems in
@@ -79,7 +87,10 @@ type Outcome struct {
 	Note  string   `json:"note,omitempty"`
 	Warn  float64  `json:"warn"`
 	Crit  float64  `json:"crit"`
-	level Level
+
+	level    Level
+	measured string // the value with its unit
+	advice   string
 }
 
 // Line is the outcome in one line, with the value and the thresholds behind a bar, as
@@ -89,7 +100,7 @@ func (o Outcome) Line() string {
 	if o.Value == nil {
 		return line + o.Note
 	}
-	line += fmt.Sprintf("%.4g %s", *o.Value, o.Unit)
+	line += o.measured
 	if o.Of != "" {
 		line += " (" + o.Of + ")"
 	}
@@ -113,9 +124,18 @@ func (c Check) Run(ctx context.Context, nodes Nodes, now time.Time, warn, crit f
 	default:
 		o.Note = found.note()
 		o.Value, o.Of, o.level = &found.value, found.of, c.level(found.value, warn, crit)
+		o.measured, o.advice = c.words(found.value), found.advice
 	}
 	o.Level = o.level.String()
 	return o, o.level
+}
+
+// words are a value with its unit.
+func (c Check) words(value float64) string {
+	if value == 0 && c.zero != "" {
+		return c.zero
+	}
+	return fmt.Sprintf("%.4g ", value) + plural.Form(value, c.one, c.Unit)
 }
 
 func (c Check) level(value, warn, crit float64) Level {
@@ -136,12 +156,12 @@ func (c Check) level(value, warn, crit float64) Level {
 // Checks are all checks with thresholds.
 func Checks() []Check {
 	return []Check{
-		{Name: "quorum", Short: "How many more nodes may fail", Unit: "nodes may fail", Below: true, Warn: 1, Crit: 0, measure: spareNodes},
-		{Name: "disk", Short: "Free space of the data directories", Unit: "% free", Below: true, Warn: 20, Crit: 10, measure: freeSpace},
-		{Name: "certs", Short: "Days until the first certificate ends", Unit: "days left", Below: true, Warn: 14, Crit: 3, measure: certificates},
-		{Name: "clock", Short: "How far clocks are apart", Unit: "seconds apart", Warn: 1, Crit: 10, measure: largest("seriatim_clock_skew_seconds", "peer")},
-		{Name: "lag", Short: "How far members are behind the leader", Unit: "entries behind", Warn: 1000, Crit: 100_000, measure: largest("seriatim_raft_peer_lag_entries", "peer")},
-		{Name: "dlq", Short: "Messages in queues with dlq or dead in their name", Unit: "messages", Warn: 0, Crit: 1000, measure: deadLetters},
+		{Name: "quorum", Short: "How many more nodes may fail", Unit: "nodes may fail", one: "node may fail", zero: "no node may fail", Below: true, Warn: 1, Crit: 0, measure: spareNodes},
+		{Name: "disk", Short: "Free space of the data directories", Unit: "% free", one: "% free", Below: true, Warn: 20, Crit: 10, measure: freeSpace},
+		{Name: "certs", Short: "Days until the first certificate ends", Unit: "days left", one: "day left", Below: true, Warn: 14, Crit: 3, measure: certificates},
+		{Name: "clock", Short: "How far clocks are apart", Unit: "seconds apart", one: "second apart", Warn: 1, Crit: 10, measure: largest("seriatim_clock_skew_seconds", "peer")},
+		{Name: "lag", Short: "How far members are behind the leader", Unit: "entries behind", one: "entry behind", Warn: 1000, Crit: 100_000, measure: largest("seriatim_raft_peer_lag_entries", "peer")},
+		{Name: "dlq", Short: "Messages in queues with dlq or dead in their name", Unit: "messages", one: "message", Warn: 0, Crit: 1000, measure: deadLetters},
 	}
 }
 
@@ -192,6 +212,7 @@ func spareBy(ctx context.Context, nodes Nodes, path string) (f finding, err erro
 	_, err = each(ctx, nodes, path, func(_ string, body []byte) bool {
 		var list struct {
 			Summary string
+			Healthy bool
 			MayFail int
 			Voters  int
 		}
@@ -201,6 +222,10 @@ func spareBy(ctx context.Context, nodes Nodes, path string) (f finding, err erro
 		f = finding{value: float64(list.MayFail), of: list.Summary}
 		if list.MayFail == 0 && strings.HasPrefix(list.Summary, "No ") {
 			f.value = -1
+		}
+		if list.MayFail == 0 && list.Healthy { // the voters are too few, and nothing is away that could be started
+			f.remark = plural.Count(list.Voters, "voter survives", "voters survive") + " no failure"
+			f.advice = "no node is away; add " + plural.Form(list.Voters, "two nodes", "one node") + ", so that one of three may fail: docs/manual/operations.md#growing"
 		}
 		return true
 	})

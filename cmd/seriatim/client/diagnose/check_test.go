@@ -33,8 +33,8 @@ func TestChecks(t *testing.T) {
 		level   Level
 		line    string
 	}{
-		{"quorum", canned{"n2/v1/cluster/members": `{"summary":"Healthy: 3 of 3","mayFail":1,"voters":3}`}, OK, "OK - quorum: 1 nodes may fail (Healthy: 3 of 3) | quorum=1;1;0"},
-		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"Degraded: 2 of 3","mayFail":0,"voters":3}`}, Warning, "WARNING - quorum: 0 nodes"},
+		{"quorum", canned{"n2/v1/cluster/members": `{"summary":"Healthy: 3 of 3","mayFail":1,"voters":3}`}, OK, "OK - quorum: 1 node may fail (Healthy: 3 of 3) | quorum=1;1;0"},
+		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"Degraded: 2 of 3","mayFail":0,"voters":3}`}, Warning, "WARNING - quorum: no node may fail (Degraded: 2 of 3) | quorum=0;1;0"},
 		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"No leader: 1 of 3","mayFail":0,"voters":3}`}, Critical, "CRITICAL - quorum: -1 nodes"},
 		{"quorum", canned{}, Unknown, "UNKNOWN - quorum: no node answers"},
 		{"quorum", canned{"n1/v1/cluster/members": `?`}, Unknown, "UNKNOWN - quorum: invalid character"},
@@ -46,6 +46,12 @@ func TestChecks(t *testing.T) {
 		{"clock", canned{"n1/metrics": "seriatim_clock_skew_seconds{peer=\"n2\"} -3\n", "n2/metrics": "seriatim_clock_skew_seconds{peer=\"n1\"} 2\n"}, Warning, "WARNING - clock: 3 seconds apart (n2, says n1)"},
 		{"lag", canned{"n1/metrics": "# HELP x y\nseriatim_raft_peer_lag_entries{peer=\"n2\"} 0\n"}, OK, "OK - lag: 0 entries behind (n2, says n1)"},
 		{"dlq", canned{"n1/v1/queues": `{"queues":[{"name":"orders"},{"name":"orders-dlq","visible":2,"inFlight":1,"delayed":0},{"name":"dead","visible":1}]}`}, Warning, "WARNING - dlq: 4 messages (most in orders-dlq)"},
+		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"Healthy: 5 of 5","mayFail":2,"voters":5}`}, OK, "OK - quorum: 2 nodes may fail (Healthy: 5 of 5)"},
+		{"disk", canned{"n1/metrics": "seriatim_disk_free_bytes 0\nseriatim_disk_total_bytes 100\n"}, Critical, "CRITICAL - disk: 0 % free (n1)"},
+		{"certs", canned{"n1/metrics": "seriatim_tls_cert_expiry_timestamp_seconds{port=\"client\"} 1700086400\n"}, Critical, "CRITICAL - certs: 1 day left (client port of n1)"},
+		{"clock", canned{"n1/metrics": "seriatim_clock_skew_seconds{peer=\"n2\"} 1\n"}, OK, "OK - clock: 1 second apart (n2, says n1)"},
+		{"lag", canned{"n1/metrics": "seriatim_raft_peer_lag_entries{peer=\"n2\"} 1\n"}, OK, "OK - lag: 1 entry behind (n2, says n1)"},
+		{"dlq", canned{"n1/v1/queues": `{"queues":[{"name":"dead","visible":1}]}`}, Warning, "WARNING - dlq: 1 message (most in dead)"},
 		{"dlq", canned{"n1/v1/queues": `{"queues":[{"name":"orders","visible":5}]}`}, OK, "OK - dlq: no queue has dlq or dead in its name"},
 	}
 	for _, tc := range cases {

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -35,7 +36,7 @@ func Diagnose(ctx context.Context, nodes Nodes, now time.Time) (d Diagnosis, wor
 	note := func(o Outcome) {
 		f := Finding{Outcome: o}
 		if o.level == Warning || o.level == Critical {
-			f.Advice = advice[o.Check]
+			f.Advice = cmp.Or(o.advice, advice[o.Check])
 		}
 		d.Findings = append(d.Findings, f)
 		worst = worse(worst, o.level)

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 )
@@ -44,6 +45,42 @@ func TestDiagnose(t *testing.T) {
 	}
 	if _, worst := Diagnose(t.Context(), canned{}, time.Unix(1_700_000_000, 0)); worst != Critical {
 		t.Errorf("nobody answers: %v", worst)
+	}
+}
+
+// Where nothing is away and yet nothing may fail, the voters are too few: nobody has to be started, and the thresholds
+// are as documented. One node may be meant.
+func TestTooFewVoters(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		members string
+		level   Level
+		line    string
+		advice  string
+	}{
+		{
+			`{"summary":"Healthy: 1 of 1 voters answer","healthy":true,"mayFail":0,"voters":1}`, Warning,
+			"WARNING - quorum: no node may fail (Healthy: 1 of 1 voters answer); 1 voter survives no failure | quorum=0;1;0", "operations.md#growing",
+		},
+		{
+			`{"summary":"Healthy: 2 of 2 voters answer","healthy":true,"mayFail":0,"voters":2}`, Warning,
+			"WARNING - quorum: no node may fail (Healthy: 2 of 2 voters answer); 2 voters survive no failure | quorum=0;1;0", "operations.md#growing",
+		},
+		{
+			`{"summary":"Degraded: 2 of 3 voters answer","healthy":false,"mayFail":0,"voters":3}`, Warning,
+			"WARNING - quorum: no node may fail (Degraded: 2 of 3 voters answer) | quorum=0;1;0", "runbooks.md#seriatimquorumlost",
+		},
+		{
+			`{"summary":"No leader: 1 of 1 voters answer","healthy":false,"mayFail":0,"voters":1}`, Critical,
+			"CRITICAL - quorum: -1 nodes may fail (No leader: 1 of 1 voters answer) | quorum=-1;1;0", "runbooks.md#seriatimquorumlost",
+		},
+	} {
+		d, _ := Diagnose(t.Context(), canned{"n1/v1/cluster/members": tc.members}, time.Unix(1_700_000_000, 0))
+		for _, f := range d.Findings {
+			if f.Check == "quorum" && (f.level != tc.level || f.Line() != tc.line || !strings.Contains(f.Advice, tc.advice)) {
+				t.Errorf("%s: %s, advice %q, want %s, %s", tc.members, f.Line(), f.Advice, tc.line, tc.advice)
+			}
+		}
 	}
 }
 
