@@ -32,8 +32,8 @@ func TestNativePrompts(t *testing.T) {
 	}
 	for _, c := range []struct{ args, name, prompt, done, after, shows string }{
 		{"group release q.fifo a", "a", "has locked the group as a session", "a session lock was in force", "group explain q.fifo a", "Nothing holds the group"},
+		{"dedup window q.fifo 10m", "q.fifo", "and 1 id is remembered: those that are older than 10m", "", "dedup window q.fifo", "10m\n"},
 		{"dedup forget q.fifo id", "id", "the id to forget", "forgotten id", "dedup stats q.fifo", "Live          0\n"},
-		{"dedup window q.fifo 10m", "q.fifo", "older than 10m", "", "dedup window q.fifo", "10m\n"},
 		{"session state clear q.fifo b", "b", "whose state is to be cleared", "cleared b", "session state get q.fifo b", "no state"},
 	} {
 		args := append(strings.Fields(c.args), "--endpoint", endpoint)

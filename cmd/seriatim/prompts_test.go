@@ -15,14 +15,15 @@ func TestTopicPrompt(t *testing.T) {
 	endpoint := devNode(t)
 	must(t, "topic", "create", "news.fifo", "--endpoint", endpoint)
 	must(t, "topic", "create", "old.fifo", "--endpoint", endpoint)
+	must(t, "topic", "subscribe", "old.fifo", "readers.fifo", "--endpoint", endpoint)
 	const arn = "arn:aws:sns:us-east-1:000000000000:old.fifo"
-	for _, c := range []struct{ topic, input, says, left string }{
-		{"news.fifo", "news\n", "nothing was changed", "news.fifo"},
-		{"news.fifo", "", "add --yes", "news.fifo"},
-		{arn, "news.fifo\n", "nothing was changed", "old.fifo"},
+	for _, c := range []struct{ topic, input, has, says, left string }{
+		{"news.fifo", "news\n", "news.fifo has 0 subscriptions.\n", "nothing was changed", "news.fifo"},
+		{"news.fifo", "", "news.fifo has 0 subscriptions.\n", "add --yes", "news.fifo"},
+		{arn, "news.fifo\n", "old.fifo has 1 subscription.\n", "nothing was changed", "old.fifo"},
 	} {
 		_, words, code := typed(t, c.input, "topic", "delete", c.topic, "--endpoint", endpoint)
-		if code != exit.Usage || !strings.Contains(words, "the name of the topic to delete") || !strings.Contains(words, c.says) {
+		if code != exit.Usage || !strings.Contains(words, "the name of the topic to delete") || !strings.Contains(words, c.says) || !strings.HasPrefix(words, c.has) {
 			t.Errorf("%s, %q typed: exit code %d\n%s", c.topic, c.input, code, words)
 		}
 		if out, _, _ := typed(t, "", "topic", "list", "--endpoint", endpoint); !strings.Contains(out, c.left) {

@@ -21,6 +21,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/objectstore"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // backupMagic begins every backup; a file without it is not worth sending.
@@ -182,8 +183,7 @@ func vacant(ctx context.Context, upload *objectstore.Upload) error {
 	return nil
 }
 
-// unfinished is the error of a backup that did not come to its end, also because somebody
-// ended it.
+// unfinished is the error of a backup that did not come to its end, also because somebody ended it.
 func unfinished(ctx context.Context, err error) error {
 	code, hint := exit.Failed, "take it again; nothing was kept"
 	if errors.Is(err, objectstore.ErrUnknown) {
@@ -231,11 +231,11 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	count, err := io.Copy(io.MultiWriter(to, sum), show.reading(response.Body))
 	show.end()
 	if err != nil {
-		return created{}, unfinished(ctx, fmt.Errorf("the backup broke off after %d bytes: %w", count, withoutPath(err)))
+		return created{}, unfinished(ctx, fmt.Errorf("the backup broke off after %s: %w", plural.Count(count, "byte", "bytes"), withoutPath(err)))
 	}
 	size, checksum := response.Trailer.Get("X-Seriatim-Backup-Bytes"), response.Trailer.Get("X-Seriatim-Backup-Crc32c")
 	if size != decimal(count) || checksum != fmt.Sprintf("%08x", sum.Sum32()) {
-		return created{}, exit.New(exit.Failed, fmt.Errorf("%d bytes with checksum %08x arrived, the server sent %q with %q", count, sum.Sum32(), size, checksum),
+		return created{}, exit.New(exit.Failed, fmt.Errorf("%s with checksum %08x arrived, the server sent %q with %q", plural.Count(count, "byte", "bytes"), sum.Sum32(), size, checksum),
 			"take it again; nothing was kept")
 	}
 	done := created{Bytes: count, StateHash: response.Header.Get("X-Seriatim-State-Hash"), ClusterID: response.Header.Get("X-Seriatim-Cluster-Id")}

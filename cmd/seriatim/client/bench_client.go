@@ -11,6 +11,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/grpcwire"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/httpwire"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // benchAction is a kind of call whose latency is counted for itself.
@@ -214,7 +215,7 @@ func (c *benchClient) receive(ctx context.Context, n int, waitSeconds int) ([]be
 	}
 	c.ids = httpwire.TextValues(c.ids[:0], answer, "Body")
 	if len(c.ids) != len(c.taken) || len(c.ids) > n {
-		return nil, fmt.Errorf("%d handles and %d bodies, asked for %d messages", len(c.taken), len(c.ids), n)
+		return nil, fmt.Errorf("%s and %s, asked for %s", plural.Count(len(c.taken), "handle", "handles"), plural.Count(len(c.ids), "body", "bodies"), plural.Count(n, "message", "messages"))
 	}
 	for i, body := range c.ids {
 		c.taken[i].body = body

@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/grpcwire"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/httpwire"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 const (
@@ -99,7 +100,7 @@ func (l *consumeLoad) fill(ctx context.Context, r *benchRun) error {
 		all = errors.Join(all, <-errs)
 	}
 	if all == nil && l.sent.Load() != r.flags.count {
-		all = fmt.Errorf("%d of %d messages could be sent before the measurement", l.sent.Load(), r.flags.count)
+		all = fmt.Errorf("%d of %s could be sent before the measurement", l.sent.Load(), plural.Count(r.flags.count, "message", "messages"))
 	}
 	return all
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 const fanOutQueuesMax = 100 // subscriptions of a topic
@@ -121,7 +122,7 @@ func (r *fanOutRun) execute(ctx context.Context, p *printer) (err error) {
 		return err
 	}
 	if report.Wrong > 0 {
-		return exit.New(exit.Failed, fmt.Errorf("%d messages are missing, came twice or out of order", report.Wrong), "")
+		return exit.New(exit.Failed, errors.New(plural.Count(report.Wrong, "message is", "messages are")+" missing, came twice or out of order"), "")
 	}
 	return nil
 }
@@ -131,7 +132,7 @@ func (f *fanOutReport) print(p *printer) error {
 		rate := func(n float64) string { return strconv.FormatFloat(n, 'f', 0, 64) + "/s" }
 		t := table{}
 		t.add("queues", strconv.Itoa(f.Queues))
-		t.add("published", fmt.Sprintf("%d of %d bytes in %.1f s: %s", f.Published, f.BodyBytes, f.PublishSeconds, rate(f.PublishedPerSecond)))
+		t.add("published", fmt.Sprintf("%d of %s in %.1f s: %s", f.Published, plural.Count(f.BodyBytes, "byte", "bytes"), f.PublishSeconds, rate(f.PublishedPerSecond)))
 		t.add("delivered", rate(f.DeliveriesPerSecond))
 		t.add("latency of a publish", fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", f.Latency.P50/1000, f.Latency.P99/1000))
 		t.add("publishes made again", decimal(f.Repeated))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 func benchFIFOCommand(o *options) *cobra.Command {
@@ -49,7 +50,7 @@ func benchFIFOCommand(o *options) *cobra.Command {
 // oneSender refuses groups that clients would share.
 func (f *benchFlags) oneSender() error {
 	if f.groups != 0 && f.groups < f.clients {
-		return exit.New(exit.Usage, fmt.Errorf("--groups %d: %d clients need as many, as a group has one sender", f.groups, f.clients), "raise --groups or lower --clients")
+		return exit.New(exit.Usage, fmt.Errorf("--groups %d: %s as many, as a group has one sender", f.groups, plural.Count(f.clients, "client needs", "clients need")), "raise --groups or lower --clients")
 	}
 	return nil
 }

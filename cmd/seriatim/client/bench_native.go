@@ -14,6 +14,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/grpcwire"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/httpwire"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // dialNative makes another connection of a client for the native API.
@@ -142,7 +143,7 @@ func (c *benchClient) sendNative(ctx context.Context, n int) ([][]byte, error) {
 		return nil, err
 	}
 	if len(c.ids) != n {
-		return nil, fmt.Errorf("an answer about %d messages, want %d", len(c.ids), n)
+		return nil, fmt.Errorf("an answer about %s, want %d", plural.Count(len(c.ids), "message", "messages"), n)
 	}
 	return c.ids, nil
 }
@@ -160,7 +161,7 @@ func (c *benchClient) receiveNative(ctx context.Context, n, waitSeconds int) ([]
 		return nil, err
 	}
 	if len(c.taken) > n {
-		return nil, fmt.Errorf("%d messages, asked for %d", len(c.taken), n)
+		return nil, fmt.Errorf("%s, asked for %d", plural.Count(len(c.taken), "message", "messages"), n)
 	}
 	return c.taken, nil
 }
@@ -185,7 +186,7 @@ func (c *benchClient) deleteNative(ctx context.Context, method string, n int) er
 		return err
 	}
 	if outcomes != n {
-		return fmt.Errorf("an answer about %d messages, want %d", outcomes, n)
+		return fmt.Errorf("an answer about %s, want %d", plural.Count(outcomes, "message", "messages"), n)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // benchReport is the outcome of a run; its JSON is a contract.
@@ -86,7 +87,7 @@ func (r *benchRun) report(ctx context.Context, name string) *benchReport {
 		Server:    r.server(ctx),
 	}
 	if n := r.flags.connections; n > 0 {
-		report.Protocol += fmt.Sprintf(", %d connections shared", n)
+		report.Protocol += ", " + plural.Count(n, "connection", "connections") + " shared"
 	}
 	last := r.warmEnd
 	for a := range benchActions {
@@ -188,11 +189,12 @@ func (b *benchReport) print(p *printer) error {
 		where = "this machine"
 	}
 	summary := table{rows: [][]string{
-		{"Workload", fmt.Sprintf("%s, %d clients, batches of %d, %d-byte bodies, %d groups", b.Workload, b.Clients, b.Batch, b.BodyBytes, b.Groups)},
+		{"Workload", fmt.Sprintf("%s, %s, batches of %d, %d-byte bodies, %s", b.Workload,
+			plural.Count(b.Clients, "client", "clients"), b.Batch, b.BodyBytes, plural.Count(b.Groups, "group", "groups"))},
 		{"Protocol", b.Protocol},
-		{"Server", fmt.Sprintf("%s, %d nodes, on %s: %s", b.Server.Version, b.Server.Nodes, where, strings.Join(b.Endpoints, " "))},
+		{"Server", fmt.Sprintf("%s, %s, on %s: %s", b.Server.Version, plural.Count(b.Server.Nodes, "node", "nodes"), where, strings.Join(b.Endpoints, " "))},
 		{"Durability", b.Server.Durability},
-		{"Generator", fmt.Sprintf("%s %s, %d CPUs", b.Generator.GoVersion, b.Generator.System, b.Generator.CPUs)},
+		{"Generator", fmt.Sprintf("%s %s, %s", b.Generator.GoVersion, b.Generator.System, plural.Count(b.Generator.CPUs, "CPU", "CPUs"))},
 		{"Messages", fmt.Sprintf("%d in %.2f s after %.2f s of warm-up", b.Messages, b.MeasuredSeconds, b.WarmupSeconds)},
 		{"Rate", fmt.Sprintf("%.0f messages/s", b.MessagesPerSecond)},
 	}}
@@ -328,8 +330,8 @@ func (r *benchRun) showProgress(p *printer, finished <-chan struct{}) {
 			}
 			total := r.flags.warmup + r.flags.duration
 			//nolint:errcheck // nobody is left to tell
-			fmt.Fprintf(p.words, "\r\033[K%s  %v of at most %v  %d messages  %.0f/s", what,
-				now.Sub(r.started).Round(100*time.Millisecond), total, n, rate)
+			fmt.Fprintf(p.words, "\r\033[K%s  %v of at most %v  %s  %.0f/s", what,
+				now.Sub(r.started).Round(100*time.Millisecond), total, plural.Count(n, "message", "messages"), rate)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 func benchSendCommand(o *options) *cobra.Command {
@@ -141,7 +142,7 @@ func batchRefusal(answer []byte, n int) error {
 		if out.Failed[0].SenderFault {
 			status = 400
 		}
-		return &benchRefusal{status, out.Failed[0].Code, fmt.Sprintf("%d of %d entries failed: %s", len(out.Failed), n, out.Failed[0].Message)}
+		return &benchRefusal{status, out.Failed[0].Code, fmt.Sprintf("%d of %s failed: %s", len(out.Failed), plural.Count(n, "entry", "entries"), out.Failed[0].Message)}
 	}
-	return fmt.Errorf("an answer about %d entries, want %d", len(out.Successful), n)
+	return fmt.Errorf("an answer about %s, want %d", plural.Count(len(out.Successful), "entry", "entries"), n)
 }

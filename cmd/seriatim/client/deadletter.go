@@ -13,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 func deadLetterCommand(o *options) *cobra.Command {
@@ -106,10 +107,7 @@ func deadLetterTable(list []deadLetterQueue) table {
 	for _, d := range list {
 		sources := make([]string, len(d.Sources))
 		for i, s := range d.Sources {
-			sources[i] = fmt.Sprintf("%s (after %d receives)", s.Name, s.MaxReceiveCount)
-			if s.MaxReceiveCount == 1 {
-				sources[i] = s.Name + " (after 1 receive)"
-			}
+			sources[i] = s.Name + " (after " + plural.Count(s.MaxReceiveCount, "receive", "receives") + ")"
 		}
 		visible := decimal(d.Visible)
 		if d.Missing {
@@ -235,7 +233,7 @@ func cancelCommand(o *options) *cobra.Command {
 				return err
 			}
 			return p.done(map[string]any{"name": nameOf(args[0]), "cancelled": true, "moved": moved},
-				"cancelled; %d messages were moved and stay where they are", moved)
+				"cancelled; %s", movedText(moved))
 		}),
 	}
 }

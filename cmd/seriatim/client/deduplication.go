@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
@@ -220,8 +221,8 @@ func window(cmd *cobra.Command, n *native.Conn, p *printer, yes bool, args []str
 		return show(s.WindowSeconds, false)
 	}
 	if seconds := int64(wanted / time.Second); seconds < s.WindowSeconds && !yes {
-		p.say("The window is %s, and %d ids are remembered: those that are older than %s can be sent again at once.",
-			windowText(time.Duration(s.WindowSeconds)*time.Second), s.Live, windowText(wanted))
+		p.say("The window is %s, and %s remembered: those that are older than %s can be sent again at once.",
+			windowText(time.Duration(s.WindowSeconds)*time.Second), plural.Count(s.Live, "id is", "ids are"), windowText(wanted))
 		if err := p.confirm(cmd, "the name of the queue to change", name); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // batchMax is the most entries that one batch request of the API may have.
@@ -97,7 +98,7 @@ func (w *wire) change(cmd *cobra.Command, p *printer, queueURL string, handles [
 // changed says how many messages were changed, or is the error that some were not.
 func (p *printer) changed(refused []refusedHandle, total int, past string) error {
 	if len(refused) > 0 {
-		return exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not %s", len(refused), total, past), "")
+		return exit.New(exit.Partial, fmt.Errorf("%d of %s %s not %s", len(refused), plural.Count(total, "message", "messages"), plural.Form(len(refused), "was", "were"), past), "")
 	}
 	p.say("%s %d", past, total)
 	return nil

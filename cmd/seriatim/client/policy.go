@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 const (
@@ -103,7 +104,7 @@ func policyListCommand(o *options) *cobra.Command {
 			return p.print(list, func() table {
 				t := table{heading: []string{"ACCOUNT", "USER", "POLICY"}}
 				for _, u := range list.Policies {
-					t.add(u.Account, u.User, decimal(int64(len(u.Policy)))+" bytes")
+					t.add(u.Account, u.User, plural.Count(len(u.Policy), "byte", "bytes"))
 				}
 				return t
 			})

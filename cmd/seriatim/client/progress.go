@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // Ways of reporting progress.
@@ -117,7 +118,7 @@ func (p *progress) moved(moved, total int64) {
 		p.lines++
 	}
 	if p.form == progressAuto {
-		fmt.Fprintf(p.words, "\r%d of %d messages moved ", moved, total) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintf(p.words, "\r%d of %s moved ", moved, plural.Count(total, "message", "messages")) //nolint:errcheck // nobody is left to tell
 		p.lines++
 	}
 }

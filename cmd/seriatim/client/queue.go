@@ -17,6 +17,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // queueInfo is one queue in JSON output.
@@ -152,7 +153,7 @@ func destroy(cmd *cobra.Command, w *wire, p *printer, yes bool, name, action, ve
 		return err
 	}
 	if !yes {
-		p.say("%s has %d visible, %d in flight and %d delayed messages.", q.Name, q.Visible, q.InFlight, q.Delayed)
+		p.say("%s has %d visible, %d in flight and %s.", q.Name, q.Visible, q.InFlight, plural.Count(q.Delayed, "delayed message", "delayed messages"))
 		if err := p.confirm(cmd, "the name of the queue to "+verb, q.Name); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // redrivePoll is how often a redrive is asked how far it is.
@@ -82,12 +83,17 @@ func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name str
 	}
 	switch {
 	case task.Status == "FAILED":
-		return exit.New(exit.Failed, fmt.Errorf("the redrive failed after %d messages: %s", task.Moved, task.Reason),
+		return exit.New(exit.Failed, fmt.Errorf("the redrive failed after %s: %s", plural.Count(task.Moved, "message", "messages"), task.Reason),
 			"what was moved stays moved; messages that do not know where they came from need --to QUEUE")
 	case task.Status != "COMPLETED":
-		return exit.New(exit.Failed, fmt.Errorf("the redrive was cancelled by somebody else after %d messages", task.Moved), "what was moved stays moved")
+		return exit.New(exit.Failed, fmt.Errorf("the redrive was cancelled by somebody else after %s", plural.Count(task.Moved, "message", "messages")), "what was moved stays moved")
 	}
 	return nil
+}
+
+// movedText says what a redrive that was ended has done.
+func movedText(moved int64) string {
+	return plural.Count(moved, "message was moved and stays where it is", "messages were moved and stay where they are")
 }
 
 // follow reports how far a task is until it is over. If ctx ends first, the
@@ -131,6 +137,6 @@ func (w *wire) abandon(ctx context.Context, handle string) error {
 	if err != nil {
 		return exit.New(exit.Interrupted, fmt.Errorf("interrupted, and the redrive could not be cancelled: %w", err), "seriatim dlq tasks NAME shows whether it goes on")
 	}
-	return exit.New(exit.Interrupted, fmt.Errorf("interrupted: the redrive was cancelled, %d messages were moved and stay where they are", moved),
+	return exit.New(exit.Interrupted, fmt.Errorf("interrupted: the redrive was cancelled, %s", movedText(moved)),
 		"start it again to move the rest")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
@@ -218,7 +219,7 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 	if p.format == formatJSON {
 		err = p.print(document, nil)
 	}
-	return errors.Join(err, exit.New(exit.Partial, fmt.Errorf("%d of %d messages were not cancelled", len(refused), len(numbers)), ""))
+	return errors.Join(err, exit.New(exit.Partial, fmt.Errorf("%d of %s %s not cancelled", len(refused), plural.Count(len(numbers), "message", "messages"), plural.Form(len(refused), "was", "were")), ""))
 }
 
 // refusedNumber is a scheduled message that was not cancelled, in JSON output.

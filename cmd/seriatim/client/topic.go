@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 func topicCommand(o *options) *cobra.Command {
@@ -185,7 +187,11 @@ func topicDeleteCommand(o *options) *cobra.Command {
 				return err
 			}
 			if !yes {
-				p.say("%s has %s subscriptions.", lastElement(args[0]), attributes["SubscriptionsConfirmed"])
+				n, err := strconv.Atoi(attributes["SubscriptionsConfirmed"])
+				if err != nil {
+					return fmt.Errorf("SubscriptionsConfirmed of %s: %w", lastElement(args[0]), err)
+				}
+				p.say("%s has %s.", lastElement(args[0]), plural.Count(n, "subscription", "subscriptions"))
 				if err := p.confirm(cmd, "the name of the topic to delete", lastElement(args[0])); err != nil {
 					return err
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 func logPrintCommand() *cobra.Command {
@@ -43,7 +44,7 @@ func logPrintCommand() *cobra.Command {
 func printSound(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint64) error {
 	damaged, err := printLog(cmd, o, s, from, to)
 	if err == nil && damaged > 0 {
-		err = exit.New(exit.Failed, fmt.Errorf("%d entries of the log are damaged", damaged),
+		err = exit.New(exit.Failed, errors.New(plural.Count(damaged, "entry of the log is", "entries of the log are")+" damaged"),
 			"nothing is lost while a majority of the other nodes is sound: move the data directory away and let the node join as a new one")
 	}
 	return err

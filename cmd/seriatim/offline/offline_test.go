@@ -231,6 +231,15 @@ func TestForceRecoverOfSeveralNamesLastTerm(t *testing.T) {
 	}
 }
 
+// One entry that is gone is not a row of them.
+func TestCutText(t *testing.T) {
+	for ended, want := range map[uint64]string{8: "entry 8, which was in this node's log", 10: "entries 8 to 10, which were in this node's log"} {
+		if got := cutText(offline.RecoveryPlan{LastIndex: 7, EndedAt: ended}); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // twoNodes makes the data directories of a cluster of two nodes.
 func twoNodes(t *testing.T) (dirs, ids []string) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 const forceRecoverLong = `Make a cluster that has lost its majority for good work again with the nodes that are left.
@@ -95,7 +96,7 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 		}
 		cut := "-"
 		if plan.EndedAt > 0 {
-			cut = fmt.Sprintf("entries %d to %d, which were in this node's log: it was cut short or damaged, so keep another node if one is left", plan.LastIndex+1, plan.EndedAt)
+			cut = cutText(plan)
 		}
 		return [][]string{
 			{"This node", plan.NodeID},
@@ -109,6 +110,13 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 			{"Repetition", repeats},
 		}
 	})
+}
+
+// cutText says which entries of the node's log are gone.
+func cutText(plan offline.RecoveryPlan) string {
+	first := plan.LastIndex + 1
+	lost := plural.Form(plan.EndedAt-plan.LastIndex, fmt.Sprintf("entry %d, which was", first), fmt.Sprintf("entries %d to %d, which were", first, plan.EndedAt))
+	return lost + " in this node's log: it was cut short or damaged, so keep another node if one is left"
 }
 
 // confirm wants the node id in words of the operator's own: the right directory

@@ -1,0 +1,70 @@
+package client
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is counted once is not called by its plural.
+func TestOneOfThem(t *testing.T) {
+	const u = "http://h/000000000000/q"
+	failed := `{"Failed":[{"Id":"0","Code":"ReceiptHandleIsInvalid","Message":"expired"}]}`
+	counts := `{"Attributes":{"QueueArn":"arn:q","ApproximateNumberOfMessages":"1","ApproximateNumberOfMessagesNotVisible":"0","ApproximateNumberOfMessagesDelayed":"1"}}`
+	ended := func(status string) string {
+		return `{"Results":[{"Status":"` + status + `","ApproximateNumberOfMessagesMoved":1,"StartedTimestamp":1}]}`
+	}
+	for _, c := range []struct {
+		args    string
+		answers map[string]string
+		want    string
+	}{
+		{"msg delete " + u + " a", map[string]string{"DeleteMessageBatch": failed}, "1 of 1 message was not deleted"},
+		{"msg delete " + u + " a b", map[string]string{"DeleteMessageBatch": failed}, "1 of 2 messages was not deleted"},
+		{"queue purge " + u, map[string]string{"GetQueueAttributes": counts}, "q has 1 visible, 0 in flight and 1 delayed message.\n"},
+		{
+			"dlq redrive " + u,
+			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`, "ListMessageMoveTasks": ended("CANCELLED")},
+			"cancelled by somebody else after 1 message\n",
+		},
+		{
+			"dlq redrive " + u,
+			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`, "ListMessageMoveTasks": ended("FAILED")},
+			"failed after 1 message: ",
+		},
+		{
+			"dlq cancel " + u,
+			map[string]string{
+				"GetQueueAttributes": counts, "ListMessageMoveTasks": `{"Results":[{"Status":"RUNNING","TaskHandle":"h"}]}`,
+				"CancelMessageMoveTask": `{"ApproximateNumberOfMessagesMoved":1}`,
+			},
+			"cancelled; 1 message was moved and stays where it is\n",
+		},
+		{
+			"policy list", map[string]string{"GET /v1/access/policies": `{"policies":[{"account":"000000000000","user":"u","policy":"x"}]}`},
+			" 1 byte\n",
+		},
+	} {
+		endpoint, _ := fakeServer(t, c.answers)
+		r := runTool(t, endpoint, "", strings.Fields(c.args)...)
+		said := r.out + r.words
+		if r.err != nil {
+			said += r.err.Error() + "\n"
+		}
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s: no %q in\n%s", c.args, c.want, said)
+		}
+	}
+}
+
+func TestBenchOfOne(t *testing.T) {
+	var out strings.Builder
+	b := &benchReport{Clients: 1, Groups: 1, BodyBytes: 1, Server: benchServer{Nodes: 1}, Generator: benchGenerator{CPUs: 1}}
+	if err := b.print(&printer{out: &out, words: &out, format: formatTable}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{", 1 client, ", ", 1 group\n", ", 1 node, ", ", 1 CPU\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
