@@ -80,7 +80,22 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	// The library captures one state at a time.
 	m.paused.Store(max(m.paused.Load(), int64(m.clock.Monotonic()-began)))
-	return &pacedSnapshot{FSMSnapshot: snapshot, policy: m.policy, clock: m.clock, ctx: m.ctx}, nil
+	pacer := NewPacer(m.policy, m.clock.Monotonic)
+	pacer.leisurely = m.leisurely()
+	return &pacedSnapshot{FSMSnapshot: snapshot, pacer: pacer, ctx: m.ctx}, nil
+}
+
+// leisurely tells the writer of a snapshot whether it has time. It is to be done when half
+// of the log that causes the next one is written: until then what is taken from sends is the
+// less the longer it takes, and what a restart has to replay is not much more. The last
+// snapshot says how large this one will be.
+func (m *machine) leisurely() func(written int64) bool {
+	began, size := m.log.Appended(), m.store.NewestSize()
+	room := max(m.policy.LogBytes, size) / 2
+	return func(written int64) bool {
+		grown := m.log.Appended() - began
+		return size > 0 && m.inlined.Load() == 0 && float64(grown)/float64(room) < float64(written)/float64(size)
+	}
 }
 
 // Restore replaces the state by that of a snapshot. The index of a snapshot
@@ -133,14 +148,13 @@ func (m *machine) advance(index uint64) {
 // pacedSnapshot writes at a bounded rate, until ctx ends.
 type pacedSnapshot struct {
 	raft.FSMSnapshot
-	policy SnapshotPolicy
-	clock  environment.Clock
-	ctx    context.Context
+	pacer *Pacer
+	ctx   context.Context
 }
 
 // Persist writes the snapshot.
 func (s *pacedSnapshot) Persist(sink raft.SnapshotSink) error {
-	return s.FSMSnapshot.Persist(&pacedSink{SnapshotSink: sink, pacer: NewPacer(s.policy, s.clock.Monotonic), ctx: s.ctx})
+	return s.FSMSnapshot.Persist(&pacedSink{SnapshotSink: sink, pacer: s.pacer, ctx: s.ctx})
 }
 
 type pacedSink struct {

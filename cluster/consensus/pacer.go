@@ -12,9 +12,15 @@ import (
 type Pacer struct {
 	policy    SnapshotPolicy
 	monotonic func() time.Duration
+	// leisurely reports whether there is time, when so many bytes are written; nil: never.
+	leisurely func(written int64) bool
+	written   int64
 	ahead     int64         // bytes written since
 	since     time.Duration // the end of the last wait
 }
+
+// leisure is how many times as long bytes may take where there is time.
+const leisure = 4
 
 // NewPacer begins at the rate of the policy. Monotonic is the time since some fixed point.
 func NewPacer(policy SnapshotPolicy, monotonic func() time.Duration) *Pacer {
@@ -29,6 +35,9 @@ func (p *Pacer) Wrote(ctx context.Context, n int) bool {
 		return true
 	}
 	least := time.Duration(float64(p.ahead) / float64(p.policy.BytesPerSecond) * float64(time.Second))
+	if p.written += p.ahead; p.leisurely != nil && p.leisurely(p.written) {
+		least *= leisure
+	}
 	slept := wakeup.Sleep(ctx, least-(p.monotonic()-p.since))
 	p.ahead, p.since = 0, p.monotonic()
 	return slept

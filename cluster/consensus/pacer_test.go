@@ -33,3 +33,20 @@ func TestPacer(t *testing.T) {
 		})
 	}
 }
+
+// Where there is time a state is written at a quarter of the rate.
+func TestPacerTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		p := NewPacer(SnapshotPolicy{SyncBytes: 100, BytesPerSecond: 10_000}, func() time.Duration { return time.Since(began) })
+		p.leisurely = func(written int64) bool { return written != 200 }
+		for range 3 {
+			if !p.Wrote(t.Context(), 100) {
+				t.Fatal("the wait ended early")
+			}
+		}
+		if took, want := time.Since(began), (4+1+4)*10*time.Millisecond; took != want {
+			t.Errorf("took %v, want %v", took, want)
+		}
+	})
+}

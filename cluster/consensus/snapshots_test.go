@@ -295,3 +295,28 @@ func TestSnapshotsAreSpread(t *testing.T) {
 		t.Errorf("they are due after %v", due)
 	}
 }
+
+// A snapshot takes its time until the log outruns it, and not before it is known how large
+// it will be.
+func TestSnapshotsTakeTheirTime(t *testing.T) {
+	t.Parallel()
+	const half = 32 << 10
+	g := newGroups(t, 1, func(_ int, options *Options) { options.Snapshot.LogBytes = 2 * half })
+	g.startAll()
+	g.Agree(g.Propose(0, 10))
+	one := g.All[0].group
+	if one.machine.leisurely()(1) {
+		t.Error("a snapshot of an unknown size takes its time")
+	}
+	g.snapshotAll()
+	leisurely, size, began := one.machine.leisurely(), one.snapshots.NewestSize(), one.log.Appended()
+	if !leisurely(size / 2) {
+		t.Error("no log was written, and the snapshot hurries")
+	}
+	for n := 10; one.log.Appended()-began < half; n += 100 {
+		g.Agree(g.Propose(n, n+100))
+	}
+	if leisurely(size / 2) {
+		t.Error("half of the log that causes the next snapshot was written, and half of the snapshot takes its time")
+	}
+}

@@ -89,7 +89,7 @@ type StorageConfig struct {
 	BodyScrubPause   time.Duration `name:"body-scrub-interval" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"time from when all bodies in segments were read to when that begins again"`
 	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log written since the last snapshot that causes the next"`
 	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log kept behind a snapshot for followers that are behind"`
-	SnapshotRate     Size          `name:"snapshot-rate" env:"SERIATIM_SNAPSHOT_RATE" default:"64MiB" since:"0.1.0" help:"bytes per second at which a snapshot is written"`
+	SnapshotRate     Size          `name:"snapshot-rate" env:"SERIATIM_SNAPSHOT_RATE" default:"64MiB" since:"0.1.0" help:"bytes per second at which a snapshot is written at the most; a quarter of them while little log is written"`
 	DiskDeadline     time.Duration `name:"disk-deadline" env:"SERIATIM_DISK_DEADLINE" default:"10s" since:"0.1.0" help:"a write or sync that takes longer ends the process, so that another node can lead"`
 	DiskRefuse       FreeSpace     `name:"disk-free-refuse" env:"SERIATIM_DISK_FREE_REFUSE" default:"15%,1GiB" since:"0.1.0" help:"free space of the data directory, a part or a size or the smaller of both, below which a leader answers sends with 503; off: never"`
 	DiskResign       FreeSpace     `name:"disk-free-resign" env:"SERIATIM_DISK_FREE_RESIGN" default:"5%,350MiB" since:"0.1.0" help:"free space below which a node leaves leading to others; off: never"`
