@@ -280,8 +280,8 @@ FAULTS_RUN      = SERIATIM_BINARY='$(CURDIR)/$(BIN)-faults' $(GO) test -tags '$(
 	-args -hooks $(if $(TLS),-tls) $(if $(BODIES),-bodies $(BODIES)) -seed $(or $(SEED),1) -output '$(abspath $(FAULTS_DIR))' -commit '$(VERSION)'
 
 .PHONY: faults
-faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list, TLS=1, BODIES=memory
-	$(FAULTS_RUN) -duration $(FAULTS_TIME) -profile $(FAULTS_PROFILE) $(if $(SCENARIO),-scenario '$(SCENARIO)')
+faults: build-faults ## real clients, broken nodes, disks and networks, and a judge of what the clients saw: SEED=n, SCENARIO=name or list, ONLY='resets,loss', TLS=1, BODIES=memory
+	$(FAULTS_RUN) -duration $(FAULTS_TIME) -profile $(FAULTS_PROFILE) $(if $(SCENARIO),-scenario '$(SCENARIO)') $(if $(ONLY),-only '$(ONLY)')
 
 # All seeds are run, whatever one of them finds.
 .PHONY: night

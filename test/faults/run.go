@@ -39,6 +39,7 @@ type Run struct {
 	Hooks    bool     // Binary is a fault build
 	Commit   string
 	Without  []string  // names of faults that are left out
+	Only     []string  // names of those that are drawn; empty: all
 	GoOn     bool      // a soak does not end at the first violation
 	Bodies   string    // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
 	Backlog  int64     // bytes of bodies that are parked from before the first fault until after the last; 0: none

@@ -45,7 +45,9 @@ var smokeOrder = []string{
 // schedule makes the schedule of the run.
 func (r Run) schedule(s *stage) *schedule {
 	plan := &schedule{stage: s, random: rand.New(rand.NewPCG(r.Seed, 1<<40+uint64(s.part))), faults: s.faults()}
-	plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool { return slices.Contains(r.Without, f.name) })
+	plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool {
+		return slices.Contains(r.Without, f.name) || len(r.Only) > 0 && !slices.Contains(r.Only, f.name)
+	})
 	switch r.Profile {
 	case Fixed:
 		plan.script = r.Scenario.play
