@@ -77,7 +77,7 @@ func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	cancel()
 	policy := SnapshotPolicy{SyncBytes: 1000, BytesPerSecond: 1} // a quarter of an hour per piece
 	inner := &memorySnapshot{content: make([]byte, 5000)}
-	snapshot := &pacedSnapshot{FSMSnapshot: inner, policy: policy, clock: environment.SystemClock(), ctx: ctx}
+	snapshot := &pacedSnapshot{FSMSnapshot: inner, pacer: NewPacer(policy, environment.SystemClock().Monotonic), ctx: ctx}
 	if err := snapshot.Persist(sink); err == nil {
 		t.Fatal("the snapshot was finished")
 	}

@@ -30,7 +30,7 @@ var (
 	hooks    = flag.Bool("hooks", false, "the server is a fault build")
 	fixed    = flag.String("scenario", "", "a fixed scenario instead of a profile's schedule; list: what there are")
 	without  = flag.String("without", "", "faults that are left out, with commas between them")
-	only     = flag.String("only", "", "faults that are drawn, with commas between them; empty: all")
+	drawn    = flag.String("only", "", "faults that are drawn, with commas between them; empty: all")
 	every    = flag.Bool("every", false, "run every fixed scenario")
 	goOn     = flag.Bool("go-on", false, "do not end a soak at the first violation")
 	secure   = flag.Bool("tls", false, "the nodes know each other by certificate, which is renewed all the time, and gossip has a key")
@@ -229,8 +229,8 @@ func obtain(t *testing.T, dir string) ([]Part, error) {
 		return nil, err
 	}
 	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, TLS: *secure, Bodies: *bodies, Commit: *commit, GoOn: *goOn, Without: strings.Split(*without, ",")}
-	if *only != "" {
-		run.Only = strings.Split(*only, ",")
+	if *drawn != "" {
+		run.Only = strings.Split(*drawn, ",")
 	}
 	run.Progress = os.Stdout
 	if run.Backlog, err = parseBytes(*parks); err != nil {
