@@ -109,6 +109,28 @@ func freePorts(n int) (ports []int, err error) {
 	return ports, nil
 }
 
+// freeRange finds the first of n ports in a row that nobody listens on. Those below the ones
+// that the system gives to connections stay free until they are used.
+func freeRange(n int) (int, error) {
+	for base := 20000; base < 32000; base += 100 {
+		if free(base, n) {
+			return base, nil
+		}
+	}
+	return 0, fmt.Errorf("no %d free ports in a row", n)
+}
+
+func free(base, n int) bool {
+	for port := base; port < base+n; port++ {
+		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if err != nil {
+			return false
+		}
+		listener.Close()
+	}
+	return true
+}
+
 // firstLine is what a program answers when asked for its version.
 func firstLine(ctx context.Context, name string, args ...string) string {
 	text, err := exec.CommandContext(ctx, name, args...).CombinedOutput()

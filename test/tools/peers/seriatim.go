@@ -30,11 +30,11 @@ func startSeriatim(ctx context.Context, dir string, o options) (contender, descr
 		Name: "seriatim", Version: strings.TrimPrefix(firstLine(ctx, o.binary, "version"), "seriatim "), Protocol: "SQS JSON over HTTP/1.1",
 		Durable: "written and synced to the disks of two of three nodes", Command: "seriatim dev --nodes 3",
 	}
-	ports, err := freePorts(1)
+	const devPorts = 24
+	base, err := freeRange(devPorts)
 	if err != nil {
 		return nil, d, err
 	}
-	base := ports[0] - ports[0]%100 // dev takes twenty-four ports from there
 	s, err := startServer(dir, "dev", exec.Command(o.binary, "dev", "--nodes", "3", "--data-dir", filepath.Join(dir, "data"), "--base-port", fmt.Sprint(base)), o.disk)
 	if err != nil {
 		return nil, d, err
