@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
+	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/leader"
@@ -217,6 +218,7 @@ func (n *Node) link(nodeID string) *forward.Link {
 	if l == nil {
 		l = forward.NewLink(n.life, &n.running, forward.LinkOptions{
 			Self: n.process.nodeID, NodeID: nodeID, Group: thisGroup, Connect: n.connect, Leads: n.currentLeader, Closing: n.closing.Done(),
+			Silent: func() { n.process.detector.Suspect(nodeID) }, Silence: election.Silence(n.cfg.Timing.Heartbeat),
 			Limits: n.cfg.Limits.leader(), Log: n.log,
 		})
 		n.links[nodeID] = l

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
@@ -165,10 +166,24 @@ func (p *process) openNetwork() error {
 func (p *process) answerAboutLeader() {
 	p.detector = election.New(election.Options{
 		NodeID: p.nodeID, Group: thisGroup, Network: p.network, Heartbeat: p.cfg.Timing.Heartbeat, Clock: p.cfg.Clock, Log: p.cfg.Logger,
+		Call: p.probeCalls,
 	})
-	p.network.WhenLost(p.detector.LostConnection)
+	p.network.WhenLost(p.detector.Suspect)
 	p.network.Serve()
 	p.wg.Go(func() { p.detector.Serve(p.ctx, p.network.Listener(peernet.KindFailureDetector, thisGroup)) })
+}
+
+// probeCalls finds out whether a node answers the calls that others pass on to it. One
+// whose program knows no frames of calls is taken to do so.
+func (p *process) probeCalls(ctx context.Context, nodeID string) error {
+	conn, err := p.network.Dial(ctx, nodeID, peernet.KindForward, thisGroup)
+	switch {
+	case errors.Is(err, peernet.ErrUnknownKind):
+		return nil
+	case err != nil:
+		return err
+	}
+	return forward.Probe(ctx, conn, p.nodeID, nodeID, thisGroup)
 }
 
 // begin opens gossip and takes part in everything, with the group whose members are

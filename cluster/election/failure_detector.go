@@ -25,7 +25,8 @@ type FailureDetector struct {
 	started chan struct{}
 	// suspicion makes Run check on the leader.
 	suspicion  wakeup.Signal
-	unanswered unanswered
+	unanswered unanswered // questions to the leader
+	calls      calls
 }
 
 // Options are what a FailureDetector knows before consensus has started.
@@ -36,6 +37,9 @@ type Options struct {
 	Heartbeat time.Duration // timeout of the consensus library
 	Clock     environment.Clock
 	Log       *slog.Logger
+	// Call makes a call of another node as those of clients are passed on, which changes
+	// nothing. It ends with ctx; the error says that the node gave no answer.
+	Call func(ctx context.Context, nodeID string) error
 }
 
 // Consensus is what a FailureDetector reads and does once consensus has started.
@@ -88,7 +92,8 @@ func Silence(heartbeat time.Duration) time.Duration {
 func New(options Options) *FailureDetector {
 	return &FailureDetector{
 		options: options, silence: Silence(options.Heartbeat),
-		started: make(chan struct{}), suspicion: wakeup.NewSignal(), unanswered: unanswered{pause: options.Heartbeat},
+		started: make(chan struct{}), suspicion: wakeup.NewSignal(),
+		unanswered: unanswered{pause: options.Heartbeat}, calls: calls{failed: unanswered{pause: options.Heartbeat}},
 	}
 }
 
@@ -110,8 +115,9 @@ func (d *FailureDetector) hasStarted() bool {
 // Notify makes this node check whether the leader is still there.
 func (d *FailureDetector) Notify() { d.suspicion.Notify() }
 
-// LostConnection is told of each connection of another node that broke.
-func (d *FailureDetector) LostConnection(nodeID string) {
+// Suspect is told of another node when a connection to it broke or was not made, or when
+// calls to it have no answer.
+func (d *FailureDetector) Suspect(nodeID string) {
 	if d.hasStarted() && nodeID == d.consensus.Leadership().LeaderID {
 		d.Notify()
 	}
@@ -175,25 +181,31 @@ const (
 	// leaderUnclear: it was heard a moment ago and does not answer, for now.
 	leaderUnclear
 	leaderMissing
+	// leaderUncalled: it is missing, as it answers no calls.
+	leaderUncalled
 )
+
+// isMissing reports whether the leader is to be replaced if a majority says so.
+func (s leaderState) isMissing() bool { return s == leaderMissing || s == leaderUncalled }
 
 // checkLeader probes the leader. If it is missing and it is this node's turn, this
 // node campaigns.
 func (d *FailureDetector) checkLeader(ctx context.Context) leaderState {
 	leader := d.consensus.Leadership()
+	state := leaderAlive
 	switch {
 	case leader.Self:
-		return leaderAlive
 	case leader.LeaderID == "":
-		return leaderUnknown
+		state = leaderUnknown
+	default:
+		state = d.probeLeader(ctx, leader)
 	}
-	if state := d.probeLeader(ctx, leader); state != leaderMissing {
-		return state
-	}
-	if d.shouldCampaign(ctx, about(leader)) && d.consensus.Leadership() == leader {
+	unfit := state == leaderUncalled && !d.callsMajority(ctx, leader.LeaderID)
+	d.calls.unfit.Store(unfit)
+	if !unfit && state.isMissing() && d.shouldCampaign(ctx, about(leader)) && d.consensus.Leadership() == leader {
 		d.campaign(ctx, slog.LevelWarn, "a majority misses the leader", leader)
 	}
-	return leaderMissing
+	return state
 }
 
 // campaign makes this node a candidate.
@@ -213,12 +225,11 @@ func (d *FailureDetector) probeLeader(ctx context.Context, leader Leadership) le
 	}
 	switch {
 	case err == nil && a.Leads:
-		return leaderAlive
+		return d.probeCalls(ctx, leader)
 	case err == nil, errors.Is(err, syscall.ECONNREFUSED):
 		return leaderMissing
 	}
-	count, lasting := d.unanswered.another(leader, asked, d.options.Clock.Monotonic())
-	if d.silent() >= d.silence || count >= unansweredMin && lasting >= d.options.Heartbeat {
+	if d.isUseless(&d.unanswered, leader, asked) || d.silent() >= d.silence {
 		return leaderMissing
 	}
 	return leaderUnclear
@@ -269,7 +280,11 @@ func (a answer) before(voter string, other answer, otherVoter string) bool {
 	return voter < otherVoter
 }
 
+// lastEntry is where the log of this node ends, by which the best candidate is chosen.
 func (d *FailureDetector) lastEntry() answer {
+	if d.calls.unfit.Load() {
+		return answer{}
+	}
 	last := d.consensus.LastEntry()
 	return answer{LastTerm: last.Term, LastIndex: last.Index}
 }

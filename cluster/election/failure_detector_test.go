@@ -92,7 +92,7 @@ func TestLeaderWhoseProcessIsGoneIsReplacedAtOnce(t *testing.T) {
 		defer close(ended)
 		node.Run(ctx)
 	}()
-	node.LostConnection(gone)
+	node.Suspect(gone)
 	select {
 	case <-node.campaigns:
 	case <-ctx.Done():
@@ -175,9 +175,9 @@ func TestLearnerDoesNotCampaign(t *testing.T) {
 func TestBrokenConnectionRaisesSuspicion(t *testing.T) {
 	for node, raised := range map[string]int{"leader": 1, "another": 0} {
 		d := New(Options{})
-		d.LostConnection(node) // before it has started: ignored
+		d.Suspect(node) // before it has started: ignored
 		d.Start(Consensus{Leadership: func() Leadership { return Leadership{Term: 2, LeaderID: "leader"} }})
-		d.LostConnection(node)
+		d.Suspect(node)
 		if got := len(d.suspicion); got != raised {
 			t.Errorf("the connection of %s broke: %d tokens, want %d", node, got, raised)
 		}

@@ -2,7 +2,9 @@ package election
 
 import (
 	"context"
+	"errors"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -17,17 +19,18 @@ import (
 // consensus knows.
 type testNode struct {
 	*FailureDetector
-	id     string
-	leads  bool
-	leader string            // empty: none is known
-	term   uint64            // default 5
-	last   LogPosition       // default term 5, index 9
-	silent time.Duration     // how long ago it heard from the leader
-	heard  []string          // as leader
-	unfit  bool              // no other node may lead
-	loses  bool              // its elections, after which no leader is known
-	line   line              // to it
-	clock  environment.Clock // default that of the machine
+	id       string
+	leads    bool
+	leader   string            // empty: none is known
+	term     uint64            // default 5
+	last     LogPosition       // default term 5, index 9
+	silent   time.Duration     // how long ago it heard from the leader
+	heard    []string          // as leader
+	unfit    bool              // no other node may lead
+	loses    bool              // its elections, after which no leader is known
+	line     line              // to it
+	uncalled []string          // nodes that answer none of its calls
+	clock    environment.Clock // default that of the machine
 
 	campaigns chan struct{}
 	transfers chan string // to whom leadership was handed over
@@ -52,6 +55,12 @@ func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
 	n.campaigns, n.transfers = make(chan struct{}, 10), make(chan string, 10)
 	n.FailureDetector = New(Options{
 		NodeID: n.id, Network: network, Heartbeat: 2 * testSilence, Clock: n.clock, Log: clustertest.Logger(t, 0),
+		Call: func(_ context.Context, nodeID string) error {
+			if slices.Contains(n.uncalled, nodeID) {
+				return errors.New("no answer")
+			}
+			return nil
+		},
 	})
 	n.Start(Consensus{
 		Leadership:   func() Leadership { return Leadership{Term: n.term, LeaderID: n.leader, Self: n.leads} },

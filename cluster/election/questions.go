@@ -44,7 +44,7 @@ func about(leader Leadership) question { return question{Leader: leader.LeaderID
 type answer struct {
 	Leads  bool `json:"leads,omitempty"`
 	Misses bool `json:"misses,omitempty"`
-	// The newest entry in its log.
+	// The newest entry in its log; zero if it should not lead, see calls.go.
 	LastTerm  uint64 `json:"lastTerm"`
 	LastIndex uint64 `json:"lastIndex"`
 	// Heard are the voters that a leader hears.
@@ -99,7 +99,7 @@ func (d *FailureDetector) answer(ctx context.Context, q question) answer {
 	case leader.LeaderID == "":
 		a.Misses = true
 	case leader == asked:
-		a.Misses = d.probeLeader(ctx, leader) == leaderMissing
+		a.Misses = d.probeLeader(ctx, leader).isMissing()
 		d.Notify() // it may be this node that has to campaign
 	}
 	return a

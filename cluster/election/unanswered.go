@@ -15,6 +15,13 @@ import (
 // time: a follower that was paused itself has asked only one or two.
 const unansweredMin = 4
 
+// isUseless counts one more question or call without an answer, and reports whether the
+// leader is missing for want of answers.
+func (d *FailureDetector) isUseless(u *unanswered, leader Leadership, asked time.Duration) bool {
+	count, lasting := u.another(leader, asked, d.options.Clock.Monotonic())
+	return count >= unansweredMin && lasting >= d.options.Heartbeat
+}
+
 // unanswered counts the questions to a leader that have no answer. One answer between
 // them may be luck; two in a row end the count, and so does a time without questions.
 // Safe for concurrent use.

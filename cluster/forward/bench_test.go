@@ -36,7 +36,8 @@ func BenchmarkForward(b *testing.B) {
 	defer cancel()
 	link := NewLink(ctx, &running, LinkOptions{
 		Self: "self", NodeID: "leader", Group: testGroup, Limits: leader.Limits{}.WithDefaults(), Log: slog.New(slog.DiscardHandler),
-		Leads: func() (string, <-chan struct{}) { return "leader", nil },
+		Leads:  func() (string, <-chan struct{}) { return "leader", nil },
+		Silent: func() {}, Silence: time.Second,
 		Connect: func(ctx context.Context, nodeID string) (Stream, func() error, error) {
 			return Connect(ctx, nodeID, listener.DialContext, time.Minute)
 		},

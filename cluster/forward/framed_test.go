@@ -23,7 +23,10 @@ type framedServing struct {
 }
 
 func serveFramed(t *testing.T) *framedServing {
-	s := newServing(t)
+	return serveFramedOf(t, newServing(t))
+}
+
+func serveFramedOf(t *testing.T, s *serverTest) *framedServing {
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

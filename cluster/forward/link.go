@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
@@ -36,6 +38,10 @@ type LinkOptions struct {
 	Connect ConnectFunc
 	// Leads tells who leads now, and when that changes.
 	Leads func() (id string, changed <-chan struct{})
+	// Silent is told when calls wait and nothing came from the node for Silence, and when
+	// there is no connection to it. It must not block.
+	Silent  func()
+	Silence time.Duration
 	// Closing is closed when this node stops, which receives that wait must not hold up.
 	Closing <-chan struct{}
 	Limits  leader.Limits
@@ -56,6 +62,10 @@ type Link struct {
 	bytes  int                     // of commands in outbox
 	open   bool                    // a session runs
 	queued wakeup.Signal           // that outbox is not empty
+
+	unanswered int           // of calls, those that do not wait
+	looking    bool          // whether anything comes, see expectAnswers
+	heard      atomic.Uint64 // frames that came
 }
 
 // NewLink returns a Link that ends with life. What it runs is counted in running.
@@ -88,6 +98,7 @@ func (l *Link) session() {
 	stream, disconnect, err := l.options.Connect(ctx, l.options.NodeID)
 	if err != nil {
 		l.options.Log.Debug("connecting to a node failed", "peer", l.options.NodeID, "error", err)
+		l.options.Silent()
 		return
 	}
 	defer func() {
@@ -171,6 +182,7 @@ func (l *Link) receive(stream Stream, closing func()) error {
 		for _, answer := range frame.Answers {
 			l.complete(answer)
 		}
+		l.heard.Add(1)
 		if frame.Closing {
 			closing()
 		}
@@ -205,7 +217,7 @@ func (l *Link) failAll() {
 	l.mu.Lock()
 	calls := l.calls
 	l.calls = make(map[uint64]*pendingCall)
-	l.outbox, l.bytes, l.open = nil, 0, false
+	l.outbox, l.bytes, l.open, l.unanswered = nil, 0, false, 0
 	l.mu.Unlock()
 	for _, c := range calls { // order does not matter: each is its own
 		c.stopGrace()

@@ -77,6 +77,10 @@ func (l *Link) start(r *peerpb.Request, complete func(leader.Outcome)) (refused 
 	l.lastID++
 	r.Id = l.lastID
 	l.calls[r.Id] = &pendingCall{complete: complete, waits: r.Kind == Receive}
+	if r.Kind != Receive {
+		l.unanswered++
+		l.expectAnswers()
+	}
 	l.enqueue(r)
 	if !l.open {
 		l.open = true
@@ -109,6 +113,9 @@ func (l *Link) take(id uint64) *pendingCall {
 	c := l.calls[id]
 	if c != nil {
 		delete(l.calls, id)
+		if !c.waits {
+			l.unanswered--
+		}
 		c.stopGrace()
 	}
 	return c

@@ -66,6 +66,7 @@ type linkTest struct {
 	changed chan struct{}
 
 	closing chan struct{}
+	silent  chan struct{} // one for each time that the link found the node silent
 }
 
 func (lt *linkTest) currentLeader() (string, <-chan struct{}) {
@@ -83,7 +84,7 @@ func (lt *linkTest) elect(leader string) {
 }
 
 func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
-	lt := &linkTest{t: t, streams: make(chan *streamStub, 8), leader: "peer", changed: make(chan struct{}), closing: make(chan struct{})}
+	lt := &linkTest{t: t, streams: make(chan *streamStub, 8), leader: "peer", changed: make(chan struct{}), closing: make(chan struct{}), silent: make(chan struct{}, 100)}
 	life, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	t.Cleanup(func() { end(); running.Wait() })
@@ -103,6 +104,7 @@ func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
 	}
 	lt.Link = NewLink(life, &running, LinkOptions{
 		Self: "self", NodeID: "peer", Group: testGroup, Connect: connect, Leads: lt.currentLeader, Closing: lt.closing,
+		Silent: func() { lt.silent <- struct{}{} }, Silence: testSilence,
 		Limits: limits.WithDefaults(), Log: slog.New(slog.DiscardHandler),
 	})
 	return lt

@@ -132,6 +132,30 @@ func TestLeaderSeesOneFollower(t *testing.T) {
 	}
 }
 
+// TestLeaderThatCannotBeCalled breaks the connections over which requests are passed on to
+// the leader, and leaves those of consensus: the other nodes serve, which takes another
+// leader, and that one stays.
+func TestLeaderThatCannotBeCalled(t *testing.T) {
+	onlyWithAll(t)
+	w := newWorld(t)
+	leader := w.leader()
+	others := w.Followers(leader)
+	w.serves(w.Nodes...)
+	w.policy(network.Isolate(leader.Name).Only(network.Forward))
+	w.serves(others...)
+	before := w.status(w.leader())
+	for end := time.Now().Add(2 * askFor); time.Now().Before(end); {
+		w.serves(others...)
+		pause(time.Second)
+	}
+	if after := w.status(w.leader()); after.Term != before.Term {
+		t.Errorf("leadership went on moving: term %d became %d", before.Term, after.Term)
+	}
+	w.heal()
+	w.serves(w.Nodes...)
+	w.balance()
+}
+
 // TestStaleLeader pauses a leader until there is another one, and asks it the
 // moment that it goes on: whatever it answers must be true now.
 func TestStaleLeader(t *testing.T) {

@@ -1,0 +1,62 @@
+package forward
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+)
+
+func dialed(t *testing.T, address string) net.Conn {
+	t.Helper()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// A probe is answered, and takes nothing from the stream of the node that probes.
+func TestProbe(t *testing.T) {
+	s := serveFramed(t)
+	s.open()
+	stream := s.connect(t)
+	for range 2 {
+		if err := Probe(t.Context(), dialed(t, s.address), "asker", "self", testGroup); err != nil {
+			t.Fatal(err)
+		}
+		if a := exchange(t, stream, s.frame(nil)); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
+			t.Fatalf("after a probe: %v", a)
+		}
+	}
+}
+
+// A node that does not lead answers it as well.
+func TestProbeOfAFollower(t *testing.T) {
+	s := newServing(t)
+	s.options.Term = func() *leader.Term { return nil }
+	if err := Probe(t.Context(), dialed(t, serveFramedOf(t, s).address), "asker", "self", testGroup); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A probe that nobody answers ends with its context.
+func TestProbeWithoutAnAnswer(t *testing.T) {
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	conn := dialed(t, listener.Addr().String())
+	go func() { done <- Probe(ctx, conn, "asker", "self", testGroup) }() // awaited below
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("answered")
+	}
+}
