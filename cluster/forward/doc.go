@@ -5,7 +5,8 @@
 // The Link, which is the way from this node to one other: a stream that packs the
 // requests of many clients into frames. The Server, which is the other end, at the
 // leader. The codec of the frames and the form of requests and outcomes on the wire
-// (cluster/peer.proto). The passing on of a backup.
+// (cluster/peer.proto). The passing on of a backup. The Probe of whether a node answers
+// calls.
 //
 // # What it refuses to know
 //
