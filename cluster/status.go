@@ -135,6 +135,8 @@ func (n *Node) Ready() error {
 		return errors.New("no leader is known")
 	case leader.Self && !n.leads():
 		return errors.New("this node has just become the leader and is taking over")
+	case n.replica.FormatVersion() == 0 && n.process.bootstrap.membership().Joined:
+		return errors.New("this node has yet to be sent the state of its cluster")
 	case n.replica.FormatVersion() == 0:
 		return errors.New("the cluster is being set up")
 	}

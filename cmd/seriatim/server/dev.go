@@ -23,6 +23,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
 // devPortStep is the distance between the ports of two nodes that dev starts.
@@ -151,7 +152,7 @@ func devDirectory(f devFlags) (string, func(), error) {
 		return "", nil, fmt.Errorf("--data-dir %s: %w", dir, err)
 	}
 	if len(found) > 0 && len(found) != f.nodes {
-		return "", nil, exit.New(exit.Conflict, fmt.Errorf("%s holds the data of %d nodes, not of %d", dir, len(found), f.nodes),
+		return "", nil, exit.New(exit.Conflict, fmt.Errorf("%s holds the data of %s, not of %d", dir, plural.Count(len(found), "node", "nodes"), f.nodes),
 			fmt.Sprintf("start it with --nodes %d, or choose another --data-dir", len(found)))
 	}
 	return dir, func() {}, nil
