@@ -23,6 +23,9 @@ type schedule struct {
 	rounds bool                             // then rounds of overlapping faults; else one after the other
 	// demanded are names of faults that the run must do some time, between its rounds.
 	demanded []string
+	// minorities has frozen faults leave nodes without a majority, who are asked: chance
+	// alone may draw none of these in an hour.
+	minorities bool
 }
 
 // lengths of the parts of a schedule.
@@ -60,6 +63,7 @@ func (r Run) schedule(s *stage) *schedule {
 		plan.rounds = true
 	case Soak:
 		plan.rounds, plan.demanded = true, check.Demanded(string(Soak))
+		plan.minorities = s.part%minoritiesEvery == 0
 	}
 	return plan
 }
@@ -114,6 +118,9 @@ func (p *schedule) play(ctx context.Context) {
 		}
 	}
 }
+
+// minoritiesEvery is how often a part of a soak has its frozen faults leave minorities.
+const minoritiesEvery = 4
 
 // roundsAndFrozen is the length of the sequence of one frozen fault and rounds.
 const roundsAndFrozen = 4
@@ -193,7 +200,8 @@ func (p *schedule) round(ctx context.Context) {
 // frozen is liveness mode: a fault of one node that does not end, and the
 // others must give service all the while.
 func (p *schedule) frozen(ctx context.Context) {
-	single := slices.DeleteFunc(slices.Clone(p.faults), func(f fault) bool { return !f.single })
+	lonely := p.minorities && slices.ContainsFunc(p.faults, func(f fault) bool { return f.minority })
+	single := slices.DeleteFunc(slices.Clone(p.faults), func(f fault) bool { return !f.single || lonely && !f.minority })
 	p.freeze(ctx, single[p.random.IntN(len(single))], frozenTime)
 }
 
