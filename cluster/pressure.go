@@ -213,11 +213,14 @@ func levelOf(space environment.DiskSpace, limits PressureLimits, before diskLeve
 const (
 	diskLookIdle = 10 * time.Second
 	diskLookBusy = 500 * time.Millisecond
+	// reclaimPause is the least time between two snapshots for the sake of space.
+	reclaimPause = 30 * time.Second
 )
 
 // watchDisk measures the free space until the node closes: often while something is
 // written, else seldom.
 func (n *Node) watchDisk() {
+	var next time.Duration // when space may be reclaimed, on the monotonic clock
 	for {
 		changed := n.process.gossip.Changes()
 		if n.pressure.measure() {
@@ -226,6 +229,11 @@ func (n *Node) watchDisk() {
 			n.fitness.Notify()
 		}
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
+		// Without sends the log hardly grows, so that what consumers and purges delete
+		// would keep its space.
+		if now := n.cfg.Clock.Monotonic(); n.pressure.diskLevel() >= diskLow && now >= next && n.group.ReclaimSpace(n.pressure.free.Load()) {
+			next = now + reclaimPause
+		}
 		if !n.waitForWrites(changed) {
 			return
 		}

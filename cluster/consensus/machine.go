@@ -43,6 +43,7 @@ type machine struct {
 	paused  atomic.Int64 // longest time that capturing the state took, nanoseconds
 	longest atomic.Int64 // longest time that applying one batch of entries took, nanoseconds
 	members committedMembers
+	deleted int64 // bytes of deleted bodies that the log knows of; for who applies
 
 	moved wakeup.Broadcast // applied is higher
 }
@@ -68,7 +69,29 @@ func (m *machine) ApplyBatch(entries []*raft.Log) []any {
 	m.longest.Store(max(m.longest.Load(), int64(m.clock.Monotonic()-began)))
 	m.advance(entries[len(entries)-1].Index)
 	m.committed()
+	m.noteDeleted()
 	return results
+}
+
+// noteDeleted tells the log what was deleted, so that a snapshot gives its space back.
+func (m *machine) noteDeleted() {
+	if m.bodies == nil {
+		return
+	}
+	total := m.bodies.DeletedBytes()
+	if more := total - m.deleted; more > 0 {
+		m.deleted = total
+		m.log.NoteDeleted(more)
+	}
+}
+
+// forgetDeleted is for a restored state: the space of what it does not have is given back
+// without another snapshot.
+func (m *machine) forgetDeleted() {
+	if m.bodies != nil {
+		m.deleted = m.bodies.DeletedBytes()
+		m.log.NoteDeleted(-m.log.Deleted())
+	}
 }
 
 // Snapshot captures the state.
@@ -116,6 +139,7 @@ func (m *machine) Restore(content io.ReadCloser) error {
 	}
 	applied := max(m.machine.AppliedIndex(), source.Index)
 	m.restored.Add(1)
+	m.forgetDeleted()
 	m.inlined.Store(0)
 	if m.bodies != nil && m.bodies.RestoredInline() {
 		m.inlined.Store(source.Index)

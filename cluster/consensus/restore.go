@@ -76,7 +76,7 @@ func (g *Group) restore(ctx context.Context, index uint64, content io.ReadCloser
 	case <-g.ctx.Done():
 		return fmt.Errorf("%w: the group is closed", fault.ErrOutcomeUnknown)
 	}
-	g.log.SnapshotTaken(g.log.Appended(), g.snapshotDue())
+	g.log.SnapshotTaken(g.log.Appended(), g.log.Deleted(), g.snapshotDue())
 	return nil
 }
 

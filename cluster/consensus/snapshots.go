@@ -12,7 +12,7 @@ import (
 // failed one is tried again.
 const snapshotRetryPart = 8
 
-// snapshotWhenDue takes a snapshot whenever enough log was written since the
+// snapshotWhenDue takes a snapshot whenever enough was written or deleted since the
 // last one, until the group closes.
 func (g *Group) snapshotWhenDue() {
 	g.log.SnapshotDueAfter(g.snapshotDue())
@@ -20,7 +20,10 @@ func (g *Group) snapshotWhenDue() {
 		select {
 		case <-g.ctx.Done():
 			return
-		case <-g.log.WhenGrown():
+		case <-g.log.WhenSnapshotDue():
+		}
+		if !g.log.SnapshotDue() {
+			continue // as when the log grew while the last one was being written
 		}
 		if err := g.Snapshot(g.ctx); err != nil && g.ctx.Err() == nil {
 			g.options.Logger.Warn("no snapshot could be taken, it will be tried again", "error", err)
@@ -37,7 +40,7 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	if err := g.raft.ReloadConfig(settings); err != nil {
 		return err
 	}
-	appended, began := g.log.Appended(), g.options.Clock.Monotonic()
+	appended, deleted, began := g.log.Appended(), g.log.Deleted(), g.options.Clock.Monotonic()
 	err := g.await(ctx, g.raft.Snapshot())
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return nil // since the start; if one is due, the next entry asks again
@@ -48,10 +51,25 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	if err := g.dropInlined(); err != nil {
 		return err
 	}
-	g.log.SnapshotTaken(appended, g.snapshotDue())
+	g.log.SnapshotTaken(appended, deleted, g.snapshotDue())
 	g.snapshotsTaken.Add(1)
 	g.snapshotSeconds.Observe((g.options.Clock.Monotonic() - began).Seconds())
 	return nil
+}
+
+// reclaimLeast is how many bytes of deleted bodies are worth a snapshot on a disk that is
+// nearly full.
+const reclaimLeast = 1 << 20
+
+// ReclaimSpace takes a snapshot soon if that gives space of deleted bodies back, for a disk
+// that is nearly full, and reports whether it does: the snapshot must find room in what is
+// free.
+func (g *Group) ReclaimSpace(free uint64) bool {
+	if g.log.Deleted() < reclaimLeast || uint64(g.snapshots.NewestSize()) >= free {
+		return false
+	}
+	g.log.DemandSnapshot()
+	return true
 }
 
 // inlinedDue is how much log causes a snapshot while the newest one has bodies in it, which

@@ -97,13 +97,13 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 		cache:      &logCache{limit: options.CacheBytes},
 		sizes:      newLogSizes(options.TrailingBytes),
 		firstWrite: dir.MarkLog,
-		grown:      wakeup.NewSignal(),
+		due:        snapshotDue{signal: wakeup.NewSignal()},
 		monotonic:  options.Monotonic,
 		writes:     measure.New(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10),
 		appendName: "append to the log " + path,
 		deleteName: "shorten the log " + path,
 	}
-	store.threshold.Store(options.SnapshotBytes)
+	store.due.threshold.Store(options.SnapshotBytes)
 	return store, nil
 }
 
@@ -179,7 +179,7 @@ func (s *LogStore) Verify(snapshot uint64, marked bool, visit func(*raft.Log) er
 		term = entry.Term
 		s.sizes.add(index, EntryBytes(&entry))
 		if index <= snapshot {
-			s.baseline.Store(s.sizes.appended())
+			s.due.baseline.Store(s.sizes.appended())
 		}
 		if err := visit(&entry); err != nil {
 			return 0, err

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/measure"
-	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // logBackend is a log store of a library.
@@ -36,9 +35,7 @@ type LogStore struct {
 	truncating atomic.Uint64            // end of an installed snapshot, see log_truncation.go
 	boundary   atomic.Pointer[raft.Log] // entry before the log, see log_boundary.go
 
-	grown     wakeup.Signal // so many bytes were appended that a snapshot is due
-	baseline  atomic.Int64  // value of sizes.appended at the last snapshot
-	threshold atomic.Int64  // bytes after it at which to signal
+	due snapshotDue
 
 	monotonic func() time.Duration // nil: writes are not timed
 	writes    *measure.Histogram   // seconds that appending took
@@ -216,28 +213,9 @@ func (s *LogStore) Kind(index uint64) (raft.LogType, error) {
 	return entry.Type, err
 }
 
-// WhenGrown is signalled when so much was appended that a snapshot is due.
-func (s *LogStore) WhenGrown() <-chan struct{} { return s.grown }
-
 // Appended is how many bytes of log were written since the store was opened,
 // those it then held among them.
 func (s *LogStore) Appended() int64 { return s.sizes.appended() }
-
-// SnapshotTaken says that a snapshot holds what had been appended up to a value
-// of appended, and how many bytes later the next is due.
-func (s *LogStore) SnapshotTaken(appended, nextAfter int64) {
-	s.baseline.Store(appended)
-	s.threshold.Store(nextAfter)
-}
-
-// SnapshotDueAfter sets how many bytes after the last snapshot the next is due.
-func (s *LogStore) SnapshotDueAfter(bytes int64) { s.threshold.Store(bytes) }
-
-// PostponeSnapshot makes one due again after part of the usual bytes.
-func (s *LogStore) PostponeSnapshot(part int64) { s.baseline.Add(s.threshold.Load() / part) }
-
-// DemandSnapshot makes one due now.
-func (s *LogStore) DemandSnapshot() { s.grown.Notify() }
 
 // Trailing is how many entries, counted back from last, hold about bytes.
 func (s *LogStore) Trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
@@ -261,13 +239,6 @@ func (s *LogStore) GetStored(index uint64, entry *raft.Log) error {
 		return err
 	}
 	return unsealEntry(index, entry)
-}
-
-// signalGrown signals if a snapshot is due.
-func (s *LogStore) signalGrown() {
-	if s.sizes.appended()-s.baseline.Load() >= s.threshold.Load() {
-		s.grown.Notify()
-	}
 }
 
 func (s *LogStore) readError(err error) error {

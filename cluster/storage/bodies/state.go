@@ -57,7 +57,14 @@ func (t *state) Hold(body content.Body) {
 }
 
 // Free takes Hold back.
-func (t *state) Free(body content.Body) { t.counts.free(body) }
+func (t *state) Free(body content.Body) {
+	t.counts.free(body)
+	t.store.counts.deletedBytes.Add(recordBytes(body))
+}
+
+// DeletedBytes is how many bytes of bodies were deleted in this run, whether their space
+// was given back or not. What a message took from one queue to another counts, too.
+func (s *Store) DeletedBytes() int64 { return s.counts.deletedBytes.Load() }
 
 // Adopt makes this the state whose bodies are kept. What only others had goes as soon as
 // nobody reads them.

@@ -92,7 +92,8 @@ var _ fsm.BodyStore = (*Store)(nil)
 
 // counts of what a Store did.
 type counts struct {
-	fromDisk, freedBytes     atomic.Int64
+	fromDisk                 atomic.Int64
+	deletedBytes, freedBytes atomic.Int64
 	damaged, healed, checked atomic.Int64
 }
 
