@@ -46,6 +46,7 @@ type process struct {
 	clocks    *discovery.Clocks
 
 	inForce atomic.Uint32 // format version of the state
+	probes  atomic.Uint32 // of the calls of other nodes, so far
 
 	ctx    context.Context // ends with disconnect
 	cancel context.CancelFunc
@@ -183,8 +184,13 @@ func (p *process) probeCalls(ctx context.Context, nodeID string) error {
 	case err != nil:
 		return err
 	}
-	return forward.Probe(ctx, conn, p.nodeID, nodeID, thisGroup)
+	sender := fmt.Sprintf("%s/probe%d", p.nodeID, p.probes.Add(1)%probesAtOnce)
+	return forward.Probe(ctx, conn, sender, nodeID, thisGroup)
 }
+
+// probesAtOnce bounds how many senders other nodes remember for the probes of this one,
+// which overlap when several nodes ask it about the leader.
+const probesAtOnce = 64
 
 // begin opens gossip and takes part in everything, with the group whose members are
 // those of the cluster.

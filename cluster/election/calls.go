@@ -2,8 +2,8 @@ package election
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
+	"slices"
+	"time"
 )
 
 // A leader may be heard and answer questions, and yet answer no calls: these have
@@ -11,24 +11,24 @@ import (
 // the leader's own clients are served. So one that answers no calls for a heartbeat
 // timeout is missing.
 //
-// The next leader must be one that the others can call. Who cannot call a majority
-// is taken to be one that cannot be called, either: it does not campaign, and the others
-// do not wait for it. Two such nodes would otherwise take turns as leaders.
+// It still writes what its own clients send. In an election no log would be as long as
+// those of the others by the time that they vote, and the old leader might win the next
+// one. But it answers questions: it is asked to hand over, which sends what the successor
+// lacks. That must be one whom the others can call, and so a voter agrees only if it can
+// call the node that asks. Whose log is longest, and who asks first, is of no matter.
 
-// calls is what a node knows of calls.
-type calls struct {
-	failed unanswered  // those to the leader
-	unfit  atomic.Bool // this node calls no majority, and should not lead
-}
+// uncalledPauseMax is for how long a node waits before it asks again, when the others can
+// call the leader and it cannot.
+const uncalledPauseMax = time.Second
 
 // probeCalls calls a leader that has just answered a question.
 func (d *FailureDetector) probeCalls(ctx context.Context, leader Leadership) leaderState {
 	called := d.options.Clock.Monotonic()
 	switch {
 	case d.call(ctx, leader.LeaderID) == nil:
-		d.calls.failed.answered()
+		d.uncalled.answered()
 		return leaderAlive
-	case d.isUseless(&d.calls.failed, leader, called):
+	case d.isUseless(&d.uncalled, leader, called):
 		return leaderUncalled
 	default:
 		return leaderUnclear
@@ -41,25 +41,25 @@ func (d *FailureDetector) call(ctx context.Context, nodeID string) error {
 	return d.options.Call(ctx, nodeID)
 }
 
-// callsMajority reports whether a majority without the leader answers this node's calls,
-// or is this node.
-func (d *FailureDetector) callsMajority(ctx context.Context, leaderID string) bool {
+// takeOver asks a leader that answers no calls to hand over to this node, if a majority of
+// the voters misses it as well.
+func (d *FailureDetector) takeOver(ctx context.Context, leader Leadership) {
 	voters := d.consensus.Voters()
-	var calling sync.WaitGroup
-	var answering atomic.Int32
-	for _, voter := range voters {
-		switch voter {
-		case leaderID:
-		case d.options.NodeID:
-			answering.Add(1)
-		default:
-			calling.Go(func() {
-				if d.call(ctx, voter) == nil {
-					answering.Add(1)
-				}
-			})
-		}
+	if !slices.Contains(voters, d.options.NodeID) {
+		return
 	}
-	calling.Wait()
-	return 2*int(answering.Load()) > len(voters)
+	agreeing := 1 // this node
+	d.askVoters(ctx, about(leader), agreementBudget, func(_ string, a answer) {
+		if a.Misses {
+			agreeing++
+		}
+	})
+	if 2*agreeing <= len(voters) || d.consensus.Leadership() != leader {
+		return
+	}
+	q := about(leader)
+	q.Successor = d.options.NodeID
+	if _, err := d.ask(ctx, leader.LeaderID, q, leaderBudget); err != nil {
+		d.options.Log.Debug("the leader could not be asked to hand over", "leader", leader.LeaderID, "error", err)
+	}
 }

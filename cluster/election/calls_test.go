@@ -6,44 +6,69 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A leader that answers questions and no calls of a majority is replaced; one that does
-// not answer those of one node is not. A node that can call nobody does not replace it,
-// and nobody waits for that node.
-func TestLeaderThatAnswersNoCallsIsReplaced(t *testing.T) {
+// A leader that answers questions and no calls of a majority hands over to a node that the
+// others can call. Its log goes on growing, and whose is longest does not matter.
+func TestLeaderThatAnswersNoCallsHandsOver(t *testing.T) {
+	const leaderID = "e-5"
 	for _, c := range []struct {
-		name        string
-		node, other []string // whom the followers a-1 and b-2 cannot call
-		campaigns   [2]int   // of them
+		name     string
+		uncalled map[string][]string // by node: whom it cannot call
+		who      []string            // find out, one after the other
+		goes     string              // to whom; empty: it stays
 	}{
-		{"of a majority", []string{"c-3"}, []string{"c-3"}, [2]int{1, 0}},
-		{"of one node", []string{"c-3"}, nil, [2]int{0, 0}},
-		{"of a majority, and the first one calls nobody", []string{"b-2", "c-3"}, []string{"c-3"}, [2]int{0, 1}},
-		{"of anybody, as nobody can call", []string{"b-2", "c-3"}, []string{"a-1", "c-3"}, [2]int{0, 0}},
+		{"of a majority", map[string][]string{"b-2": {leaderID}, "c-3": {leaderID}, "d-4": {leaderID}}, []string{"b-2"}, "b-2"},
+		{"of too few", map[string][]string{"b-2": {leaderID}}, []string{"b-2"}, ""},
+		{"of a majority, of which nobody can call the first", map[string][]string{
+			"a-1": {leaderID}, "b-2": {leaderID, "a-1"}, "c-3": {leaderID, "a-1"}, "d-4": {leaderID, "a-1"},
+		}, []string{"a-1", "c-3"}, "c-3"},
+		{"of anybody, as nobody can call", map[string][]string{
+			"a-1": {leaderID, "b-2", "c-3", "d-4"}, "b-2": {leaderID, "a-1", "c-3", "d-4"}, "c-3": {leaderID, "a-1", "b-2", "d-4"},
+		}, []string{"a-1", "b-2", "c-3"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			clock := clustertest.NewHandClock(0)
-			leader := &testNode{id: "c-3", leader: "c-3", leads: true}
-			node := &testNode{id: "a-1", leader: "c-3", uncalled: c.node, clock: clock}
-			other := &testNode{id: "b-2", leader: "c-3", uncalled: c.other, clock: clock}
-			openAll(t, []string{"a-1", "b-2", "c-3"}, leader, node, other)
+			voters := []string{"a-1", "b-2", "c-3", "d-4", leaderID}
+			leader := &testNode{id: leaderID, leader: leaderID, leads: true, heard: voters}
+			nodes, byID := []*testNode{leader}, map[string]*testNode{}
+			for i, id := range voters[:4] {
+				n := &testNode{id: id, leader: leaderID, uncalled: c.uncalled[id], clock: clock, last: LogPosition{Term: 5, Index: uint64(10 - i)}}
+				nodes, byID[id] = append(nodes, n), n
+			}
+			openAll(t, voters, nodes...)
 			ctx := clustertest.Context(t)
 			for range unansweredMin {
-				if state := node.checkLeader(ctx); state != leaderUnclear {
-					t.Fatalf("after %v the leader is in state %v", clock.Monotonic(), state)
+				for _, n := range nodes[1:] {
+					want := leaderAlive
+					if len(n.uncalled) > 0 {
+						want = leaderUnclear
+					}
+					if state := n.checkLeader(ctx); state != want {
+						t.Fatalf("after %v the leader is in state %v at %s", clock.Monotonic(), state, n.id)
+					}
 				}
-				other.checkLeader(ctx)
 				clock.Pass(2 * testSilence / unansweredMin)
 			}
-			if state := node.checkLeader(ctx); state != leaderUncalled {
-				t.Fatalf("after a heartbeat timeout the leader is in state %v", state)
+			for _, id := range c.who {
+				if state := byID[id].checkLeader(ctx); state != leaderUncalled {
+					t.Fatalf("after a heartbeat timeout the leader is in state %v at %s", state, id)
+				}
 			}
-			other.checkLeader(ctx)
-			if got := [2]int{len(node.campaigns), len(other.campaigns)}; got != c.campaigns {
-				t.Errorf("%v campaigns, want %v", got, c.campaigns)
+			if c.goes != "" {
+				if got := <-leader.transfers; got != c.goes {
+					t.Errorf("it handed over to %s", got)
+				}
 			}
-			node.uncalled = nil
-			if state := node.checkLeader(ctx); state != leaderAlive || node.calls.unfit.Load() {
-				t.Errorf("when calls are answered the leader is in state %v, and the node unfit: %v", state, node.calls.unfit.Load())
+			if got := len(leader.transfers); got != 0 {
+				t.Errorf("it handed over %d times too often", got)
+			}
+			for _, n := range nodes[1:] {
+				if len(n.campaigns) != 0 {
+					t.Errorf("%s campaigned", n.id)
+				}
+				n.uncalled = nil
+				if state := n.checkLeader(ctx); state != leaderAlive {
+					t.Errorf("when calls are answered the leader is in state %v at %s", state, n.id)
+				}
 			}
 		})
 	}

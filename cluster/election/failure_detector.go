@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -26,7 +25,7 @@ type FailureDetector struct {
 	// suspicion makes Run check on the leader.
 	suspicion  wakeup.Signal
 	unanswered unanswered // questions to the leader
-	calls      calls
+	uncalled   unanswered // calls to it
 }
 
 // Options are what a FailureDetector knows before consensus has started.
@@ -93,7 +92,7 @@ func New(options Options) *FailureDetector {
 	return &FailureDetector{
 		options: options, silence: Silence(options.Heartbeat),
 		started: make(chan struct{}), suspicion: wakeup.NewSignal(),
-		unanswered: unanswered{pause: options.Heartbeat}, calls: calls{failed: unanswered{pause: options.Heartbeat}},
+		unanswered: unanswered{pause: options.Heartbeat}, uncalled: unanswered{pause: options.Heartbeat},
 	}
 }
 
@@ -145,7 +144,7 @@ func (d *FailureDetector) Run(ctx context.Context) {
 			}
 		case <-d.suspicion:
 		}
-		switch d.checkLeader(ctx) {
+		switch state := d.checkLeader(ctx); state {
 		case leaderAlive:
 			timer.Reset(d.silence)
 			pause = retryPauseMin
@@ -157,7 +156,11 @@ func (d *FailureDetector) Run(ctx context.Context) {
 			if !wakeup.Sleep(ctx, pause) {
 				return
 			}
-			pause = min(2*pause, retryPauseMax)
+			most := retryPauseMax
+			if state == leaderUncalled {
+				most = uncalledPauseMax
+			}
+			pause = min(2*pause, most)
 			d.Notify() // until the leader answers, or there is another one
 		}
 	}
@@ -181,28 +184,25 @@ const (
 	// leaderUnclear: it was heard a moment ago and does not answer, for now.
 	leaderUnclear
 	leaderMissing
-	// leaderUncalled: it is missing, as it answers no calls.
+	// leaderUncalled: it leads, and answers no calls.
 	leaderUncalled
 )
 
-// isMissing reports whether the leader is to be replaced if a majority says so.
-func (s leaderState) isMissing() bool { return s == leaderMissing || s == leaderUncalled }
-
 // checkLeader probes the leader. If it is missing and it is this node's turn, this
-// node campaigns.
+// node campaigns; if it answers no calls, this node offers to take over.
 func (d *FailureDetector) checkLeader(ctx context.Context) leaderState {
 	leader := d.consensus.Leadership()
-	state := leaderAlive
 	switch {
 	case leader.Self:
+		return leaderAlive
 	case leader.LeaderID == "":
-		state = leaderUnknown
-	default:
-		state = d.probeLeader(ctx, leader)
+		return leaderUnknown
 	}
-	unfit := state == leaderUncalled && !d.callsMajority(ctx, leader.LeaderID)
-	d.calls.unfit.Store(unfit)
-	if !unfit && state.isMissing() && d.shouldCampaign(ctx, about(leader)) && d.consensus.Leadership() == leader {
+	state := d.probeLeader(ctx, leader)
+	switch {
+	case state == leaderUncalled:
+		d.takeOver(ctx, leader)
+	case state == leaderMissing && d.shouldCampaign(ctx, about(leader)) && d.consensus.Leadership() == leader:
 		d.campaign(ctx, slog.LevelWarn, "a majority misses the leader", leader)
 	}
 	return state
@@ -243,28 +243,13 @@ func (d *FailureDetector) shouldCampaign(ctx context.Context, q question) bool {
 	if !slices.Contains(voters, d.options.NodeID) {
 		return false // a learner only raises the voters' terms
 	}
-	var (
-		asking   sync.WaitGroup
-		mu       sync.Mutex
-		agreeing = 1 // this node
-		best     = true
-	)
-	for _, voter := range voters {
-		if voter == q.Leader || voter == d.options.NodeID {
-			continue
-		}
-		asking.Go(func() {
-			a, err := d.ask(ctx, voter, q, voterBudget)
-			if err != nil || !a.Misses && !a.Leads {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
+	agreeing, best := 1, true // this node
+	d.askVoters(ctx, q, voterBudget, func(voter string, a answer) {
+		if a.Misses || a.Leads {
 			agreeing++
 			best = best && !a.Leads && !a.before(voter, own, d.options.NodeID)
-		})
-	}
-	asking.Wait()
+		}
+	})
 	return best && 2*agreeing > len(voters)
 }
 
@@ -280,11 +265,7 @@ func (a answer) before(voter string, other answer, otherVoter string) bool {
 	return voter < otherVoter
 }
 
-// lastEntry is where the log of this node ends, by which the best candidate is chosen.
 func (d *FailureDetector) lastEntry() answer {
-	if d.calls.unfit.Load() {
-		return answer{}
-	}
 	last := d.consensus.LastEntry()
 	return answer{LastTerm: last.Term, LastIndex: last.Index}
 }

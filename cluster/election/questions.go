@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/peernet"
@@ -14,6 +15,8 @@ const (
 	// network, but not for a machine that is busy.
 	leaderBudget = 250 * time.Millisecond
 	voterBudget  = 2 * leaderBudget
+	// agreementBudget bounds a question to a voter that calls the leader, too.
+	agreementBudget = voterBudget + leaderBudget
 	// questionsMax bounds the questions that are answered at the same time: each may
 	// make this node ask the leader. A node asks one at a time.
 	questionsMax = 64
@@ -27,7 +30,8 @@ type question struct {
 	// Isolated is a voter that knows no leader although others may, see
 	// partial_partition.go. Without Leader, that voter itself asks for help. With
 	// Leader, another voter asks the leader whether it hears that voter; with
-	// Successor as well it offers to lead in its place.
+	// Successor as well it offers to lead in its place. With Leader and Successor alone, a
+	// voter offers to lead since the leader answers no calls, see calls.go.
 	Isolated  string `json:"stranded,omitempty"`
 	Successor string `json:"successor,omitempty"`
 	// Leaderless asks whether the other node knows no leader either, see
@@ -44,7 +48,7 @@ func about(leader Leadership) question { return question{Leader: leader.LeaderID
 type answer struct {
 	Leads  bool `json:"leads,omitempty"`
 	Misses bool `json:"misses,omitempty"`
-	// The newest entry in its log; zero if it should not lead, see calls.go.
+	// The newest entry in its log.
 	LastTerm  uint64 `json:"lastTerm"`
 	LastIndex uint64 `json:"lastIndex"`
 	// Heard are the voters that a leader hears.
@@ -58,15 +62,38 @@ func (d *FailureDetector) ask(ctx context.Context, nodeID string, q question, bu
 	return peernet.Ask[answer](ctx, d.options.Network, nodeID, peernet.KindFailureDetector, d.options.Group, q)
 }
 
+// askVoters puts a question to all voters but this node and the leader that it is about,
+// at the same time, and returns when each has answered or not. answered is called with one
+// answer after the other.
+func (d *FailureDetector) askVoters(ctx context.Context, q question, budget time.Duration, answered func(voter string, a answer)) {
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	for _, voter := range d.consensus.Voters() {
+		if voter == q.Leader || voter == d.options.NodeID {
+			continue
+		}
+		asking.Go(func() {
+			a, err := d.ask(ctx, voter, q, budget)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answered(voter, a)
+		})
+	}
+	asking.Wait()
+}
+
 // Serve answers the other nodes until the listener closes or ctx ends, all of them
 // at once: nodes that miss the leader ask each other. What is above questionsMax is
 // closed, which says nothing about the leader. It may be called before Start.
 func (d *FailureDetector) Serve(ctx context.Context, listener net.Listener) {
 	peernet.Answering[question, answer]{
-		AtOnce: questionsMax, CloseExcess: true, Arrival: voterBudget, Within: voterBudget,
+		AtOnce: questionsMax, CloseExcess: true, Arrival: voterBudget, Within: agreementBudget,
 		Answerable: d.answerable,
-		Answer: func(limited context.Context, _ string, q question) (answer, func()) {
-			a := d.answer(limited, q)
+		Answer: func(limited context.Context, from string, q question) (answer, func()) {
+			a := d.answer(limited, from, q)
 			return a, func() { d.followUp(ctx, q, a) }
 		},
 	}.Serve(ctx, listener)
@@ -79,7 +106,7 @@ func (d *FailureDetector) answerable(q question) bool {
 	return d.hasStarted() || q.Leader == d.options.NodeID
 }
 
-func (d *FailureDetector) answer(ctx context.Context, q question) answer {
+func (d *FailureDetector) answer(ctx context.Context, from string, q question) answer {
 	if !d.hasStarted() {
 		return answer{}
 	}
@@ -99,7 +126,8 @@ func (d *FailureDetector) answer(ctx context.Context, q question) answer {
 	case leader.LeaderID == "":
 		a.Misses = true
 	case leader == asked:
-		a.Misses = d.probeLeader(ctx, leader).isMissing()
+		state := d.probeLeader(ctx, leader)
+		a.Misses = state == leaderMissing || state == leaderUncalled && d.call(ctx, from) == nil
 		d.Notify() // it may be this node that has to campaign
 	}
 	return a

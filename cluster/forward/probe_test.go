@@ -25,7 +25,7 @@ func TestProbe(t *testing.T) {
 	s.open()
 	stream := s.connect(t)
 	for range 2 {
-		if err := Probe(t.Context(), dialed(t, s.address), "asker", "self", testGroup); err != nil {
+		if err := Probe(t.Context(), dialed(t, s.address), "asker/probe1", "self", testGroup); err != nil {
 			t.Fatal(err)
 		}
 		if a := exchange(t, stream, s.frame(nil)); a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
@@ -38,7 +38,7 @@ func TestProbe(t *testing.T) {
 func TestProbeOfAFollower(t *testing.T) {
 	s := newServing(t)
 	s.options.Term = func() *leader.Term { return nil }
-	if err := Probe(t.Context(), dialed(t, serveFramedOf(t, s).address), "asker", "self", testGroup); err != nil {
+	if err := Probe(t.Context(), dialed(t, serveFramedOf(t, s).address), "asker/probe1", "self", testGroup); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -54,7 +54,7 @@ func TestProbeWithoutAnAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	conn := dialed(t, listener.Addr().String())
-	go func() { done <- Probe(ctx, conn, "asker", "self", testGroup) }() // awaited below
+	go func() { done <- Probe(ctx, conn, "asker/probe1", "self", testGroup) }() // awaited below
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("answered")
