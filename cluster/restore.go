@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 )
 
 // Errors of Restore, compared with errors.Is. After another error but
@@ -171,7 +172,7 @@ func (n *Node) readBackup(backup io.Reader) (Restored, *queue.Broker, error) {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return Restored{}, nil, fmt.Errorf("reading the backup: %w", err)
 	}
-	at, broker, contents, err := snapshot.ReadContents(bufio.NewReaderSize(spool, 1<<20))
+	at, broker, contents, err := snapshot.ReadContents(bufio.NewReaderSize(spool, 1<<20), content.Memory{})
 	if err != nil {
 		return Restored{}, nil, fmt.Errorf("%w: %w", ErrBadBackup, err)
 	}

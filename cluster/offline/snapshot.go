@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
@@ -82,12 +83,12 @@ type QueueContents struct {
 
 // InspectSnapshot reads a whole backup or state file of a snapshot, checks every
 // checksum, rebuilds the state and compares its hash with the recorded one.
-func InspectSnapshot(content io.Reader) (SnapshotContents, error) {
-	buffered := bufio.NewReaderSize(content, 1<<20)
+func InspectSnapshot(r io.Reader) (SnapshotContents, error) {
+	buffered := bufio.NewReaderSize(r, 1<<20)
 	if err := storage.SkipSnapshotHead(buffered); err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}
-	at, broker, counts, err := snapshot.ReadContents(buffered)
+	at, broker, counts, err := snapshot.ReadContents(buffered, content.Memory{})
 	if err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
@@ -34,7 +35,7 @@ func TestPublicationIsWrittenOnce(t *testing.T) {
 	if grown := len(data) - before; grown < messages*body || grown > messages*body+each*512 {
 		t.Errorf("%d messages of %d bytes in %d queues take %d bytes of a snapshot", messages, body, limits.SubscriptionsMax, grown)
 	}
-	_, restored, contents, err := ReadContents(bytes.NewReader(data))
+	_, restored, contents, err := ReadContents(bytes.NewReader(data), content.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,23 +37,20 @@ type Contents struct {
 // Read reads and verifies a whole snapshot and builds its state. The
 // error says which section is at fault.
 func Read(r io.Reader) (Position, *queue.Broker, error) {
-	position, broker, _, err := ReadContents(r)
-	return position, broker, err
+	return ReadWith(r, content.Memory{})
 }
 
 // ReadWith is Read, and has bodies put into a store, which must have those that the
 // snapshot refers to.
 func ReadWith(r io.Reader, bodies content.Store) (Position, *queue.Broker, error) {
-	position, broker, _, err := readContents(r, bodies)
+	position, broker, _, err := ReadContents(r, bodies)
 	return position, broker, err
 }
 
-// ReadContents is Read, and also counts.
-func ReadContents(r io.Reader) (Position, *queue.Broker, Contents, error) {
-	return readContents(r, content.Memory{})
-}
-
-func readContents(r io.Reader, bodies content.Store) (Position, *queue.Broker, Contents, error) {
+// ReadContents is ReadWith, and also counts. Digests of bodies that are in the snapshot are
+// computed from their texts, so that a store which forgets these changes nothing of what is
+// verified.
+func ReadContents(r io.Reader, bodies content.Store) (Position, *queue.Broker, Contents, error) {
 	fail := func(err error) (Position, *queue.Broker, Contents, error) { return Position{}, nil, Contents{}, err }
 	sections, err := newSectionReader(r)
 	if err != nil {

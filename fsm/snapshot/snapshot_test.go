@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
@@ -35,7 +36,7 @@ func goldenPath(version uint32) string {
 }
 
 func TestSampleHasEveryKindOfRecord(t *testing.T) {
-	_, _, contents, err := ReadContents(bytes.NewReader(sample(t)))
+	_, _, contents, err := ReadContents(bytes.NewReader(sample(t)), content.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type replay struct {
 func newReplay() replay {
 	return replay{
 		oracle: oracle.New(reference.New()), wrong: map[string]bool{}, forgot: map[string]uint64{}, states: sessionStates{},
-		twin: fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }, Bodies: &forgetful{}}),
+		twin: fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }, Bodies: forgetful{}}),
 	}
 }
 

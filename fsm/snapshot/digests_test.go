@@ -1,0 +1,55 @@
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// longBody is long enough to be forgotten.
+func longBody(number int) string { return strings.Repeat(fmt.Sprintf("body %03d,", number), 40) }
+
+// A state without the texts of its bodies is verified as strictly as one with them: what
+// is hashed is what was read.
+func TestDigestsAreThoseOfTheTexts(t *testing.T) {
+	broker := queue.New()
+	apply(t, broker, &queue.CreateQueue{Queue: "q.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
+	const messages = 200
+	for i := range messages {
+		apply(t, broker, &queue.SendMessages{Queue: "q.fifo", Entries: []queue.SendEntry{{
+			Body: longBody(i), GroupID: "g", GroupIDGiven: true, DeduplicationID: fmt.Sprint(i), DeduplicationIDGiven: true,
+			TraceHeader: strings.Repeat("trace", i%2), // written another way than a plain message
+		}}})
+	}
+	data := stored(t, positionOf(broker), broker)
+	_, whole, counts, err := ReadContents(bytes.NewReader(data), content.Memory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, forgetful, again, err := ReadContents(bytes.NewReader(data), content.Digests{})
+	if err != nil || cmp.Diff(counts, again) != "" || forgetful.ComputeStateHash() != whole.ComputeStateHash() {
+		t.Errorf("%+v and %v without texts, %+v with them", again, err, counts)
+	}
+	if err := Write(new(bytes.Buffer), positionOf(forgetful), forgetful.Freeze()); !errors.Is(err, content.ErrNoText) {
+		t.Errorf("the texts are there: %v", err)
+	}
+	for _, i := range []int{0, messages / 2, messages - 1} {
+		changed := rewritten(t, data, func(_ sectionKind, payload []byte) []byte {
+			return bytes.Replace(payload, []byte(longBody(i)), []byte(strings.ToUpper(longBody(i))), 1)
+		})
+		if bytes.Equal(changed, data) {
+			t.Fatal("nothing was changed")
+		}
+		if _, _, _, err := ReadContents(bytes.NewReader(changed), content.Digests{}); !errors.Is(err, format.ErrStateMismatch) {
+			t.Errorf("another body %d under right checksums: %v", i, err)
+		}
+	}
+}
