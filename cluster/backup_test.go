@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -164,6 +164,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 	}
 	c.agree()
 	c.allVote()
+	c.noSpools()
 	check := func(when string) {
 		t.Helper()
 		for i, want := range b.sent[:4] {
@@ -242,14 +243,16 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 		}
 	}
 	c.crash(leader)
-	spool := filepath.Join(c.configs[leader].DataDir, strings.ReplaceAll(spoolPattern, "*", "1"))
+	spool := filepath.Join(c.configs[leader].DataDir, strings.ReplaceAll(storage.SpoolPattern, "*", "1"))
 	if err := os.WriteFile(spool, b.content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.open(leader)
-	if _, err := os.Stat(spool); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what came in before the crash is still there: %v", err)
+	segments := filepath.Join(c.configs[leader].DataDir, strings.ReplaceAll(storage.SpoolPattern, "*", "2"))
+	if err := errors.Join(os.Mkdir(segments, 0o700), os.WriteFile(filepath.Join(segments, "0000000001.bodies"), b.content, 0o600)); err != nil {
+		t.Fatal(err)
 	}
+	c.open(leader)
+	c.noSpools()
 	c.roles("n1 voter, n2 voter, n3 voter")
 	for i := range c.nodes {
 		c.waitReady(i)
@@ -313,6 +316,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 		refused(fmt.Sprintf("byte %d changed", at), flipped)
 	}
 	refused("with more behind it", append(bytes.Clone(b.content), 0))
+	c.noSpools()
 	c.agree()
 	if after := c.nodes[0].Status().StateHash; after != before {
 		t.Errorf("the state changed from %s to %s", before, after)
@@ -332,6 +336,7 @@ func TestRestoreNeedsEveryMember(t *testing.T) {
 	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content)); !errors.Is(err, ErrMembersAway) {
 		t.Errorf("restored without a member: %v", err)
 	}
+	c.noSpools()
 	c.waitReady(leader)
 	c.create(leader, fifo)
 }
@@ -392,6 +397,7 @@ func TestBackupLargerThanTheDisk(t *testing.T) {
 	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content)); err != nil {
 		t.Errorf("a backup that fits: %v", err)
 	}
+	c.noSpools()
 }
 
 // slowReader takes a backup in its own time, on a clock that only it moves.

@@ -62,7 +62,8 @@
 //	a removed node stops       removal_check.go
 //	sends are refused          pressure.go
 //	replicas are compared      audit.go
-//	a backup is restored       restore.go, restore_forward.go, consensus/restore.go
+//	a backup is restored       restore.go, restore_forward.go, consensus/restore.go,
+//	                           storage/spool.go
 //	a majority is given up     offline/recover.go, consensus/recovery.go
 //	a format is raised         upgrade.go
 //
@@ -79,7 +80,8 @@
 //
 // Backup and restore. A backup is a snapshot captured after a read barrier, on any
 // node. A restore happens between two leader terms, when nothing is in flight, and with
-// the leader as the only voter, so that it cannot end in two histories. The restored
+// the leader as the only voter, so that it cannot end in two histories. Until then the
+// bodies of the backup are in segments of their own, not in memory. The restored
 // state begins an epoch (queue.Broker.BeginEpoch). Recovery from a lost majority works
 // on the data directory of a stopped node. It begins an epoch and a new cluster id, so
 // that the lost nodes cannot come back into the cluster.

@@ -111,7 +111,7 @@ func (p *process) openDir() error {
 		return fmt.Errorf("open the data directory: %w", err)
 	}
 	p.dir, p.nodeID = dir, dir.NodeID
-	if err := errors.Join(storage.CheckRecovered(dir), removeSpools(dir)); err != nil {
+	if err := errors.Join(storage.CheckRecovered(dir), storage.RemoveSpools(dir)); err != nil {
 		return err
 	}
 	p.groupDir, err = dir.Group(thisGroup)

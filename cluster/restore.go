@@ -9,15 +9,14 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 )
 
 // Errors of Restore, compared with errors.Is. After another error but
@@ -43,18 +42,6 @@ type Restored struct {
 	IDs         uint64 `json:"deduplicationIds"`
 	Epoch       uint32 `json:"epoch"`
 	NodeName    string `json:"nodeName"` // that led the restore
-}
-
-// spoolPattern names backups on their way in.
-const spoolPattern = "restore-*.tmp"
-
-// removeSpools removes what crashes left behind.
-func removeSpools(d *storage.Dir) error {
-	spools, err := filepath.Glob(d.File(spoolPattern))
-	for _, spool := range spools {
-		err = errors.Join(err, os.Remove(spool))
-	}
-	return err
 }
 
 // Restore replaces the state of a fresh cluster by that of a backup, from any
@@ -107,10 +94,11 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	if err := n.fresh(); err != nil {
 		return Restored{}, err
 	}
-	restored, broker, err := n.readBackup(backup)
+	restored, in, err := n.readBackup(backup)
 	if err != nil {
 		return Restored{}, err
 	}
+	defer in.close()
 	t := n.term.Load()
 	if t == nil {
 		return Restored{}, fault.ErrNotLeader
@@ -123,7 +111,7 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, ctx.Err())
 	}
 	done := make(chan error, 1) // the one outcome, for which nobody may wait any more
-	work := func() { done <- n.replaceState(n.life, broker, &restored) }
+	work := func() { done <- n.replaceState(n.life, in, &restored) }
 	switch err := t.RunExclusively(ctx, work); {
 	case errors.Is(err, fault.ErrNotLeader):
 		return Restored{}, err
@@ -139,9 +127,11 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	return restored, nil
 }
 
-// restoreCopies of a backup are on the disk of the leader at the same time: as it
-// came, as the state to be restored, and as a snapshot.
-const restoreCopies = 3
+// restoreCopies of a backup are on the disk of the leader at the same time, at most. Each
+// goes when the next but one begins: the backup as it came, its bodies in segments of their
+// own, the state to be restored, the library's snapshot of it, and the segments of the
+// state machine that is restored from that.
+const restoreCopies = 2
 
 // backupRoom is how large a backup may be, so that the disk does not fill up; it is
 // without bound if the free space is unknown.
@@ -155,40 +145,147 @@ func (n *Node) backupRoom() int64 {
 	return int64((max(space.Free, kept) - kept) / restoreCopies)
 }
 
-// readBackup writes the backup to a file until all of it is there, and reads the state
-// from that: a sender that stops sending must not hold up the log.
-func (n *Node) readBackup(backup io.Reader) (Restored, *queue.Broker, error) {
-	spool, err := os.CreateTemp(n.cfg.DataDir, spoolPattern)
+// spoolBackup writes the backup to a file until all of it is there: a sender that stops
+// sending must not hold up the log.
+func (n *Node) spoolBackup(backup io.Reader) (*storage.Spool, error) {
+	file, err := storage.CreateSpool(n.cfg.DataDir)
 	if err != nil {
-		return Restored{}, nil, fmt.Errorf("keeping the backup: %w", err)
+		return nil, fmt.Errorf("keeping the backup: %w", err)
 	}
-	defer func() { _ = errors.Join(spool.Close(), os.Remove(spool.Name())) }() // the content is not needed any more
 	room := n.backupRoom()
-	if size, err := io.Copy(spool, io.LimitReader(backup, room)); err != nil {
-		return Restored{}, nil, fmt.Errorf("receiving the backup: %w", err)
-	} else if size == room {
-		return Restored{}, nil, fmt.Errorf("%w: the disk of node %s has no room for a backup of %d bytes or more, of which a restore writes %d copies", fault.ErrUnavailable, n.cfg.NodeName, room, restoreCopies)
+	size, err := io.Copy(file, io.LimitReader(backup, room))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("receiving the backup: %w", err)
+	case size == room:
+		err = fmt.Errorf("%w: the disk of node %s has no room for a backup of %d bytes or more, of which a restore has %d copies at a time",
+			fault.ErrUnavailable, n.cfg.NodeName, room, restoreCopies)
+	default:
+		if _, err = file.Rewind(); err == nil {
+			return file, nil
+		}
+		err = fmt.Errorf("reading the backup: %w", err)
 	}
-	if _, err := spool.Seek(0, io.SeekStart); err != nil {
-		return Restored{}, nil, fmt.Errorf("reading the backup: %w", err)
-	}
-	at, broker, contents, err := snapshot.ReadContents(bufio.NewReaderSize(spool, 1<<20), content.Memory{})
+	return nil, errors.Join(err, file.Close())
+}
+
+// readBackup reads the state of a backup. The caller closes what it returns.
+func (n *Node) readBackup(backup io.Reader) (Restored, *incomingBackup, error) {
+	file, err := n.spoolBackup(backup)
 	if err != nil {
-		return Restored{}, nil, fmt.Errorf("%w: %w", ErrBadBackup, err)
+		return Restored{}, nil, err
 	}
+	defer func() { _ = file.Close() }() // returns nil
+	in, err := n.openIncoming()
+	if err != nil {
+		return Restored{}, nil, err
+	}
+	restored, err := in.read(file)
+	if err != nil {
+		in.close()
+		return Restored{}, nil, err
+	}
+	restored.NodeName = n.cfg.NodeName
+	return restored, in, nil
+}
+
+// incomingBackup is the state of a backup before it is that of the cluster. Its bodies are
+// in segments of their own, whatever this node keeps others in, as there may be more of them
+// than memory. Used by one goroutine at a time.
+type incomingBackup struct {
+	broker *queue.Broker // nil before read and after close
+	store  *bodies.Store
+	// disk stands before the segments instead of the node's guard: a disk that fails or is
+	// full here ends the restore, and the node goes on.
+	disk *storage.DiskGuard
+	dir  string
+}
+
+// neverHangs is a deadline for a disk that nobody but who restores waits for.
+const neverHangs = math.MaxInt64
+
+func (n *Node) openIncoming() (*incomingBackup, error) {
+	dir, err := storage.MakeSpoolDir(n.cfg.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("keeping the bodies of the backup: %w", err)
+	}
+	in := &incomingBackup{dir: dir, disk: storage.NewDiskGuard(neverHangs, func(fault.ExitCode, error) {}, n.cfg.Disk)}
+	policy := n.cfg.Log.Bodies
+	in.store, err = bodies.Open(bodies.Options{
+		Life: n.life, Dir: dir, Guard: in.disk, Logger: n.cfg.Logger, Keep: true,
+		CacheBytes: policy.CacheBytes, SegmentBytes: policy.SegmentBytes, KeepMin: policy.KeepMin,
+	})
+	if err != nil {
+		in.close()
+		return nil, fmt.Errorf("keeping the bodies of the backup: %w", err)
+	}
+	return in, nil
+}
+
+// read reads all of a backup.
+func (in *incomingBackup) read(file *storage.Spool) (Restored, error) {
+	in.store.Begin() // an empty state, in whose place the one of the backup comes
+	state := in.store.Begin()
+	at, broker, contents, err := snapshot.ReadContents(bufio.NewReaderSize(whileSound{file, in.disk}, 1<<20), state)
+	if err == nil {
+		if missing := state.Adopt(); missing != nil {
+			err = fmt.Errorf("it refers to bodies that are not in it: %w", missing)
+		}
+	}
+	if broken := in.diskError(); broken != nil {
+		return Restored{}, broken
+	}
+	if err != nil {
+		return Restored{}, fmt.Errorf("%w: %w", ErrBadBackup, err)
+	}
+	in.broker = broker
 	return Restored{
 		BackupIndex: at.Index,
 		BackupHash:  hex.EncodeToString(at.StateHash[:]),
 		Queues:      contents.Queues,
 		Messages:    contents.Messages,
 		IDs:         contents.DeduplicationIDs,
-		NodeName:    n.cfg.NodeName,
-	}, broker, nil
+	}, nil
+}
+
+// diskError is what the disk did not do with the segments, nil if it did everything.
+func (in *incomingBackup) diskError() error {
+	err := in.disk.Poisoned()
+	if err == nil {
+		return nil
+	}
+	if cause := errors.Unwrap(err); cause != nil { // without the advice to somebody whose node ended
+		err = cause
+	}
+	return fmt.Errorf("keeping the bodies of the backup: %w", err)
+}
+
+// close lets go of the state and removes its bodies. More than once is allowed.
+func (in *incomingBackup) close() {
+	if in.store != nil {
+		in.store.Close()
+	}
+	_ = os.RemoveAll(in.dir) // what is left of it goes when the node starts
+	in.broker, in.store, in.dir = nil, nil, ""
+}
+
+// whileSound reads until the disk fails, since a Store whose disk does not write keeps what
+// it is given in memory.
+type whileSound struct {
+	io.Reader
+	disk *storage.DiskGuard
+}
+
+func (r whileSound) Read(p []byte) (int, error) {
+	if err := r.disk.Poisoned(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 // replaceState runs between two leader terms, when nothing is proposed and all that
 // was is answered.
-func (n *Node) replaceState(ctx context.Context, broker *queue.Broker, restored *Restored) error {
+func (n *Node) replaceState(ctx context.Context, in *incomingBackup, restored *Restored) error {
 	limited, cancel := context.WithTimeout(ctx, n.cfg.Limits.Timeout)
 	defer cancel()
 	if err := n.group.Barrier(limited); err != nil {
@@ -199,21 +296,21 @@ func (n *Node) replaceState(ctx context.Context, broker *queue.Broker, restored 
 	}
 	var replaced queue.BrokerRecord
 	n.replica.Inspect(func(b *queue.Broker) { replaced = b.Record() })
-	if version := broker.FormatVersion(); version > replaced.FormatVersion {
+	if version := in.broker.FormatVersion(); version > replaced.FormatVersion {
 		return fmt.Errorf("%w: it needs format version %d, the cluster is at %d: upgrade all nodes and finalize the upgrade", ErrBadBackup, version, replaced.FormatVersion)
 	}
-	broker.BeginEpoch(n.process.clusterID(), replaced)
-	state, size, err := n.writeState(broker, restored.BackupIndex)
+	in.broker.BeginEpoch(n.process.clusterID(), replaced)
+	restored.Epoch = in.broker.Record().Epoch
+	state, size, err := n.writeState(in, restored.BackupIndex)
+	in.close() // before its bodies are written again: memory and disk have room for one of the two
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(state.Name()) }() // Restore closes it
 	if err := n.group.Restore(ctx, restored.BackupIndex, state, size); err != nil {
 		return fmt.Errorf("replacing the state: %w", err)
 	}
 	at := n.replica.Position()
 	restored.Index, restored.LogTimeMs, restored.StateHash = at.Index, int64(at.At), hex.EncodeToString(at.StateHash[:])
-	restored.Epoch = broker.Record().Epoch
 	return nil
 }
 
@@ -252,8 +349,8 @@ func (n *Node) behind() string {
 
 // writeState writes the state to be restored, as the snapshot of an entry that
 // is not before any this cluster or the backed-up one has written.
-func (n *Node) writeState(broker *queue.Broker, backupIndex uint64) (*os.File, int64, error) {
-	file, err := os.CreateTemp(n.cfg.DataDir, spoolPattern)
+func (n *Node) writeState(in *incomingBackup, backupIndex uint64) (*storage.Spool, int64, error) {
+	state, err := storage.CreateSpool(n.cfg.DataDir)
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing the state: %w", err)
 	}
@@ -261,16 +358,18 @@ func (n *Node) writeState(broker *queue.Broker, backupIndex uint64) (*os.File, i
 	at := snapshot.Position{
 		Index:     max(backupIndex, here.Index),
 		Term:      n.group.Leadership().Term,
-		At:        broker.Now(),
-		StateHash: broker.StateHash(),
+		At:        in.broker.Now(),
+		StateHash: in.broker.StateHash(),
 		ChainHash: here.ChainHash,
 	}
-	buffered := bufio.NewWriterSize(file, 1<<20)
-	err = errors.Join(snapshot.Write(buffered, at, broker.Freeze()), buffered.Flush())
-	size, seekErr := file.Seek(0, io.SeekCurrent)
-	_, rewindErr := file.Seek(0, io.SeekStart)
-	if err := errors.Join(err, seekErr, rewindErr); err != nil {
-		return nil, 0, errors.Join(fmt.Errorf("writing the state: %w", err), file.Close(), os.Remove(file.Name()))
+	buffered := bufio.NewWriterSize(state, 1<<20)
+	err = errors.Join(snapshot.Write(buffered, at, in.broker.Freeze()), buffered.Flush())
+	if broken := in.diskError(); err != nil && broken != nil {
+		err = broken
 	}
-	return file, size, nil
+	size, rewindErr := state.Rewind()
+	if err := errors.Join(err, rewindErr); err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("writing the state: %w", err), state.Close())
+	}
+	return state, size, nil
 }

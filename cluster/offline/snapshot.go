@@ -82,13 +82,14 @@ type QueueContents struct {
 }
 
 // InspectSnapshot reads a whole backup or state file of a snapshot, checks every
-// checksum, rebuilds the state and compares its hash with the recorded one.
+// checksum, rebuilds the state and compares its hash with the recorded one. Bodies are
+// forgotten as soon as they are hashed: there may be more of them than memory.
 func InspectSnapshot(r io.Reader) (SnapshotContents, error) {
 	buffered := bufio.NewReaderSize(r, 1<<20)
 	if err := storage.SkipSnapshotHead(buffered); err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}
-	at, broker, counts, err := snapshot.ReadContents(buffered, content.Memory{})
+	at, broker, counts, err := snapshot.ReadContents(buffered, content.Digests{})
 	if err != nil {
 		return SnapshotContents{}, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
 	}

@@ -4,7 +4,8 @@
 //
 // The data directory with its lock, the identity of the node and the records
 // beside it; and, for each consensus group (GroupDir), the log (raft-wal or raft-boltdb),
-// term and vote, and the snapshots. The libraries' stores are wrapped: every
+// term and vote, and the snapshots. What a restore keeps for a while (Spool) is removed at
+// the next start if it is still there. The libraries' stores are wrapped: every
 // entry has a checksum that is verified when it is read, the end of the log is
 // marked outside the log, the first failed write is final, and a write that
 // hangs ends the process (DiskGuard). A node never goes on with a file that it
