@@ -127,10 +127,11 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 	return restored, nil
 }
 
-// restoreCopies of a backup are on the disk of the leader at the same time, at most. Each
-// goes when the next but one begins: the backup as it came, its bodies in segments of their
-// own, the state to be restored, the library's snapshot of it, and the segments of the
-// state machine that is restored from that.
+// restoreCopies of a backup are on the disk of a node at the same time, at most. On that of
+// the leader each goes before the next but one begins: the backup as it came, its bodies in
+// segments of their own, the state to be restored, the library's snapshot of it, and the
+// segments of the state machine that is restored from that. The others have the last two,
+// and before these the snapshot as it is sent.
 const restoreCopies = 2
 
 // backupRoom is how large a backup may be, so that the disk does not fill up; it is

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/consensus/wire"
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm"
 )
@@ -30,7 +30,7 @@ type incoming struct {
 	begun   bool           // it has the turn
 	handed  bool           // the library was given it
 	intake  *bodies.Intake // nil: bodies are in memory
-	file    *os.File
+	file    *storage.Spool
 }
 
 // incomingConn is the end of a connection over which this node is sent a snapshot.
@@ -98,14 +98,12 @@ func (i *incoming) fetch() (*raft.InstallSnapshotRequest, error) {
 		return nil, fmt.Errorf("putting a snapshot together: %w", err)
 	}
 	here := *i.request
-	if here.Size, err = i.file.Seek(0, io.SeekCurrent); err != nil {
-		return nil, err
-	}
-	_, err = i.file.Seek(0, io.SeekStart)
+	here.Size, err = i.file.Rewind()
 	return &here, err
 }
 
-// Read reads what was put together.
+// Read reads what was put together. With the end the file goes: the library has its own
+// then, and bodies that were in the snapshot are written to segments from that.
 func (i *incoming) Read(content []byte) (int, error) { return i.file.Read(content) }
 
 // close lets go of what was fetched.
@@ -121,8 +119,7 @@ func (i *incoming) close() {
 		i.group.options.Machine.BetweenCommands(func() { i.intake.End(i.handed) })
 	}
 	if i.file != nil {
-		_ = i.file.Close() // it was read
-		if err := os.Remove(i.file.Name()); err != nil {
+		if err := i.file.Remove(); err != nil {
 			i.group.options.Logger.Warn("a file of no use could not be removed", "error", err)
 		}
 	}

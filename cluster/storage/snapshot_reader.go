@@ -60,8 +60,8 @@ type snapshotReader struct {
 
 // CreateIncoming makes a file for a snapshot that is put together before it is installed.
 // Whoever made it removes it; what a crash leaves is cleared away at the next start.
-func (s *SnapshotStore) CreateIncoming() (*os.File, error) {
-	return os.CreateTemp(s.path, "incoming-*"+snapshotUnfinished)
+func (s *SnapshotStore) CreateIncoming() (*Spool, error) {
+	return createSpool(s.path, "incoming-*"+snapshotUnfinished)
 }
 
 // Source says which snapshot a content is that the library hands on.

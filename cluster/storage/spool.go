@@ -28,18 +28,22 @@ func MakeSpoolDir(dataDir string) (path string, err error) {
 
 // Spool is a file that is written once and read once. It is removed when it was read to its
 // end, so that it takes no room for longer than it is needed, or before that by Close. Used
-// by one goroutine, but for Close.
+// by one goroutine, but for Close and Remove.
 type Spool struct {
 	file *os.File
 	read bool // to its end
+
 	once sync.Once
+	left error // why it is still there
 }
 
 var _ io.ReadWriteCloser = (*Spool)(nil)
 
 // CreateSpool begins a file in a data directory.
-func CreateSpool(dataDir string) (*Spool, error) {
-	file, err := os.CreateTemp(dataDir, SpoolPattern)
+func CreateSpool(dataDir string) (*Spool, error) { return createSpool(dataDir, SpoolPattern) }
+
+func createSpool(dir, pattern string) (*Spool, error) {
+	file, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -66,14 +70,22 @@ func (s *Spool) Read(p []byte) (int, error) {
 	n, err := s.file.Read(p)
 	if errors.Is(err, io.EOF) {
 		s.read = true
-		_ = s.Close() // returns nil
+		_ = s.Remove() // the next call says so
 	}
 	return n, err
 }
 
-// Close removes the file. What cannot be removed goes at the next start, so that it is no
-// error. More than once is allowed.
+// Close is Remove for whom a file that is still there is no error: it goes at the next start.
 func (s *Spool) Close() error {
-	s.once.Do(func() { _ = errors.Join(s.file.Close(), os.Remove(s.file.Name())) })
+	_ = s.Remove() // see above
 	return nil
+}
+
+// Remove removes the file. Each call returns what came of it.
+func (s *Spool) Remove() error {
+	s.once.Do(func() {
+		_ = s.file.Close() // nobody wants to know whether all of it was written
+		s.left = os.Remove(s.file.Name())
+	})
+	return s.left
 }
