@@ -129,7 +129,16 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 		entries := rpc.Command.(*raft.AppendEntriesRequest).Entries
 		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: entries[0].Index, Success: true}, nil)
 	}
+	idle := func() { // waits until the place of what was answered is free again
+		for range sentMax {
+			pipeline.slots <- struct{}{}
+		}
+		for range sentMax {
+			<-pipeline.slots
+		}
+	}
 	for i, answeredFirst := range []bool{true, false, true, false} {
+		idle()
 		ahead, finish, err := pipeline.sendAhead(message(8), i < 2)
 		if err != nil || finish != nil {
 			t.Fatalf("%v, it is written in part: %v", err, finish != nil)
@@ -151,6 +160,7 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 			t.Errorf("%+v, %v", got.Response(), got.Error())
 		}
 	}
+	idle()
 	for range sentMax {
 		if _, _, err := pipeline.sendAhead(message(9), false); err != nil {
 			t.Fatal(err)

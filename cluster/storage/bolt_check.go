@@ -25,12 +25,13 @@ const (
 	boltOffsetSum  = 56 // u64, FNV-1a of what is before
 )
 
-// checkBolt looks at a bbolt file before the library maps it. It finds two
+// checkBolt looks at a bbolt file before the library maps it. It finds three
 // things the library does not report: a file cut short, where the library's own
 // goroutine would touch memory that is not there, which no recover can catch;
-// and a damaged newest head, where the library goes back to the transaction
-// before, which in the stable store forgets a vote. No file is no damage. What it
-// knows of the library's files is tested by exploit_bolt_test.go.
+// damaged pages, over which that goroutine panics (bolt_pages.go); and a damaged newest
+// head, where the library goes back to the transaction before, which in the stable
+// store forgets a vote. No file is no damage. What it knows of the library's files is
+// tested by exploit_bolt_test.go.
 func checkBolt(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,6 +60,9 @@ func checkBolt(path string) error {
 	pages := max(binary.NativeEndian.Uint64(head[boltOffsetEnd:]), binary.NativeEndian.Uint64(other[boltOffsetEnd:]))
 	if pages > uint64(info.Size())/uint64(pageBytes) {
 		return fmt.Errorf("%s has %d bytes, but %d pages of %d bytes are in use: it was cut short: %w", path, info.Size(), pages, pageBytes, ErrDamaged)
+	}
+	if err := checkBoltPages(file, pageBytes, head, other); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

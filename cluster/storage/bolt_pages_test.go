@@ -1,0 +1,109 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+)
+
+// writeBolt makes a file with branches, leaves, pages behind a page, and buckets in buckets,
+// some of them inside of a page.
+func writeBolt(t *testing.T, path string) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, boltOptions(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		err = errors.Join(err, db.Update(func(tx *bbolt.Tx) error {
+			bucket, err := tx.CreateBucketIfNotExists([]byte("large"))
+			if err != nil {
+				return err
+			}
+			for i := range 80 {
+				if err := bucket.Put(fmt.Appendf(nil, "key %03d", i), make([]byte, 100+round)); err != nil {
+					return err
+				}
+			}
+			small, err := bucket.CreateBucketIfNotExists([]byte("small"))
+			if err != nil {
+				return err
+			}
+			return errors.Join(small.Put([]byte("a"), []byte("b")), bucket.Put([]byte("long"), make([]byte, 9_000)))
+		}))
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A bit that flips anywhere in a file of the library either is found before the library
+// opens it, or leaves a file that the library opens, or refuses in a way that can be
+// recovered. What cannot be recovered ends this test.
+func TestEveryBitOfABoltFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, write := range map[string]func(t *testing.T, path string){
+		"pages of all kinds": writeBolt,
+		"term and vote": func(t *testing.T, path string) {
+			backend, err := openStableBackend(path)
+			if err == nil {
+				err = errors.Join(backend.Set(stablePair{[]byte(keyCurrentTerm), []byte("5")}, stablePair{[]byte(keyLastVoteCand), []byte("a")}), backend.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, "written")
+			defer os.Remove(path)
+			write(t, path)
+			if err := checkBolt(path); err != nil {
+				t.Fatalf("a sound file: %v", err)
+			}
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d bytes", len(content))
+			found, refused, opened := 0, 0, 0
+			page := os.Getpagesize()
+			for at := range content {
+				if inPage := at % page; inPage >= 64 && at%61 != 0 {
+					continue // keys and values, most of them
+				}
+				for bit := range 8 {
+					content[at] ^= 1 << bit
+					damaged := filepath.Join(dir, "damaged")
+					// A file of its own each: one that the library gave up on stays locked.
+					if err := errors.Join(os.RemoveAll(damaged), os.WriteFile(damaged, content, 0o600)); err != nil {
+						t.Fatal(err)
+					}
+					content[at] ^= 1 << bit
+					if checkBolt(damaged) != nil {
+						found++
+						continue
+					}
+					backend, err := openStableBackend(damaged)
+					if err != nil {
+						refused++
+						continue
+					}
+					opened++
+					if err := backend.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			t.Logf("found %d, refused by the library %d, opened %d", found, refused, opened)
+			if found == 0 || opened == 0 {
+				t.Error("nothing was tried")
+			}
+		})
+	}
+}
