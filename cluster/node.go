@@ -141,6 +141,8 @@ func (n *Node) makeReplica(bodies fsm.BodyStore) *fsm.FSM {
 func (n *Node) fatal(err error) {
 	code := fault.ExitStateMismatch
 	switch {
+	case errors.Is(err, fsm.ErrUnreadableBody):
+		code, err = storage.Unreadable(err)
 	case errors.Is(err, format.ErrChecksum), errors.Is(err, format.ErrMalformed):
 		code = fault.ExitChecksum
 		err = fmt.Errorf("%w; %s", err, storage.ReplaceNode)

@@ -17,8 +17,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// ErrBrokenInvariant says that applying a command found the state inconsistent.
-var ErrBrokenInvariant = errors.New("broken invariant")
+// Errors that end the process as a command could not be applied.
+var (
+	// ErrBrokenInvariant says that applying a command found the state inconsistent.
+	ErrBrokenInvariant = errors.New("broken invariant")
+	// ErrUnreadableBody says that a command goes by a text which this node cannot read.
+	ErrUnreadableBody = errors.New("a command cannot be applied")
+)
 
 // Options connect an FSM to the node around it. Any member may be left out.
 type Options struct {
@@ -49,7 +54,7 @@ type Options struct {
 	// Bodies has the bodies of messages; nil: they are in memory.
 	Bodies BodyStore
 	// Fatal ends the process, as this replica could answer wrongly from here on. The
-	// error is ErrBrokenInvariant or one of package format's. It must not return;
+	// error is one of those above or one of package format's. It must not return;
 	// StateLock may be held.
 	Fatal func(error)
 }
@@ -302,8 +307,11 @@ func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses 
 	current := 0
 	defer func() {
 		if reason := recover(); reason != nil {
-			f.fatal(fmt.Errorf("%w: log entry %d, command %d (%T): %v\n%s", ErrBrokenInvariant,
-				position.Index, current+1, f.commands[min(current, len(f.commands)-1)], reason, debug.Stack()))
+			command := f.commands[min(current, len(f.commands)-1)]
+			if unreadable, ok := reason.(*queue.UnreadableBody); ok {
+				f.fatal(fmt.Errorf("%w: log entry %d, command %d (%T): %w", ErrUnreadableBody, position.Index, current+1, command, unreadable))
+			}
+			f.fatal(fmt.Errorf("%w: log entry %d, command %d (%T): %v\n%s", ErrBrokenInvariant, position.Index, current+1, command, reason, debug.Stack()))
 		}
 	}()
 	f.broker.ApplyAll(at, f.commands, func(i int, result queue.Result, err *queue.Error) {

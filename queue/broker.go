@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -107,19 +106,30 @@ func (b *Broker) stores(text string) bool {
 }
 
 // textOf reads a body for a rule that goes by the text. Few do: a task that moves to a
-// queue which compares contents, and a cancellation that forgets ids. A node whose copy
-// is damaged cannot go on, as it would decide differently from the others.
+// queue which compares contents, and a cancellation that forgets ids. A node that cannot
+// read its copy cannot go on, as it would decide differently from the others.
 func (b *Broker) textOf(body Body) string {
-	read, err := b.bodies.Read(body)
+	read, err := b.bodies.Require(body)
 	if err != nil {
-		panic(fmt.Errorf("reading a body that a rule needs: %w", err))
+		panic(&UnreadableBody{err})
 	}
 	return read.String()
 }
 
+// UnreadableBody is what Apply panics with if it cannot read a body that the command goes
+// by. No invariant is broken, but the command is half applied.
+type UnreadableBody struct{ Err error }
+
+// Error is why it cannot be read.
+func (u *UnreadableBody) Error() string { return u.Err.Error() }
+
+// Unwrap is that, too.
+func (u *UnreadableBody) Unwrap() error { return u.Err }
+
 // Apply executes cmd at log time at and returns its result or its refusal. A
 // refused command changes nothing but the clock, and what the clock makes due
-// on the queue it names. It panics only if an invariant of the state is broken.
+// on the queue it names. It panics if an invariant of the state is broken, and with an
+// UnreadableBody.
 func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
 	result, err := b.execute(at, cmd)
 	b.catchUp()

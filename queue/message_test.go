@@ -190,7 +190,7 @@ func (s *forgetful) Hold(b Body) { s.holds[b.Place()]++ }
 
 func (s *forgetful) Free(b Body) { s.holds[b.Place()]-- }
 
-func (s *forgetful) Read(b Body) (Body, error) {
+func (s *forgetful) Require(b Body) (Body, error) {
 	if s.holds[b.Place()] < 1 {
 		return Body{}, errors.New("the body was freed")
 	}

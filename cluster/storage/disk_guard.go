@@ -89,14 +89,27 @@ func (d *DiskGuard) Fail(code fault.ExitCode, err error) error {
 	return d.Poisoned()
 }
 
-// FailRead is Fail for what cannot be used as it is on disk. If the system does not give it,
-// as on a disk with a fault, the bytes may be sound: the operator is told to look after the
-// disk. Else they are not those that were written, and only other nodes have them.
-func (d *DiskGuard) FailRead(err error) error {
-	if notGiven(err) {
-		return d.Fail(fault.ExitDiskError, fmt.Errorf("%w; check the disk before starting this node again", err))
+// FailRead is Fail for what cannot be used as it is on disk.
+func (d *DiskGuard) FailRead(err error) error { return d.Fail(Unreadable(err)) }
+
+// Unreadable says how a node ends that needs what it cannot read from its disk. If the system
+// does not give it, as on a disk with a fault, the bytes may be sound: the operator is told to
+// look after the disk. Else they are not those that were written, and only other nodes have
+// them.
+func Unreadable(err error) (fault.ExitCode, error) {
+	switch {
+	case Exhausted(err):
+		return fault.ExitDiskError, fmt.Errorf("%w; nothing is known against the disk: see what takes the file descriptors or the memory, and start this node again", err)
+	case notGiven(err):
+		return fault.ExitDiskError, fmt.Errorf("%w; check the disk before starting this node again", err)
 	}
-	return d.Fail(fault.ExitChecksum, fmt.Errorf("%w; %s", err, ReplaceNode))
+	return fault.ExitChecksum, fmt.Errorf("%w; %s", err, ReplaceNode)
+}
+
+// Exhausted reports whether an error says nothing about the disk: the process or the system
+// has no descriptor or memory left to read it with.
+func Exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 // notGiven reports whether err is the system's, for a file that is there. A number of a

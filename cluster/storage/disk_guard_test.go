@@ -123,7 +123,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{ErrDamaged, fault.ExitChecksum},
 	} {
 		record := clustertest.NewFatalRecord()
-		if err := NewDiskGuard(time.Minute, record.Fatal, nil).FailRead(c.err); !errors.Is(err, c.err) {
+		err := NewDiskGuard(time.Minute, record.Fatal, nil).FailRead(c.err)
+		if !errors.Is(err, c.err) || strings.Contains(err.Error(), "check the disk") != (c.code == fault.ExitDiskError && !Exhausted(c.err)) {
 			t.Error(err)
 		}
 		if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{c.code}) {

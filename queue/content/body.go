@@ -75,6 +75,9 @@ type Store interface {
 	// nobody holds is forgotten some time.
 	Hold(b Body)
 	Free(b Body)
+	// Require is Read for a command that goes by the text. The state cannot change
+	// before it returns; if it fails, this replica cannot go on.
+	Require(b Body) (Body, error)
 }
 
 // Memory is the Store that leaves everything in memory.
@@ -98,6 +101,9 @@ func (Memory) Read(b Body) (Body, error) {
 	}
 	return b, nil
 }
+
+// Require is Read.
+func (m Memory) Require(b Body) (Body, error) { return m.Read(b) }
 
 // Hold does nothing.
 func (Memory) Hold(Body) {}

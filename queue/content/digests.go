@@ -31,6 +31,9 @@ func (Digests) Read(b Body) (Body, error) {
 	return b, nil
 }
 
+// Require is Read.
+func (d Digests) Require(b Body) (Body, error) { return d.Read(b) }
+
 // Hold does nothing.
 func (Digests) Hold(Body) {}
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -66,16 +65,16 @@ func byPlace(a, b content.Body) int {
 	return cmp.Or(cmp.Compare(at.Segment, than.Segment), cmp.Compare(at.Offset, than.Offset))
 }
 
-// exhausted reports whether an error says nothing about the disk: the process or the system
-// has no descriptor or memory left to read it with.
-func exhausted(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+// describe says where a body is.
+func (s *Store) describe(body content.Body) string {
+	at := body.Place()
+	return fmt.Sprintf("the body of %d bytes at %d of %s", body.Len(), at.Offset, s.path(at.Segment))
 }
 
 // damaged notes a body that cannot be read, and returns what its reader gets.
 func (s *Store) damaged(body content.Body, why error) error {
 	at := body.Place()
-	text := fmt.Sprintf("the body of %d bytes at %d of %s cannot be read", body.Len(), at.Offset, s.path(at.Segment))
+	text := s.describe(body) + " cannot be read"
 	s.healing.mu.Lock()
 	defer s.healing.mu.Unlock()
 	if s.healing.notify == nil {
@@ -158,9 +157,7 @@ func (s *Store) GiveUp(body content.Body, why error) {
 	s.healing.mu.Lock()
 	s.healing.notify = nil // where a test goes on, nothing is healed any more
 	s.healing.mu.Unlock()
-	at := body.Place()
-	err := s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("the damaged body of %d bytes at %d of %s cannot be healed: %w; %s",
-		body.Len(), at.Offset, s.path(at.Segment), why, storage.ReplaceNode))
+	err := s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s is damaged and cannot be healed: %w; %s", s.describe(body), why, storage.ReplaceNode))
 	s.healed(body, err)
 }
 
@@ -220,7 +217,7 @@ func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 		s.counts.checked.Add(int64(size))
 		if err == nil {
 			s.soundAgain(body)
-		} else if !exhausted(err) && s.needs(body) {
+		} else if !storage.Exhausted(err) && s.needs(body) {
 			damaged = append(damaged, body)
 			_ = s.damaged(body, err) // what to do about it is the business of who checks
 		}

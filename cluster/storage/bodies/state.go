@@ -44,6 +44,9 @@ func (t *state) Append(text string, digest uint64) content.Body {
 // Read reads a body.
 func (t *state) Read(body content.Body) (content.Body, error) { return t.store.Read(body) }
 
+// Require reads a body that a command cannot be applied without.
+func (t *state) Require(body content.Body) (content.Body, error) { return t.store.require(body) }
+
 // Hold counts a message that has the body.
 func (t *state) Hold(body content.Body) {
 	if !t.adopted && body.Place().Segment >= t.store.first && body.Place() != t.appended && !t.store.tookIn(body) {

@@ -185,33 +185,38 @@ var ErrGone = errors.New("the body was deleted meanwhile")
 
 // Read returns a stored body in memory, from the disk if need be.
 func (s *Store) Read(body content.Body) (content.Body, error) {
+	read, err := s.look(body)
+	switch {
+	case err == nil || storage.Exhausted(err):
+		return read, err
+	case !s.needs(body):
+		return content.Body{}, ErrGone
+	}
+	return content.Body{}, s.damaged(body, err)
+}
+
+// look is Read that leaves it to the caller what to do about a body that cannot be read.
+func (s *Store) look(body content.Body) (content.Body, error) {
 	if !body.Stored() {
 		return body, nil
 	}
 	s.mu.RLock()
 	record, found := s.tail.find(body)
 	s.mu.RUnlock()
-	var err error
 	if !found { // bytes of a record never change, so no lock is needed from here on
 		s.counts.fromDisk.Add(1)
 		if text, found := s.ahead.find(body); found {
 			return content.NewBody(text), nil
 		}
-		record, err = s.readDisk(body)
-	}
-	if err == nil {
-		if isRecordOf(record, body) {
-			return content.NewBody(textOf(record)), nil
+		var err error
+		if record, err = s.readDisk(body); err != nil {
+			return content.Body{}, err
 		}
-		err = errNotWritten
 	}
-	if exhausted(err) {
-		return content.Body{}, err
+	if !isRecordOf(record, body) {
+		return content.Body{}, errNotWritten
 	}
-	if !s.needs(body) {
-		return content.Body{}, ErrGone
-	}
-	return content.Body{}, s.damaged(body, err)
+	return content.NewBody(textOf(record)), nil
 }
 
 // ReadAt reads the body with that place, length and digest.

@@ -1,0 +1,44 @@
+package fsm
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/content"
+)
+
+// unreadable has bodies that cannot be read.
+type unreadable struct{ inMemory }
+
+var errUnreadable = errors.New("nobody can read this")
+
+func (unreadable) Begin() StateBodies { return unreadable{} }
+func (unreadable) Keeps(int) bool     { return true }
+func (unreadable) Append(text string, digest uint64) content.Body {
+	return content.StoredBody(content.Place{Segment: 1, Offset: 16}, uint32(len(text)), digest)
+}
+func (unreadable) Require(content.Body) (content.Body, error) { return content.Body{}, errUnreadable }
+
+// A body that cannot be read is no broken invariant: nothing is wrong with the state.
+func TestUnreadableBodyEndsTheProcess(t *testing.T) {
+	r := founded(t, Options{Bodies: unreadable{}})
+	r.apply(start, &queue.CreateQueue{Queue: "q.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
+	sent := r.apply(start, &queue.SendMessages{Queue: "q.fifo", Entries: []queue.SendEntry{{
+		Body: "text", GroupID: "g", GroupIDGiven: true, DeduplicationID: "d", DeduplicationIDGiven: true,
+		Options: &queue.SendOptions{EnqueueAt: start + 1000},
+	}}})
+	sequence := sent.Result.(queue.MessagesSent).Entries[0].Sequence
+	cancel := mustFrame(t, &queue.CancelScheduled{Queue: "q.fifo", Sequences: []queue.SequenceNumber{sequence}, ForgetDeduplicationID: true})
+	err := fatal(t, r, func() {
+		r.fsm.Apply(&raft.Log{Index: 90, Term: 1, Data: codec.AppendEntry(nil, start, [][]byte{cancel})})
+	})
+	if !errors.Is(err, ErrUnreadableBody) || !errors.Is(err, errUnreadable) || errors.Is(err, ErrBrokenInvariant) ||
+		!strings.Contains(err.Error(), "log entry 90, command 1 (*queue.CancelScheduled)") {
+		t.Errorf("reported %v", err)
+	}
+}
