@@ -213,10 +213,13 @@ func (g *giving) giveBack(r run) (bytes int64, later bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	bytes = int64(r.blocks) * blockBytes
-	err = errors.Join(punch(file, int64(r.first)*blockBytes, bytes), file.Close())
-	s.counts.freedBytes.Add(bytes)
-	return bytes, false, err
+	length := int64(r.blocks) * blockBytes
+	given, err := punch(file, int64(r.first)*blockBytes, length)
+	if given {
+		bytes = length
+		s.counts.freedBytes.Add(bytes)
+	}
+	return bytes, false, errors.Join(err, file.Close())
 }
 
 // remove removes a segment.
@@ -224,7 +227,7 @@ func (g *giving) remove(segment uint32) (bytes int64, later bool, err error) {
 	s := g.store
 	path := s.path(segment)
 	if info, err := os.Stat(path); err == nil {
-		bytes = info.Size()
+		bytes = allocated(info)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, false, err
