@@ -87,8 +87,14 @@ func (g *giving) adopted(s *state, unused []run) {
 	g.wake.Notify()
 }
 
-// Sync returns when all bodies of the state are on disk.
-func (c *captured) Sync() error { return c.giving.store.sync() }
+// Sync returns when all bodies of the state are on disk. Where nothing is written they have
+// to be there already: a recovery goes on to remove what its snapshot takes the place of.
+func (c *captured) Sync() error {
+	if c.giving.store.options.ReadOnly {
+		return c.state.missing()
+	}
+	return c.giving.store.sync()
+}
 
 // Stored says that a snapshot of the captured state is on disk.
 func (c *captured) Stored() {

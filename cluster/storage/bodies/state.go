@@ -79,10 +79,7 @@ func (t *state) Adopt() error {
 		s.current.Store(t)
 		return nil
 	}
-	if t.astray {
-		return fmt.Errorf("segments from number %d on are missing", s.first)
-	}
-	if err := t.counts.beyond(s.before, s.first); err != nil {
+	if err := t.missing(); err != nil {
 		return err
 	}
 	t.adopted, t.inlined = true, t.appended != content.Place{}
@@ -90,6 +87,14 @@ func (t *state) Adopt() error {
 	s.current.Store(t)
 	s.giving.adopted(t, t.counts.unused(s.sizes()))
 	return nil
+}
+
+// missing is an error if the state has bodies whose segments are not there.
+func (t *state) missing() error {
+	if t.astray {
+		return fmt.Errorf("segments from number %d on are missing", t.store.first)
+	}
+	return t.counts.beyond(t.store.before, t.store.first)
 }
 
 // RestoredNothing says that this node has no snapshot: nothing refers to what earlier runs

@@ -183,9 +183,6 @@ var errClosed = errors.New("the store of bodies is closed")
 
 // sync returns when everything appended before the call is on disk.
 func (s *Store) sync() error {
-	if s.options.ReadOnly {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
