@@ -42,8 +42,12 @@
 // # Design
 //
 // Messages. The library's own transport encodes by reflection and copies entries four
-// times; ours writes them from where they lie (package wire), and speaks the library's
-// encoding with nodes of older versions.
+// times; ours copies them once at the most, and large ones not at all (package wire), and
+// speaks the library's encoding with nodes of older versions. Entries that leave while they
+// are written to disk are copied, up to 64 KiB: who begins to write must not wait for the
+// other end. Of other messages the data is copied up to 8 KiB, beside which another call to
+// the system costs more, and is written from where it lies above that. TLS joins pieces of
+// up to 64 KiB, and encrypts into memory of its own whatever it is given.
 //
 // The leader's disk beside those of the followers. The library writes entries and then
 // sends them. Here they leave when it begins to write them (ahead.go), and one client
@@ -70,6 +74,25 @@
 //   - At most one write of the leader is under way, so one batch at most is on its way
 //     that it may lose. The log of the leader never ends behind its disk: its last index,
 //     verification, compaction and backups see what is written.
+//   - A leader that is outvoted while it writes does nothing else before the write is done:
+//     one goroutine of the library writes entries and takes messages. So it has its entries
+//     on disk first, then hears of the later term, and then takes back what the new leader
+//     has others for, as any follower does. It does not count them any more; and what it
+//     sent before it heard is of a term that the others refuse once they know of the later.
+//   - A pipeline that breaks takes its kept answers with it. The library has heard of none
+//     of them, and hears of the end when it asks for the next: so the follower is for it
+//     where the last answer left it that was handed out. It sends again from there, one
+//     message at a time (transport.AppendEntries), and opens another pipeline when that
+//     went well. A follower that has the entries already leaves them as they are.
+//   - Entries that take out the leader itself are no exception. They may be on a follower
+//     before they are on the leader's disk, which must not lead to a commit without either:
+//     the library counts the members of such an entry only when it has written it, without
+//     itself from then on, and steps down when it is committed. A follower that has the
+//     entry counts its members, and needs the votes of a majority of them, in a later term.
+//   - A transfer of leadership begins between two writes, on the goroutine that writes, and
+//     the library refuses whatever would be written while it lasts. So no write is begun
+//     then. What left before is asked for as always, until the other node has confirmed all
+//     that the leader has; only then is it told to stand, in a later term.
 //   - Members change when the entry that says so is in the log. A follower may have it
 //     before the leader, as it may after a crash; the library begins no second change
 //     before the first is committed.

@@ -9,7 +9,9 @@
 // entry has a checksum that is verified when it is read, the end of the log is
 // marked outside the log, the first failed write is final, and a write that
 // hangs ends the process (DiskGuard). A node never goes on with a file that it
-// cannot trust.
+// cannot trust. Bodies of messages have segment files beside these: package bodies,
+// below, which is given their directory and the DiskGuard, and heals what is damaged there
+// instead of ending the node where another one has it.
 //
 // # What it refuses to know
 //
@@ -20,6 +22,7 @@
 //
 // Package consensus opens the stores, for the library or to read those of a stopped
 // node. Packages cluster and offline open the directory and keep their records here.
+// Package bodies writes through the DiskGuard.
 //
 // # Design
 //

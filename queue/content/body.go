@@ -15,7 +15,7 @@ type Body struct {
 // Place is where a Store has a body. Places belong to one node: they are no part of the
 // replicated state. The zero Place is none.
 type Place struct {
-	Segment uint32 // counted from one, never used again
+	Segment uint32 // counted from one; not used again as long as anything refers to it
 	Offset  uint32 // of the record in its segment
 }
 

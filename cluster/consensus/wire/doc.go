@@ -5,7 +5,7 @@
 //
 // Two encodings behind one interface (Conn). Compact is ours: frames with one
 // checksum over what they carry, numbers of variable length, and the data of entries
-// behind them as it lies in memory. MessagePack is that of the library's own
+// behind them as it is. MessagePack is that of the library's own
 // transport, which nodes of versions before Compact speak.
 //
 // # What it refuses to know
@@ -28,9 +28,12 @@
 //
 // with numbers little-endian. The head has a checksum of its own, so that nobody
 // takes memory for a length that the network invented. Fields are the message but for
-// the data of its entries, which is written from where it lies and read to where it
-// stays: into one piece of memory for each entry, since entries are forgotten one by
-// one. What a decoder gets was checked against the sum before anything is made of it,
+// the data of its entries. Ask writes that from where it lies if it is more than 8 KiB
+// (copyMax), over a connection that takes several pieces with one call: package peernet
+// has one without TLS, and joins up to 64 KiB with it. Less is copied behind the fields,
+// and so is all that AskNow writes, whose caller keeps it to 64 KiB: what does not go at
+// once has to stay until it does. Data is read to where it stays: into one piece of memory
+// for each entry, since entries are forgotten one by one. What a decoder gets was checked against the sum before anything is made of it,
 // and is checked again for sense: a frame that is not exactly what some message is
 // encoded to ends its connection.
 package wire

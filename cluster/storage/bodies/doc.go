@@ -12,9 +12,12 @@
 //
 // # Who calls it
 //
-// The state machine (Append, Hold, Free and Capture, through the interfaces of packages
-// content and fsm), whoever encodes an answer or a backup (Read), and package cluster,
-// which opens and closes it.
+// The state machine (Append, Hold, Free, Require and Capture, through the interfaces of
+// packages content and fsm), and whoever encodes an answer or a backup (Read). Package
+// cluster opens and closes it, as package offline does for a node that does not run.
+// Package cluster/consensus keeps what a snapshot refers to while it is sent (PinSnapshot,
+// ReadAt), takes in the bodies of one that comes (BeginIntake), and says what a start found
+// (RestoredNothing, RestoredInline). Package cluster/scrub checks and heals.
 //
 // # Design
 //
@@ -32,16 +35,27 @@
 // long as anything may refer to it; the digest, which the state has, too, tells it from
 // any other.
 //
+// A process numbers its segments from the highest that it found on. So the number of one
+// that was removed may come again after a restart, if it was the highest. It was removed
+// since the newest snapshot does not refer to it, with which the restart began; places
+// outside of snapshots and of the log, which has none, end with the process, and so does
+// the connection over which another node asks for bodies by their places. Whoever comes
+// with an older place all the same, as one who inspects an older snapshot, has the digest
+// and the length with it, and gets that text or none. A snapshot that refers to a segment
+// from the first of this process on is of a directory that lost a file: it is refused
+// (state.astray).
+//
 // Append copies into memory. A goroutine writes what is there in large pieces, and what
 // was written stays in memory up to Options.CacheBytes, so that a queue that is read as
 // fast as it is written to reads nothing from disk. Large bodies are written past the memory
 // that the system keeps of files (direct.go). If the disk cannot follow, Append
 // waits. Bodies that are read one behind the other, as a backlog is drained, are read from
-// disk 64 KiB at a time. Nothing is synced for its own sake: entries of the log hold the bodies until a
-// snapshot takes their place, and before that one is written Sync brings all that it
-// refers to onto the disk. After a crash the state of the snapshot is restored, the
-// entries behind it append their bodies again, in a new segment, and what was written
-// behind the snapshot is in no state and goes.
+// disk 64 KiB at a time. Nothing has to be synced for the sake of what was acknowledged: entries of the
+// log hold the bodies until a snapshot takes their place, and before that one is written
+// Sync brings all that it refers to onto the disk. That would have to write out too much at
+// once, so the writer syncs every 16 MiB and at the end of a segment, too (writer.go). After
+// a crash the state of the snapshot is restored, the entries behind it append their bodies
+// again, in a new segment, and what was written behind the snapshot is in no state and goes.
 //
 // A node that is sent a snapshot takes in the bodies that it lacks (intake.go), so that the
 // snapshot which it makes of that refers to segments like its own.
@@ -74,5 +88,19 @@
 // and Heal writes the same record anew in the same place: no reference changes, and a
 // crash in between leaves what was there before, or what is right. A body that no other
 // node can give ends the node like any other damage of its data directory. So does a file
-// that is missing or too short when the node starts, for then more than a body is wrong.
+// that is missing when the node starts, or that ends before the last block of 4 KiB which
+// has a body, for then more than a body is wrong. What is missing of that block is found as
+// damage of the bodies in it.
+//
+// The state machine does not wait to be healed. The few commands that go by a text need it
+// in the middle of an entry (Require), and package scrub cannot look for the message while
+// the state changes. Nor would it help to ask other nodes from there. Those that have
+// applied the entry do not have the message any more, since it is one that the command
+// deletes or moves, and as a rule the leader has; those that have not may be waiting in the
+// same way, also for this node. A list of what was deleted lately would have to be kept for
+// it on all nodes, and would be empty for a node that comes to the entry at its start. So
+// Require tries again for some seconds, as the reason may pass, and then the node ends: as
+// damaged, or for its disk, with the place of the body in the message, at each start anew.
+// The others go on. That a damaged copy is found before a command needs it is what the walk
+// of package scrub is for.
 package bodies
