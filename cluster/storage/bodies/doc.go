@@ -74,7 +74,9 @@
 // the newest snapshot. And nobody reads a state that was captured before: a backup, or
 // the copy of a snapshot for another node. So every snapshot that can be used can be read
 // in full, and what a queue consumes between two snapshots stays on disk until the
-// second: about as much as the log has of it.
+// second: about as much as the log has of it. Deletes of a backlog are short in the log, so
+// that one is due when as many bytes of bodies were deleted, too, and as soon as the disk is
+// nearly full (storage.LogStore.NoteDeleted, consensus.Group.ReclaimSpace).
 //
 // An answer may refer to a body that is purged before the answer is encoded. Such a body is
 // read all the same, or it is gone, and the answer is given as one whose outcome is
