@@ -90,7 +90,7 @@ func (m *machine) noteDeleted() {
 func (m *machine) forgetDeleted() {
 	if m.bodies != nil {
 		m.deleted = m.bodies.DeletedBytes()
-		m.log.NoteDeleted(-m.log.Deleted())
+		m.log.ForgetDeleted()
 	}
 }
 

@@ -179,7 +179,7 @@ func (s *LogStore) Verify(snapshot uint64, marked bool, visit func(*raft.Log) er
 		term = entry.Term
 		s.sizes.add(index, EntryBytes(&entry))
 		if index <= snapshot {
-			s.due.baseline.Store(s.sizes.appended())
+			s.due.appended.set(s.sizes.appended())
 		}
 		if err := visit(&entry); err != nil {
 			return 0, err
