@@ -231,7 +231,7 @@ func (n *Node) watchDisk() {
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
 		// Without sends the log hardly grows, so that what consumers and purges delete
 		// would keep its space.
-		if now := n.cfg.Clock.Monotonic(); n.pressure.diskLevel() >= diskLow && now >= next && n.group.ReclaimSpace(n.pressure.free.Load()) {
+		if now := n.cfg.Clock.Monotonic(); n.pressure.diskLevel() >= diskLow && now >= next && n.group.ReclaimSpace(n.pressure.free.Load(), n.pressure.stateBytes.Load()) {
 			next = now + reclaimPause
 		}
 		if !n.waitForWrites(changed) {

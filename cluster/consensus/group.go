@@ -33,6 +33,7 @@ type Group struct {
 	watches
 	intakes intakes
 
+	snapshotting    atomic.Bool // one is being taken
 	snapshotsTaken  atomic.Uint64
 	snapshotSeconds *measure.Histogram
 

@@ -35,6 +35,8 @@ func (g *Group) snapshotWhenDue() {
 // Snapshot writes a snapshot now and shortens the log to what slow followers
 // may still need.
 func (g *Group) Snapshot(ctx context.Context) error {
+	g.snapshotting.Store(true)
+	defer g.snapshotting.Store(false)
 	settings := g.raft.ReloadableConfig()
 	settings.TrailingLogs = g.log.Trailing(g.raft.LastIndex(), g.options.Snapshot.TrailingBytes)
 	if err := g.raft.ReloadConfig(settings); err != nil {
@@ -57,19 +59,37 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	return nil
 }
 
-// reclaimLeast is how many bytes of deleted bodies are worth a snapshot on a disk that is
-// nearly full.
-const reclaimLeast = 1 << 20
+// What makes a snapshot worth it on a disk that is nearly full.
+const (
+	reclaimLeast = 1 << 20 // bytes of deleted bodies
+	reclaimPart  = 8       // of the size of the snapshot, which deleted bodies have to make up
+	reclaimRoom  = 2       // how many snapshots must find room in what is free
+)
 
 // ReclaimSpace takes a snapshot soon if that gives space of deleted bodies back, for a disk
-// that is nearly full, and reports whether it does: the snapshot must find room in what is
-// free.
-func (g *Group) ReclaimSpace(free uint64) bool {
-	if g.log.Deleted() < reclaimLeast || uint64(g.snapshots.NewestSize()) >= free {
+// that is nearly full, and reports whether it does. A snapshot that finds no room ends the
+// node, and all nodes may be in the same place. So state, the memory that the state takes, is
+// what says how large it will be: the newest one may be from before the queues were filled,
+// or purged. It is 0 if it is not known. While a snapshot is being written it may be that one
+// which gives the space back.
+func (g *Group) ReclaimSpace(free uint64, state int64) bool {
+	if g.snapshotting.Load() {
+		return false
+	}
+	size := state
+	if size == 0 {
+		size = g.snapshots.NewestSize()
+	}
+	if !worthReclaiming(g.log.Unreclaimed(), size, free) {
 		return false
 	}
 	g.log.DemandSnapshot()
 	return true
+}
+
+// worthReclaiming reports whether deleted bytes are worth a snapshot of a size.
+func worthReclaiming(deleted, size int64, free uint64) bool {
+	return deleted >= max(reclaimLeast, size/reclaimPart) && uint64(size) < free/reclaimRoom
 }
 
 // inlinedDue is how much log causes a snapshot while the newest one has bodies in it, which

@@ -320,3 +320,62 @@ func TestSnapshotsTakeTheirTime(t *testing.T) {
 		t.Error("half of the log that causes the next snapshot was written, and half of the snapshot takes its time")
 	}
 }
+
+// A nearly full disk asks for a snapshot only if that finds room, and gives back more than a
+// small part of what it takes while it is written.
+func TestWorthReclaiming(t *testing.T) {
+	const mib = 1 << 20
+	cases := []struct {
+		name          string
+		deleted, size int64
+		free          uint64
+		want          bool
+	}{
+		{"a little state", 2 * mib, mib, 100 * mib, true},
+		{"hardly anything was deleted", mib - 1, 0, 100 * mib, false},
+		{"the state would fill the disk", 200 * mib, 150 * mib, 100 * mib, false},
+		{"it would leave less than it takes", 200 * mib, 60 * mib, 100 * mib, false},
+		{"much is written for little", 5 * mib, 400 * mib, 1000 * mib, false},
+		{"much is written for much", 50 * mib, 400 * mib, 1000 * mib, true},
+		{"nothing is free", 2 * mib, 0, 0, false},
+	}
+	for _, c := range cases {
+		if got := worthReclaiming(c.deleted, c.size, c.free); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Space is reclaimed once, and not by a second snapshot behind one that is being written.
+func TestSpaceIsReclaimedOnce(t *testing.T) {
+	t.Parallel()
+	clustertest.VerifyNoLeaks(t)
+	g := newGroups(t, 1, nil)
+	g.startAll()
+	g.Agree(g.Propose(0, 10))
+	group := g.All[0].group
+	const free, state = 1 << 30, 1 << 10
+	if group.ReclaimSpace(free, state) {
+		t.Error("nothing was deleted, and a snapshot is asked for")
+	}
+	group.log.NoteDeleted(2 * reclaimLeast)
+	group.snapshotting.Store(true)
+	if group.ReclaimSpace(free, state) {
+		t.Error("a second one is asked for while one is being written")
+	}
+	group.snapshotting.Store(false)
+	if !group.ReclaimSpace(free, state) {
+		t.Fatal("none is asked for")
+	}
+	for began := time.Now(); group.Stats().SnapshotsTaken == 0; time.Sleep(time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatal("none is taken")
+		}
+	}
+	if waits := group.log.Unreclaimed(); waits != 0 {
+		t.Errorf("%d deleted bytes wait behind it", waits)
+	}
+	if group.ReclaimSpace(free, state) {
+		t.Error("another one is asked for")
+	}
+}
