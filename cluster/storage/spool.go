@@ -14,9 +14,12 @@ const SpoolPattern = "restore-*.tmp"
 
 // RemoveSpools removes what crashes left behind.
 func RemoveSpools(d *Dir) error {
-	spools, err := filepath.Glob(d.File(SpoolPattern))
-	for _, spool := range spools {
-		err = errors.Join(err, os.RemoveAll(spool))
+	entries, err := os.ReadDir(d.Path)
+	for _, entry := range entries {
+		spool, bad := filepath.Match(SpoolPattern, entry.Name())
+		if err = errors.Join(err, bad); spool {
+			err = errors.Join(err, os.RemoveAll(d.File(entry.Name())))
+		}
 	}
 	return err
 }

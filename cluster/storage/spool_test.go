@@ -12,9 +12,17 @@ import (
 // spoolsIn lists the spools in a data directory.
 func spoolsIn(t *testing.T, dir string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, SpoolPattern))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	var found []string
+	for _, entry := range entries {
+		if matches, err := filepath.Match(SpoolPattern, entry.Name()); err != nil {
+			t.Fatal(err)
+		} else if matches {
+			found = append(found, entry.Name())
+		}
 	}
 	return found
 }
@@ -85,5 +93,25 @@ func TestSpoolsAreRemoved(t *testing.T) {
 	}
 	if left := spoolsIn(t, path); len(left) > 0 {
 		t.Errorf("after the next start: %v", left)
+	}
+}
+
+// The name of the data directory is no pattern: what others keep in theirs stays.
+func TestSpoolsOfOthersStay(t *testing.T) {
+	parent := t.TempDir()
+	path, other := filepath.Join(parent, "data[1]"), filepath.Join(parent, "data1")
+	for _, dir := range []string{path, other} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := MakeSpoolDir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := RemoveSpools(openTestDir(t, path, "a")); err != nil {
+		t.Error(err)
+	}
+	if own, others := spoolsIn(t, path), spoolsIn(t, other); len(own) != 0 || len(others) != 1 {
+		t.Errorf("%v is left, and %v of the other node", own, others)
 	}
 }
