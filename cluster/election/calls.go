@@ -45,16 +45,15 @@ func (d *FailureDetector) call(ctx context.Context, nodeID string) error {
 // the voters misses it as well.
 func (d *FailureDetector) takeOver(ctx context.Context, leader Leadership) {
 	voters := d.consensus.Voters()
-	if !slices.Contains(voters, d.options.NodeID) {
-		return
-	}
 	agreeing := 1 // this node
 	d.askVoters(ctx, about(leader), agreementBudget, func(_ string, a answer) {
 		if a.Misses {
 			agreeing++
 		}
 	})
-	if 2*agreeing <= len(voters) || d.consensus.Leadership() != leader {
+	// A learner only has the voters check on the leader: it may be the one node whose clients
+	// call.
+	if !slices.Contains(voters, d.options.NodeID) || 2*agreeing <= len(voters) || d.consensus.Leadership() != leader {
 		return
 	}
 	q := about(leader)

@@ -73,3 +73,29 @@ func TestLeaderThatAnswersNoCallsHandsOver(t *testing.T) {
 		})
 	}
 }
+
+// A learner has no vote, but it may be the only node that has something to ask of the
+// leader. So the voters check on the leader when it finds out that its calls have no answer.
+func TestLearnerWhoseCallsHaveNoAnswerTellsTheVoters(t *testing.T) {
+	clock := clustertest.NewHandClock(0)
+	leader := &testNode{id: "a-1", leads: true, leader: "a-1", heard: []string{"b-2", "c-3"}}
+	voter, other := &testNode{id: "b-2", leader: "a-1", clock: clock}, &testNode{id: "c-3", leader: "a-1", clock: clock}
+	learner := &testNode{id: "d-4", leader: "a-1", clock: clock, uncalled: []string{"a-1"}}
+	openAll(t, []string{"a-1", "b-2", "c-3"}, leader, voter, other, learner)
+	ctx := clustertest.Context(t)
+	for range unansweredMin {
+		learner.checkLeader(ctx)
+		clock.Pass(2 * testSilence / unansweredMin)
+	}
+	if state := learner.checkLeader(ctx); state != leaderUncalled {
+		t.Fatalf("the leader is in state %v at the learner", state)
+	}
+	for _, n := range []*testNode{voter, other} {
+		if len(n.suspicion) == 0 {
+			t.Errorf("%s does not check on the leader", n.id)
+		}
+	}
+	if len(leader.transfers) != 0 {
+		t.Error("the leader handed over")
+	}
+}
