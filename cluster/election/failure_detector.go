@@ -26,6 +26,7 @@ type FailureDetector struct {
 	suspicion  wakeup.Signal
 	unanswered unanswered // questions to the leader
 	uncalled   unanswered // calls to it
+	attempts   attempts   // to hand over
 }
 
 // Options are what a FailureDetector knows before consensus has started.

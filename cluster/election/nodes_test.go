@@ -33,7 +33,8 @@ type testNode struct {
 	clock    environment.Clock // default that of the machine
 
 	campaigns chan struct{}
-	transfers chan string // to whom leadership was handed over
+	transfers chan string           // to whom leadership was handed over
+	refuses   func(id string) error // to take over; nil: nobody does
 }
 
 // testSilence is after how long the leader of these nodes is missing.
@@ -75,8 +76,14 @@ func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
 			n.campaigns <- struct{}{}
 			return nil
 		},
-		MayLead:  func(string) bool { return !n.unfit },
-		Transfer: func(_ context.Context, nodeID string) error { n.transfers <- nodeID; return nil },
+		MayLead: func(string) bool { return !n.unfit },
+		Transfer: func(_ context.Context, nodeID string) error {
+			n.transfers <- nodeID
+			if n.refuses != nil {
+				return n.refuses(nodeID)
+			}
+			return nil
+		},
 	})
 	ctx, cancel := context.WithCancel(clustertest.Context(t))
 	served := make(chan struct{})

@@ -103,22 +103,3 @@ func (d *FailureDetector) reachesAll(ctx context.Context, nodes []string) bool {
 	asking.Wait()
 	return all
 }
-
-// handOver is called at the leader when a voter has offered to lead.
-func (d *FailureDetector) handOver(ctx context.Context, q question) {
-	heard := d.consensus.HeardVoters()
-	if slices.Contains(heard, q.Isolated) || !slices.Contains(heard, q.Successor) || !d.consensus.MayLead(q.Successor) {
-		return
-	}
-	reason := "a majority gets no answers to its calls"
-	if q.Isolated != "" {
-		if _, err := d.ask(ctx, q.Isolated, question{}, voterBudget); err == nil {
-			return // its line has mended
-		}
-		reason = "the successor reaches a voter that this node does not reach"
-	}
-	d.options.Log.Warn("handing over leadership", "reason", reason, "successor", q.Successor, "voter", q.Isolated)
-	if err := d.consensus.Transfer(ctx, q.Successor); err != nil {
-		d.options.Log.Warn("leadership could not be handed over", "error", err)
-	}
-}
