@@ -28,19 +28,29 @@ func (n *Node) transferLeadership(ctx context.Context, transfer func(context.Con
 	if !n.group.Leadership().Self {
 		return fault.ErrNotLeader
 	}
-	// The library does not say what becomes of entries in flight when it hands over.
-	// Without any, clients notice the change of leader as a short wait only.
-	if t := n.term.Load(); t != nil {
-		release, err := t.Hold(ctx)
-		if err != nil {
-			return fmt.Errorf("waiting for the entries in flight: %w", err)
-		}
-		defer release()
+	release, err := n.hold(ctx)
+	if err != nil {
+		return err
 	}
+	defer release()
 	if err := transfer(ctx); err != nil {
 		return fmt.Errorf("handing over leadership: %w", err)
 	}
 	return nil
+}
+
+// hold waits until no entry of this leader is in flight, and lets none start until release.
+// The library does not say what becomes of entries in flight when it hands over. Without
+// any, clients notice the change of leader as a short wait only.
+func (n *Node) hold(ctx context.Context) (release func(), err error) {
+	t := n.term.Load()
+	if t == nil {
+		return func() {}, nil
+	}
+	if release, err = t.Hold(ctx); err != nil {
+		return nil, fmt.Errorf("waiting for the entries in flight: %w", err)
+	}
+	return release, nil
 }
 
 // Close stops the node: waiting receives end, leadership goes to another node,

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -129,6 +130,31 @@ func TestLeaderHearsItsVoters(t *testing.T) {
 	c.waitFor("the successor to lead", func() bool { return c.nodes[successor].group.Leadership().Self })
 	c.send(0, fifo, "m")
 	c.agree()
+}
+
+// A leader that is asked to hand over answers first what it has under way, as it does
+// when an operator asks.
+func TestHandOverWaitsForEntriesInFlight(t *testing.T) {
+	t.Parallel()
+	c := slowNodes(t)
+	c.create(0, fifo)
+	leader := c.nodes[c.leader()]
+	view := leader.process.electionView(leader.group)
+	successor := c.followers()[0]
+	release, err := leader.term.Load().Hold(clustertest.Context(t)) // as an entry in flight does
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(clustertest.Context(t), 100*time.Millisecond)
+	defer cancel()
+	if err := view.Transfer(ctx, c.idOf(successor)); err == nil {
+		t.Error("leadership went while an entry was in flight")
+	}
+	release()
+	if err := view.Transfer(clustertest.Context(t), c.idOf(successor)); err != nil {
+		t.Fatal(err)
+	}
+	c.waitFor("the successor to lead", func() bool { return c.nodes[successor].group.Leadership().Self })
 }
 
 // idOf is the id of a node that may be stopped.

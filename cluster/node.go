@@ -111,6 +111,8 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
 	n.opened.Store(true)
+	hold := n.hold
+	n.process.hold.Store(&hold)
 	n.group.NoteApplied(n.replica.AppliedIndex())
 	n.process.inForce.Store(n.replica.FormatVersion())
 	n.serve(n.process.network.Listener(peernet.KindForward, thisGroup), n.process.network.Listener(peernet.KindGRPC, thisGroup))

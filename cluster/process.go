@@ -47,6 +47,9 @@ type process struct {
 
 	inForce atomic.Uint32 // format version of the state
 	probes  atomic.Uint32 // of the calls of other nodes, so far
+	// hold waits until no entry of this leader is in flight, and lets none start until
+	// release. Nil until a term may begin.
+	hold atomic.Pointer[func(context.Context) (release func(), err error)]
 
 	ctx    context.Context // ends with disconnect
 	cancel context.CancelFunc
@@ -226,6 +229,13 @@ func (p *process) electionView(group *consensus.Group) election.Consensus {
 		Transfer: func(ctx context.Context, nodeID string) error {
 			ctx, cancel := context.WithTimeout(ctx, transferTimeout)
 			defer cancel()
+			if hold := p.hold.Load(); hold != nil {
+				release, err := (*hold)(ctx)
+				if err != nil {
+					return err
+				}
+				defer release()
+			}
 			return group.TransferTo(ctx, nodeID)
 		},
 	}
