@@ -57,6 +57,9 @@ func TestScenariosNameFaults(t *testing.T) {
 		}
 	}
 	for _, x := range Scenarios() {
+		if strings.Contains(x.Name, "'") {
+			t.Errorf("make faults quotes the name %q for a shell", x.Name)
+		}
 		if len(x.must) == 0 {
 			t.Errorf("%s: nothing says that it did what it is about", x.Name)
 		}

@@ -24,8 +24,8 @@ const (
 // alone when the power goes, with the faster one on that of the leader alone.
 func unequalFaults() []fault {
 	return []fault{
-		{name: "power cut, leader's disk slower", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second, begin: cutUnequal(slowerSync, fasterSync)},
-		{name: "power cut, leader's disk faster", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second, begin: cutUnequal(fasterSync, slowerSync)},
+		{name: "power cut, slower disk at the leader", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second, begin: cutUnequal(slowerSync, fasterSync)},
+		{name: "power cut, faster disk at the leader", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second, begin: cutUnequal(fasterSync, slowerSync)},
 	}
 }
 

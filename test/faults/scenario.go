@@ -86,8 +86,8 @@ func diskScenarios() []Scenario {
 		repeated("bit flipped in a follower, leader killed", "known from NATS JetStream", disks, "observed "+refusals),
 		repeated("sync error, same leader again", "what a failed sync left must not count", disks, "observed "+diskErrors, "observed "+sameLeaders),
 		repeated("empty disk beside a node that lags", "an empty node must not vote", disks, "observed "+noElections),
-		repeated("power cut, leader's disk slower", "entries leave before the leader's disk has them", disks, bytesDropped, "observed "+unequalCuts),
-		repeated("power cut, leader's disk faster", "the leader's disk alone has entries that left early", disks, bytesDropped, "observed "+unequalCuts),
+		repeated("power cut, slower disk at the leader", "entries leave before the leader's disk has them", disks, bytesDropped, "observed "+unequalCuts),
+		repeated("power cut, faster disk at the leader", "the leader's disk alone has entries that left early", disks, bytesDropped, "observed "+unequalCuts),
 		repeated("crash while the log is shortened", "known from etcd 17780", disks, "observed "+killsAtRemoval),
 	}
 }
