@@ -37,7 +37,9 @@ func (d *heldDisk) through(what string, write func() error) error {
 		d.arrived.Notify()
 		<-held
 	}
-	if d.lost() {
+	// The library panics if it cannot write the term, which may be of a message that came
+	// before the network went. The power goes right behind it then.
+	if d.lost() && !strings.HasPrefix(what, "write term or vote") {
 		return errPowerless
 	}
 	return write()
