@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 // smallSteps makes snapshots and installs the normal way to catch up. The wal shows
@@ -367,8 +368,8 @@ func TestSpaceIsReclaimedOnce(t *testing.T) {
 	if !group.ReclaimSpace(free, state) {
 		t.Fatal("none is asked for")
 	}
-	for began := time.Now(); group.Stats().SnapshotsTaken == 0; time.Sleep(time.Millisecond) {
-		if time.Since(began) > time.Minute {
+	for ctx := clustertest.Context(t); group.Stats().SnapshotsTaken == 0; wakeup.Sleep(ctx, retryPauseMin) {
+		if ctx.Err() != nil {
 			t.Fatal("none is taken")
 		}
 	}
