@@ -11,6 +11,10 @@ import (
 // the same state for ever. So an old rule goes on deciding until the cluster
 // raises its format version; each constant is the version that brings the new
 // one.
+//
+// Add a rule with a constant of the format version that is not released yet,
+// ruleXxx uint32 = 5, and ask b.follows(ruleXxx) where the old and the new rule
+// part; keep the old one in the other branch. The version is format.CurrentVersion.
 const (
 	// ruleHandOutsHere counts against maxReceiveCount how often this queue
 	// handed a message out. Before, receives from the queue it was moved from

@@ -9,7 +9,7 @@ package format
 const (
 	// CurrentVersion is the highest format version this program reads and
 	// writes.
-	CurrentVersion uint32 = 4
+	CurrentVersion uint32 = 5
 	// OldestVersion is the lowest format version this program can still work
 	// with.
 	OldestVersion uint32 = 1
