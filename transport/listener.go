@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seriatimq/seriatim/cluster/hostlimit"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // limitListener accepts only so many connections at a time, in all and of each address.
@@ -31,14 +32,15 @@ type limitListener struct {
 type limits struct {
 	hosts   *hostlimit.Limit
 	refused *hostlimit.Refusals
+	work    *unverified.Limiter
 }
 
-func newLimitListener(l net.Listener, connectionsMax, perAddress int, refused *hostlimit.Refusals) *limitListener {
+func newLimitListener(l net.Listener, connectionsMax, perAddress int, refused *hostlimit.Refusals, work *unverified.Limiter) *limitListener {
 	if perAddress >= connectionsMax {
 		perAddress = math.MaxInt // what is too much waits
 	}
 	return &limitListener{
-		Listener: l, limits: limits{hosts: hostlimit.New(math.MaxInt, perAddress), refused: refused},
+		Listener: l, limits: limits{hosts: hostlimit.New(math.MaxInt, perAddress), refused: refused, work: work},
 		slots: make(chan struct{}, connectionsMax), done: make(chan struct{}),
 	}
 }
@@ -68,7 +70,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		l.mu.Lock()
 		accepted.silent = l.silent.PushBack(accepted)
 		l.mu.Unlock()
-		return accepted, nil
+		return l.work.Wrap(accepted), nil
 	}
 }
 

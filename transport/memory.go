@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // counted does for the requests that net/http serves what package http1 does
@@ -19,8 +20,16 @@ func counted(next http.Handler, b *budget.Bytes, now func() time.Time) http.Hand
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
-			taken := readBody(w, r, b, now)
+			turn := unverified.From(r.Context())
+			held := turn.Release()
+			body, taken := readBody(w, r, b, now)
 			defer func() { b.Release(taken) }()
+			turn.Resume(held)
+			// A copy: by its own body net/http knows whether the connection can go on, and closes it
+			// if what follows could be the rest of this request.
+			copied := *r
+			copied.Body = body
+			r = &copied
 		}
 		counting := &countedWriter{ResponseWriter: w, request: r, budget: b, now: now}
 		next.ServeHTTP(counting, r)
@@ -28,10 +37,9 @@ func counted(next http.Handler, b *budget.Bytes, now func() time.Time) http.Hand
 	})
 }
 
-// readBody replaces the body of r by one that was read, and returns how many
-// bytes of the budget that takes. What is wrong with the body the handler finds
-// out when it reads it.
-func readBody(w http.ResponseWriter, r *http.Request, b *budget.Bytes, now func() time.Time) (taken int64) {
+// readBody reads the body of r, and returns how many bytes of the budget that takes. What is
+// wrong with the body the handler finds out when it reads it.
+func readBody(w http.ResponseWriter, r *http.Request, b *budget.Bytes, now func() time.Time) (read *http1.Body, taken int64) {
 	if b.Scarce() {
 		// An error means that the connection has no deadlines, as in tests.
 		deadlines := http.NewResponseController(w)
@@ -63,8 +71,22 @@ func readBody(w http.ResponseWriter, r *http.Request, b *budget.Bytes, now func(
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	r.Body = http1.NewBody(buffer, err)
-	return taken
+	return http1.NewBody(buffer, err), taken
+}
+
+// taken does for the requests that net/http serves what package http1 does for the others: each
+// takes its turn. A body without a length ends the connection, so that no byte can be read as a
+// part of it here and as the next request by a proxy, or the other way round (RFC 9112, 6.1).
+func taken(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		turn := unverified.From(r.Context())
+		turn.Begin()
+		defer func() { turn.End(max(0, r.ContentLength)) }()
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // countedWriter takes what is written from the budget until it is sent. Used by

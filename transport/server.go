@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/http2"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // DefaultConnectionsMax bounds the connections of one listener.
@@ -88,18 +89,23 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		cfg.PerAddress = cfg.ConnectionsMax - cfg.ConnectionsMax/10
 	}
 	s := &Server{
-		listener: newLimitListener(listener, cfg.ConnectionsMax, cfg.PerAddress, newRefusals(cfg.Logger, cfg.Now)), budget: cfg.Budget,
+		listener: newLimitListener(listener, cfg.ConnectionsMax, cfg.PerAddress, newRefusals(cfg.Logger, cfg.Now), unverified.New(cfg.Now)), budget: cfg.Budget,
 		waits: cfg.OnShutdown, done: make(chan error, 1), log: cfg.Logger,
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true) // HTTP/2 is package http2's
 	handler := withGRPC(cfg.GRPC, counted(cfg.Handler, cfg.Budget, cfg.Now))
 	s.http = http.Server{
-		Handler: handler, TLSConfig: secure, Protocols: &protocols,
+		Handler: taken(handler), TLSConfig: secure, Protocols: &protocols,
 		ReadHeaderTimeout: http1.HeaderTimeout, ReadTimeout: http1.BodyTimeout,
 		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: http1.IdleTimeout, MaxHeaderBytes: http1.HeaderBytesMax,
 		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			turn := new(unverified.Turn)
+			turn.Attach(unverified.Of(conn))
+			return unverified.With(ctx, turn)
+		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
 			if state == http.StateActive { // the header of a request was read
 				http1.NoteRequest(conn)
@@ -243,6 +249,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.waits != nil {
 		s.waits()
 	}
+	s.listener.work.Close()
 	plain := make(chan error, 1) // the one result
 	go func() {
 		var err error

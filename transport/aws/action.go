@@ -6,6 +6,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // API is one service: what its requests look like and what they may ask for.
@@ -154,6 +155,9 @@ func (c *Call) resolve(line Line, input any) error {
 		}
 	}
 	c.permitted = true
+	if !c.Signed() {
+		unverified.From(c.ctx).Permitted()
+	}
 	if !c.handler.Rate.Allow(c.Scope.Charged(c.Identity, resource)) {
 		return Throttled()
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // Protocols of the requests, as in the access log and in metrics.
@@ -193,6 +194,9 @@ func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buff
 		return "", err
 	}
 	c.examined = true
+	if h.Authorizer == nil || c.Signed() {
+		unverified.From(c.ctx).Verified()
+	}
 	c.Record.Account = c.Identity.AccessKeyID
 	c.Scope = NewScope(h.Names, h.Node.Access(), h.Authorizer != nil, c.Identity, AccountInPath(r))
 	if c.Record.Protocol == JSON {

@@ -140,14 +140,13 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c.record.Protocol = protocol
 	c.scope = aws.NewScope(s.Names, s.Node.Access(), s.Authorizer != nil, c.in.identity, c.in.request.Header.Get(headerAccount))
 	permission, ours := permissions[methodName(path)]
-	if !ours {
-		return c, nil // health and reflection
+	if strings.HasPrefix(path, healthPath) {
+		return c, nil
 	}
-	c.record.Action, c.record.Permission, c.record.Account = methodName(path), permission, c.in.identity.AccessKeyID
-	if c.in.refused == nil && s.Authorizer != nil {
-		return c, s.Authorizer.Stranger(c.in.identity)
+	if ours {
+		c.record.Action, c.record.Permission, c.record.Account = methodName(path), permission, c.in.identity.AccessKeyID
 	}
-	return c, c.in.refused
+	return c, s.stranger(c.in) // reflection, too, is for callers with a key
 }
 
 // permit refuses a caller who may not do what the method does to a resource. Whatever

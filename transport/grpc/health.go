@@ -14,6 +14,9 @@ import (
 // healthInterval is between two looks of a watch.
 const healthInterval = time.Second
 
+// healthPath is before the name of a method.
+const healthPath = "/grpc.health.v1.Health/"
+
 // health is grpc.health.v1.Health: whether this node is ready, as on the admin
 // port. The empty service is the node.
 type health struct {

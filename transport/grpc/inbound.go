@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 type inboundKey struct{}
@@ -43,7 +44,10 @@ type allowance struct {
 
 // acquire takes n bytes until release, or until the request is over.
 func (a *allowance) acquire(ctx context.Context, n int64) error {
-	if err := a.budget.Acquire(ctx, n, budget.WaitMax); err != nil {
+	turn := unverified.From(ctx)
+	held := turn.Release() // it may wait
+	err := a.budget.Acquire(ctx, n, budget.WaitMax)
+	if turn.Resume(held); err != nil {
 		return err
 	}
 	a.mu.Lock()

@@ -23,6 +23,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // Node executes commands and reads; *cluster.Node is one. Its methods are safe
@@ -93,7 +94,9 @@ func New(ctx context.Context, o Options) *Server {
 			s.unaries["/"+d.ServiceName+"/"+m.MethodName] = unaryMethod{service: implemented, handle: m.Handler}
 		}
 	}
-	healthpb.RegisterHealthServer(s.grpc, &health{server: s})
+	probes := &health{server: s}
+	healthpb.RegisterHealthServer(s.grpc, probes)
+	s.unaries[healthPath+"Check"] = unaryMethod{service: probes, handle: healthpb.Health_ServiceDesc.Methods[0].Handler}
 	reflection.Register(s.grpc)
 	for service, info := range s.grpc.GetServiceInfo() {
 		for _, m := range info.Methods {
@@ -129,7 +132,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer in.account.close()
 	// The library calls the method in a goroutine of its own, which may outlive this call.
 	in.request = r.Clone(context.WithValue(r.Context(), inboundKey{}, in))
-	in.identity, _, in.refused = s.Verifier.Verify(r, "") // calls may be streams, so signatures leave the body out
+	if s.verify(w, in, r) != nil {
+		return
+	}
+	unverified.From(r.Context()).Release() // of a watch of the health, which waits
 	in.body = newRequestBody(r.Context(), r.Body, s.Budget, shape.client)
 	writer := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), now: s.Now, budget: s.Budget}
 	if known && (shape.client || shape.server) {
@@ -141,6 +147,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.request.Body = in.body
 	s.grpc.ServeHTTP(writer, in.request)
 	in.body.release()
+}
+
+// verify finds out who makes a call. A caller who is refused is answered here, before anything of
+// the body is read, and the error says so. Health is told to all.
+func (s *Server) verify(w http.ResponseWriter, in *inbound, r *http.Request) error {
+	in.identity, _, in.refused = s.Verifier.Verify(r, "") // calls may be streams, so signatures leave the body out
+	if strings.HasPrefix(r.URL.Path, healthPath) {
+		return nil
+	}
+	if s.stranger(in) == nil {
+		unverified.From(r.Context()).Verified()
+		return nil
+	}
+	ctx := context.WithValue(r.Context(), inboundKey{}, in)
+	c, err := s.begin(ctx, r.URL.Path)
+	w.Header()["Content-Type"], w.Header()["Date"] = []string{contentType}, nil
+	trailers := trailersOf(w)
+	c.eachTrailer(trailers)
+	err = c.end(ctx, err)
+	addStatus(trailers, status.Convert(err))
+	return err
+}
+
+// stranger is the refusal of a caller without a valid key, nil for all others.
+func (s *Server) stranger(in *inbound) error {
+	if in.refused == nil && s.Authorizer != nil {
+		return s.Authorizer.Stranger(in.identity)
+	}
+	return in.refused
 }
 
 // uncompressed is the encoding of messages as they are.

@@ -73,7 +73,9 @@ func parseTimeout(text string) (time.Duration, bool) {
 func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMethod, timeout time.Duration) {
 	in := &inbound{account: allowance{budget: s.Budget}, request: r, remote: r.RemoteAddr, unary: true}
 	defer in.account.close()
-	in.identity, _, in.refused = s.Verifier.Verify(r, "") // as of streams, signatures leave the body out
+	if s.verify(w, in, r) != nil {
+		return
+	}
 	ctx := context.WithValue(r.Context(), inboundKey{}, in)
 	if timeout > 0 {
 		var cancel context.CancelFunc

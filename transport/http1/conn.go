@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // deadlineSlack: moving a deadline costs as much as parsing a small request, so
@@ -61,7 +64,8 @@ func newConn(s *Server, accepted net.Conn) *conn {
 		c.handshake = &handshakeConn{Conn: accepted, turns: s.turns}
 		c.conn = tls.Server(c.handshake, s.TLS)
 	}
-	c.ctx, c.cancel = context.WithCancel(s.base)
+	c.turn.Attach(unverified.Of(accepted))
+	c.ctx, c.cancel = context.WithCancel(unverified.With(s.base, &c.turn))
 	c.request = (&http.Request{
 		Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: &c.url, Body: &c.body,
 		Header: make(http.Header), RemoteAddr: accepted.RemoteAddr().String(),
@@ -113,6 +117,7 @@ func (c *conn) run(first func() course) {
 		if is == suspended {
 			return
 		}
+		c.turn.Release()
 		_ = c.take(0) // releases what the buffer holds of the budget
 		c.cancel()
 		c.server.open.Remove(c)
@@ -147,6 +152,7 @@ func (c *conn) serveRequest() course {
 	case err != nil:
 		return ended
 	case !ours:
+		c.turn.Release()
 		c.handOver(Replayed(c.conn, c.buffer[c.start:c.end]))
 		return handedOver
 	}
@@ -268,7 +274,9 @@ func (c *conn) handle() course {
 		return ended
 	}
 	c.answer.reset()
-	c.watch.begin()
+	if len(bytes.TrimLeft(c.buffer[c.start:c.end], "\r\n")) == 0 { // else the next request is there, and nobody can tell whether its client has left
+		c.watch.begin()
+	}
 	if !c.execute(func() { c.server.Handler.ServeHTTP(&c.answer, c.request) }) {
 		return ended
 	}
@@ -301,6 +309,7 @@ func (c *conn) finish() course {
 		return ended
 	}
 	err := c.answer.finish()
+	c.turn.End(c.request.ContentLength)
 	c.refuseLate(RefusedSlow, err)
 	if err != nil || c.closing() || !c.endRequest() {
 		return ended

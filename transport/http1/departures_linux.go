@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // departures tell of connections on which something can be read, which is the end of
@@ -23,7 +25,7 @@ type departures struct {
 // the mu of the watch.
 func (d *departures) add(w *peerWatch) bool {
 	if w.socket == nil {
-		if w.socket = socketOf(w.conn.accepted); w.socket == nil {
+		if w.socket = unverified.SocketOf(w.conn.accepted); w.socket == nil {
 			return false
 		}
 	}

@@ -63,11 +63,12 @@
 //   - Split answers. A line end in the value of a header becomes a blank.
 //   - A request that makes this code panic. The panic is logged and counted, and
 //     closes that one connection.
+//   - Floods of requests without a key, pipelined or not. They take turns (package unverified).
 //   - Slow or false TLS. The handshake has its deadline, and a client that
 //     speaks HTTP to a port with TLS is told so.
 //
 // Not stopped here: a header of up to HeaderBytesMax per connection while
 // HeaderTimeout runs; the memory of net/http for connections that were handed
 // over, beyond the bodies and answers that package transport counts; floods of
-// valid requests, which the leader's queue refuses.
+// valid requests with a key, which the leader's queue refuses.
 package http1

@@ -5,9 +5,11 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 const (
@@ -29,9 +31,10 @@ const (
 type input struct {
 	buffer     []byte // [start:end] was read and not yet used
 	start, end int
-	taken      int64     // bytes of the budget that buffer holds
-	waitUntil  time.Time // how long this request may wait for more of it
-	lineEnds   int       // how many more bytes of line ends may come before a request
+	taken      int64           // bytes of the budget that buffer holds
+	waitUntil  time.Time       // how long this request may wait for more of it
+	lineEnds   int             // how many more bytes of line ends may come before a request
+	turn       unverified.Turn // of the request, from its header on
 }
 
 // skipLineEnds skips line ends before a request.
@@ -49,6 +52,7 @@ func (in *input) skipLineEnds() {
 // nothing of it is used.
 func (c *conn) receive() (ours bool, err error) {
 	begun := c.end > c.start
+	pipelined := begun
 	timed := false // the header has its deadline
 	searched, header := 0, 0
 	for {
@@ -83,6 +87,10 @@ func (c *conn) receive() (ours bool, err error) {
 			return false, net.ErrClosed
 		}
 	}
+	if pipelined {
+		runtime.Gosched() // connections take turns, also those of clients with a key
+	}
+	c.turn.Begin()
 	length, ours := c.parse(c.buffer[c.start : c.start+header])
 	if !ours {
 		c.forgetRequest()
@@ -128,6 +136,8 @@ func (c *conn) readWhole(size int) error {
 	if c.end-c.start >= size {
 		return nil
 	}
+	held := c.turn.Release()
+	defer func() { c.turn.Resume(held) }()
 	now, limit := c.server.Now(), BodyTimeout
 	c.waitUntil = now.Add(budget.WaitMax)
 	if size > FreeBytes && c.server.Budget.Scarce() {
@@ -148,6 +158,8 @@ func (c *conn) readWhole(size int) error {
 // which may read nothing before it has written all, gets its answer. One that
 // takes too long is truncated.
 func (c *conn) discard(size int) error {
+	held := c.turn.Release()
+	defer func() { c.turn.Resume(held) }()
 	size -= c.end - c.start
 	c.releaseBuffer()
 	c.buffer = make([]byte, readBufferBytes)

@@ -2,7 +2,6 @@ package http1
 
 import (
 	"errors"
-	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -139,25 +138,4 @@ func (w *peerWatch) interrupt() (isReading bool) {
 		return true
 	}
 	return false
-}
-
-// below is the connection under one that is around it.
-type below interface{ NetConn() net.Conn }
-
-// socketOf is the socket of a connection, nil if that is unknown.
-func socketOf(conn net.Conn) syscall.RawConn {
-	for {
-		switch known := conn.(type) {
-		case syscall.Conn:
-			socket, err := known.SyscallConn()
-			if err != nil {
-				return nil
-			}
-			return socket
-		case below:
-			conn = known.NetConn()
-		default:
-			return nil
-		}
-	}
 }

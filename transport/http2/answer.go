@@ -255,6 +255,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 // while it waits.
 func (a *answer) awaitWindow(until time.Time) error {
 	st := a.st
+	st.turn.Release()
 	st.conn.pass() // only a frame brings more
 	if err := st.conn.flush(false); err != nil {
 		return err

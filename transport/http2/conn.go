@@ -16,6 +16,7 @@ import (
 	frame "golang.org/x/net/http2"
 
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 const (
@@ -51,6 +52,7 @@ type conn struct {
 	idle    idleFrames
 	settled bool    // the client has begun with its settings, as it must
 	waiting *stream // whose handler has not started, since more of the body may be there
+	frames
 	turn
 
 	mu sync.Mutex
@@ -90,7 +92,9 @@ func newConn(s *Server, accepted net.Conn) *conn {
 		streams:  streams{open: make(map[uint32]*stream), initialWindow: windowAtFirst, share: s.load.share(accepted.RemoteAddr())},
 		credit:   credit{left: windowOfConn},
 	}
-	c.input.reader = c.reader
+	c.frames.guard = unverified.Of(accepted)
+	c.frames.turn.Attach(c.guard)
+	c.input.reader, c.input.turn = c.reader, &c.frames.turn
 	c.output.window = windowAtFirst
 	c.wrote.L = &c.mu
 	c.ctx, c.cancel = context.WithCancel(s.base)
@@ -120,6 +124,7 @@ func (c *conn) readAll() {
 	if c.read() {
 		return
 	}
+	c.guard.Yield()
 	defer c.server.open.Remove(c)
 	c.mu.Lock()
 	c.stage = ended
@@ -234,6 +239,7 @@ func (c *conn) refuse(err error) bool {
 // breakOff tells the client of its mistake, and gives it time to read that: closing a
 // connection with unread input takes back what was written.
 func (c *conn) breakOff(code frame.ErrCode) {
+	c.guard.Yield()
 	c.cancel()
 	c.mu.Lock()
 	c.out = appendGoAway(c.out, c.streams.last, code)

@@ -57,11 +57,13 @@
 //     that is over, windows that no answer has used, mistakes. More than idleFramesMax in a
 //     second end the connection, and a connection on which nothing else comes is idle. A
 //     change of windows wakes only the streams that can then go on.
+//   - Floods of requests without a key. The goroutine that reads takes a turn (package unverified)
+//     before it parses, and a handler takes the turn over.
 //   - Large headers. More than http1.HeaderBytesMax are refused, and endless
 //     CONTINUATION frames end the connection, empty ones too. Nothing is kept for answers,
 //     and what a connection keeps for its next request is small and holds nothing of the last.
 //   - A request that makes this code panic. The panic is logged and counted, and
 //     closes that one connection.
 //
-// Not stopped here: floods of valid requests, which the leader's queue refuses.
+// Not stopped here: floods of valid requests with a key, which the leader's queue refuses.
 package http2

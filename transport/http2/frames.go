@@ -10,6 +10,7 @@ import (
 	frame "golang.org/x/net/http2"
 
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // read reads frames until the end of the connection, or until another goroutine reads on.
@@ -19,6 +20,7 @@ func (c *conn) read() (passed bool) {
 		if err := c.await(); err != nil {
 			return errors.Is(err, errPassed)
 		}
+		c.frames.begin()
 		plain, err := c.plainFrame()
 		if !plain {
 			err = c.otherFrame()
@@ -27,6 +29,34 @@ func (c *conn) read() (passed bool) {
 			return false
 		}
 	}
+}
+
+// framesMax is how many frames are processed in one turn, unless a request is among them.
+const framesMax = 16
+
+// frames are the turns of the goroutine that reads the frames of a connection that is not trusted.
+// A handler that starts takes over the turn.
+type frames struct {
+	guard *unverified.Conn // below that of the server; nil: none
+	turn  unverified.Turn
+	left  int // of this turn
+}
+
+// hold waits for a turn unless one is held.
+func (f *frames) hold() {
+	if !f.turn.Held() {
+		f.turn.Begin()
+	}
+}
+
+// begin takes a turn for the next frame, at the back of the line if this one is used up.
+func (f *frames) begin() {
+	if f.left--; f.left > 0 && f.turn.Held() {
+		return
+	}
+	f.turn.Release()
+	f.turn.Begin()
+	f.left = framesMax
 }
 
 // plainFrame takes the next frame out of the buffer if it is there, and one of those that
@@ -86,6 +116,7 @@ func (c *conn) await() error {
 			c.reader = bufio.NewReaderSize(c.conn, readBufferLarge)
 			c.input.reader = c.reader
 		}
+		c.frames.turn.Release()
 		_, err := c.reader.Peek(1)
 		if err == nil {
 			c.heard, c.pinged = c.server.Now(), time.Time{}

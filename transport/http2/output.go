@@ -60,6 +60,7 @@ func (c *conn) flush(whole bool) error {
 		if !whole && len(c.out) <= outputMax {
 			return nil
 		}
+		c.guard.Yield()
 		c.wrote.Wait()
 	}
 	if c.failed != nil || c.writing || len(c.out) == 0 {

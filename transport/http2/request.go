@@ -13,12 +13,14 @@ import (
 	frame "golang.org/x/net/http2"
 
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // headers begins a request, or ends the body of one with trailers: as readHeaders says.
 func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error {
 	b := c.block
 	defer b.forget()
+	c.frames.left = 0
 	if err := c.readHeaders(stream, ended, part, whole); err != nil {
 		return err
 	}
@@ -77,8 +79,10 @@ func (c *conn) newStream(b *headerBlock) *stream {
 		c.streams.kept = c.streams.kept[:last]
 		st.answer.reset()
 	} else {
-		ctx, cancel := context.WithCancel(c.ctx)
-		st = &stream{conn: c, cancel: cancel, blank: c.template.WithContext(ctx), request: new(http.Request)}
+		st = &stream{conn: c, request: new(http.Request)}
+		st.turn.Attach(c.guard)
+		ctx, cancel := context.WithCancel(unverified.With(c.ctx, &st.turn))
+		st.cancel, st.blank = cancel, c.template.WithContext(ctx)
 		st.blank.Header = make(http.Header, len(b.fields))
 		st.changed.L, st.answer.st = &c.mu, st
 		st.answer.block, st.answer.ending = make([]byte, 0, answerBlockBytes), make([]byte, 0, answerBlockBytes)
@@ -147,6 +151,7 @@ func (c *conn) answerAtOnce(b *headerBlock, status int) error {
 	if err := c.broughtNothing(); err != nil {
 		return err
 	}
+	c.guard.Refused(0)
 	c.sayHeaders(b.stream, appendStatus(nil, status), true)
 	if !b.ended {
 		c.out = appendReset(c.out, b.stream, frame.ErrCodeNo)

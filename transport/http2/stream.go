@@ -12,6 +12,8 @@ import (
 	"time"
 
 	frame "golang.org/x/net/http2"
+
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // streams are those of a connection.
@@ -33,6 +35,7 @@ type stream struct {
 	conn   *conn
 	id     uint32
 	cancel context.CancelFunc
+	turn   unverified.Turn // of the request
 
 	changed    sync.Cond // that anything below has changed
 	body       body
@@ -158,6 +161,7 @@ func (c *conn) startWaiting() {
 		return
 	}
 	c.waiting = nil
+	c.frames.hold()
 	c.mu.Lock()
 	lost := st.lost != nil
 	if !lost {
@@ -173,6 +177,7 @@ func (c *conn) startWaiting() {
 
 // run counts the handler of a stream, which will be called. It needs the mutex.
 func (c *conn) run(st *stream) {
+	st.turn.TakeOver(&c.frames.turn)
 	st.running = true
 	c.streams.running++
 	c.server.load.add(c.streams.share, 1)
@@ -220,6 +225,7 @@ func (c *conn) handle(st *stream) {
 func (c *conn) finish(st *stream, aborted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	st.turn.End(st.body.arrived)
 	if st.running {
 		c.ran(st)
 	}
@@ -259,6 +265,8 @@ type bodyReader struct{ st *stream }
 func (r bodyReader) Read(p []byte) (int, error) {
 	st := r.st
 	c, b := st.conn, &st.body
+	held := false
+	defer func() { st.turn.Resume(held) }() // without the mutex, which the goroutine that reads may wait for in its turn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(p) == 0 {
@@ -280,6 +288,7 @@ func (r bodyReader) Read(p []byte) (int, error) {
 		case b.ended:
 			return 0, io.EOF
 		}
+		held = st.turn.Release() || held
 		if err := st.await(st.readUntil); err != nil {
 			return 0, err
 		}

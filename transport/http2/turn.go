@@ -46,6 +46,7 @@ func (c *conn) mayServe() bool {
 func (c *conn) serveHere() bool {
 	st := c.waiting
 	c.waiting = nil
+	c.frames.hold()
 	c.mu.Lock()
 	c.run(st)
 	c.mu.Unlock()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // refusalPause is how long refused calls are only counted after one was logged: whoever
@@ -59,6 +61,9 @@ func (g *guard) wrap(of route) http.HandlerFunc {
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, known := g.caller(r)
+		if known {
+			unverified.From(r.Context()).Verified()
+		}
 		switch {
 		case !known:
 			w.Header().Set("WWW-Authenticate", "Bearer")

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/iam"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // Node is where keys and policies come from. Safe for concurrent use.
@@ -90,6 +91,9 @@ func (g *Gate) search(ctx context.Context) bool {
 	select {
 	case g.searches <- struct{}{}:
 		defer func() { <-g.searches }()
+		turn := unverified.From(ctx)
+		held := turn.Release() // others work meanwhile
+		defer func() { turn.Resume(held) }()
 		return g.node.CatchUp(ctx) == nil
 	default:
 		return false

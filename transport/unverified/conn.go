@@ -1,0 +1,114 @@
+package unverified
+
+import (
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Conn is a connection of a port. Safe for concurrent use, as connections are.
+type Conn struct {
+	net.Conn
+	limiter   *Limiter
+	paid      *atomic.Int64 // of its address
+	trusted   atomic.Bool   // the last request was verified
+	notBefore atomic.Int64  // Unix nanoseconds: no further request is looked at before that
+	holds     atomic.Int32  // len(holding)
+	socket    syscall.RawConn
+
+	// With the mutex of the limiter.
+	holding []*Turn
+	waiting []*Turn
+	next    *Conn // in the line
+}
+
+// Of is the Conn below a connection, nil if there is none.
+func Of(conn net.Conn) *Conn {
+	for conn != nil {
+		if c, ok := conn.(*Conn); ok {
+			return c
+		}
+		above, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		conn = above.NetConn()
+	}
+	return nil
+}
+
+// NetConn is the connection below.
+func (c *Conn) NetConn() net.Conn { return c.Conn }
+
+// Write writes. If that has to wait for the client, the turns of the connection end before.
+func (c *Conn) Write(b []byte) (int, error) {
+	if c.holds.Load() == 0 {
+		return c.Conn.Write(b)
+	}
+	n, err := c.writeNow(b)
+	if n == len(b) || err != nil {
+		return n, err
+	}
+	c.Yield()
+	more, err := c.Conn.Write(b[n:])
+	return n + more, err
+}
+
+// Yield ends the turns of all requests of the connection.
+func (c *Conn) Yield() {
+	if c == nil || c.holds.Load() == 0 {
+		return
+	}
+	c.limiter.mu.Lock()
+	defer c.limiter.mu.Unlock()
+	for len(c.holding) > 0 {
+		c.limiter.release(c.holding[0])
+	}
+}
+
+// Refused notes that a request of this size was refused: the connection is not trusted, and its next
+// request waits if its address had too many.
+func (c *Conn) Refused(size int64) {
+	if c == nil {
+		return
+	}
+	c.trusted.Store(false)
+	c.notBefore.Store(c.limiter.charge(c.paid, size))
+}
+
+// awaitRate waits until the address may be refused again.
+func (c *Conn) awaitRate() {
+	left := c.notBefore.Load()
+	if left == 0 {
+		return
+	}
+	wait := time.Duration(left - c.limiter.now().UnixNano())
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(min(wait, refusalWaitMax))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.limiter.ended:
+	}
+}
+
+// SocketOf is the socket of a connection, nil if that is unknown.
+func SocketOf(conn net.Conn) syscall.RawConn {
+	for {
+		switch known := conn.(type) {
+		case syscall.Conn:
+			socket, err := known.SyscallConn()
+			if err != nil {
+				return nil
+			}
+			return socket
+		case interface{ NetConn() net.Conn }:
+			conn = known.NetConn()
+		default:
+			return nil
+		}
+	}
+}
