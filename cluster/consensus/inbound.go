@@ -25,7 +25,7 @@ import (
 // And a follower installs any snapshot, and wipes its log for it, although it has all
 // of it and more: one that was long on its way takes back entries that the follower
 // has confirmed since. So a snapshot is taken for installed if the log has the entry
-// at its end, or begins behind it and behind a snapshot of this node.
+// at its end, or if this node has applied that entry, which is committed then.
 //
 // What this relies on in the library is tested by exploit_truncation_test.go and
 // exploit_commit_test.go.
@@ -33,20 +33,18 @@ type inbound struct {
 	library chan raft.RPC
 	// turn orders the messages. Capacity 1: whoever has one fills it, and may wait for
 	// the library, which nobody should do with a mutex held.
-	turn chan struct{}
-	// compacted reports whether a snapshot of this node has taken the place of the
-	// entry at index.
-	compacted func(index uint64) bool
-	stop      chan struct{}
-	once      sync.Once
-	stopped   sync.WaitGroup
+	turn    chan struct{}
+	applied func() uint64 // up to which entry this node has applied the log
+	stop    chan struct{}
+	once    sync.Once
+	stopped sync.WaitGroup
 
 	staleLog bool // the library may believe in a log that was wiped
 }
 
 // newInbound takes messages until close.
-func newInbound(compacted func(index uint64) bool) *inbound {
-	return &inbound{compacted: compacted, library: make(chan raft.RPC), turn: make(chan struct{}, 1), stop: make(chan struct{})}
+func newInbound(applied func() uint64) *inbound {
+	return &inbound{applied: applied, library: make(chan raft.RPC), turn: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
 // Consumer gives the library its messages.
@@ -183,9 +181,8 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 }
 
 // knows reports whether this node has all of a snapshot: the entry at its end, and
-// with it all before, is in the library's log or in a snapshot of this node, which holds
-// what is committed only. It also returns the library's term. The library is asked as
-// by the leader.
+// with it all before, is in the library's log or applied here. It also returns the
+// library's term. The library is asked as by the leader.
 func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, known bool) {
 	if i.staleLog {
 		return 0, false
@@ -198,7 +195,7 @@ func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, know
 		return 0, false
 	}
 	current := answer.Term == message.Term // else the leader is deposed
-	return answer.Term, answer.Success || current && i.compacted(message.LastLogIndex)
+	return answer.Term, answer.Success || current && message.LastLogIndex <= i.applied()
 }
 
 var errInboundEnds = errors.New("this node takes no messages any more")

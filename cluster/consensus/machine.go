@@ -113,7 +113,7 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 // less the longer it takes, and what a restart has to replay is not much more. The last
 // snapshot says how large this one will be.
 func (m *machine) leisurely() func(written int64) bool {
-	began, size := m.log.Appended(), m.store.NewestSize()
+	began, size := m.log.Appended(), m.store.Newest().Bytes
 	room := max(m.policy.LogBytes, size) / 2
 	return func(written int64) bool {
 		grown := m.log.Appended() - began

@@ -68,7 +68,7 @@ func (g *Group) CommittedMembers() (MemberSet, error) {
 	if noted := g.machine.members.newest.Load(); noted != nil {
 		set = *noted
 	}
-	newest := g.snapshots.NewestIndex()
+	newest := g.snapshots.Newest().Index
 	known := g.machine.members.inSnapshot.Load()
 	if newest != 0 && (known == nil || known.snapshot != newest) {
 		snapshots, err := g.snapshots.List()

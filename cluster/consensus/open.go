@@ -114,7 +114,7 @@ func (g *Group) openRaft() error {
 	}
 	g.transport = newTransport(transportOptions{
 		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
-		Compacted: g.compacted, Snapshots: g, Refers: g.options.Bodies != nil, Logger: g.raftLogger().Named("transport"),
+		Applied: g.machine.applied.Load, Snapshots: g, Refers: g.options.Bodies != nil, Logger: g.raftLogger().Named("transport"),
 	})
 	g.machine.committed = g.notifier.committed
 	g.leaders = newLeadershipWatch(g.options.NodeID, g.transport.links.follow, func() {

@@ -42,7 +42,7 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 	var newest raft.SnapshotMeta
 	if len(metas) > 0 {
 		newest = *metas[0]
-		g.log.SnapshotDueAfter(max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize()))
+		g.log.SnapshotDueAfter(max(g.options.Snapshot.LogBytes, g.snapshots.Newest().Bytes))
 		content, err := g.snapshots.OpenToRestore(metas[0])
 		if err != nil {
 			return err

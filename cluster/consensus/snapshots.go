@@ -78,7 +78,7 @@ func (g *Group) ReclaimSpace(free uint64, state int64) bool {
 	}
 	size := state
 	if size == 0 {
-		size = g.snapshots.NewestSize()
+		size = g.snapshots.Newest().Bytes
 	}
 	if !worthReclaiming(g.log.Unreclaimed(), size, free) {
 		return false
@@ -99,7 +99,7 @@ const inlinedDue = 64 << 10
 // dropInlined removes a snapshot with bodies in it when another one has taken its place.
 func (g *Group) dropInlined() error {
 	inlined := g.machine.inlined.Load()
-	if inlined == 0 || g.snapshots.NewestIndex() <= inlined {
+	if inlined == 0 || g.snapshots.Newest().Index <= inlined {
 		return nil
 	}
 	metas, err := g.snapshots.List()
@@ -110,28 +110,18 @@ func (g *Group) dropInlined() error {
 	return g.snapshots.DropOlder(metas[0].ID)
 }
 
-// compacted reports whether a snapshot has taken the place of the entry at index in
-// the log.
-func (g *Group) compacted(index uint64) bool {
-	if index > g.snapshots.NewestIndex() {
-		return false
-	}
-	_, err := g.log.Kind(index)
-	return errors.Is(err, raft.ErrLogNotFound)
-}
-
 // snapshotSpread is the part of the log between two snapshots over which the nodes
 // are spread, each in its place, so that not all of them write one at a time.
 const snapshotSpread = 4
 
 // snapshotDue is how much log causes the next snapshot on this node.
 func (g *Group) snapshotDue() int64 {
-	if inlined := g.machine.inlined.Load(); inlined != 0 && g.snapshots.NewestIndex() <= inlined {
+	if inlined := g.machine.inlined.Load(); inlined != 0 && g.snapshots.Newest().Index <= inlined {
 		return inlinedDue
 	}
 	// Writing a state that is larger than the log since the last snapshot
 	// would cost more than it saves.
-	due := max(g.options.Snapshot.LogBytes, g.snapshots.NewestSize())
+	due := max(g.options.Snapshot.LogBytes, g.snapshots.Newest().Bytes)
 	var ids []string
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
 		ids = append(ids, string(server.ID))

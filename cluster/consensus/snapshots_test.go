@@ -310,7 +310,7 @@ func TestSnapshotsTakeTheirTime(t *testing.T) {
 		t.Error("a snapshot of an unknown size takes its time")
 	}
 	g.snapshotAll()
-	leisurely, size, began := one.machine.leisurely(), one.snapshots.NewestSize(), one.log.Appended()
+	leisurely, size, began := one.machine.leisurely(), one.snapshots.Newest().Bytes, one.log.Appended()
 	if !leisurely(size / 2) {
 		t.Error("no log was written, and the snapshot hurries")
 	}

@@ -38,7 +38,7 @@ func (g *Group) Stats() Stats {
 		CommitIndex:       g.raft.CommitIndex(),
 		AppliedIndex:      g.machine.applied.Load(),
 		LastIndex:         g.raft.LastIndex(),
-		LastSnapshotIndex: g.snapshots.NewestIndex(),
+		LastSnapshotIndex: g.snapshots.Newest().Index,
 		LeaderChanges:     g.leaders.leaderChanges(),
 		SnapshotsTaken:    g.snapshotsTaken.Load(),
 		SnapshotPause:     time.Duration(g.machine.paused.Load()),

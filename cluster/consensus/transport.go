@@ -49,8 +49,7 @@ type transportOptions struct {
 	Leads    func(term uint64) bool // whether this node leads in a term right now
 	Contacts *contacts              // told of every answer
 	Commits  *commitNotifier        // sees what goes to followers
-	// Compacted reports whether a snapshot of this node has taken the place of an entry.
-	Compacted func(index uint64) bool
+	Applied  func() uint64          // up to which entry this node has applied the log
 	// Snapshots is what snapshots with bodies in segments are sent and received with.
 	Snapshots *Group
 	// Refers says that snapshots may refer to bodies in segments.
@@ -61,7 +60,7 @@ type transportOptions struct {
 // newTransport begins to take the connections of a group.
 func newTransport(options transportOptions) *transport {
 	t := &transport{
-		transportOptions: options, inbound: newInbound(options.Compacted), stopped: options.Life.Done(),
+		transportOptions: options, inbound: newInbound(options.Applied), stopped: options.Life.Done(),
 		links: newLinks(options.Life, options.Network, options.Group, options.Timeout),
 	}
 	t.open, t.cancel = context.WithCancel(options.Life)

@@ -48,9 +48,8 @@ type SnapshotStore struct {
 	guard     *DiskGuard
 	syncBytes int64
 
-	newest      atomic.Uint64 // index of the newest snapshot
-	newestBytes atomic.Int64
-	dropped     sync.Map // names of snapshots that DropOlder removed
+	newest  atomic.Pointer[SnapshotEnd] // nil: none is known
+	dropped sync.Map                    // names of snapshots that DropOlder removed
 }
 
 var _ raft.SnapshotStore = (*SnapshotStore)(nil)
@@ -195,11 +194,30 @@ func (s *SnapshotStore) Verify() error {
 	return nil
 }
 
-// NewestIndex is the index of the newest snapshot, 0 if there is none.
-func (s *SnapshotStore) NewestIndex() uint64 { return s.newest.Load() }
+// SnapshotEnd says where a snapshot ends, and how large it is. Zero: there is none.
+type SnapshotEnd struct {
+	Index uint64
+	Bytes int64
+}
 
-// NewestSize is the size of the newest snapshot in bytes, 0 if there is none.
-func (s *SnapshotStore) NewestSize() int64 { return s.newestBytes.Load() }
+// Newest is the newest snapshot, whichever was finished last: one of this node, written
+// at leisure, may be finished after a newer one of the leader.
+func (s *SnapshotStore) Newest() SnapshotEnd {
+	if newest := s.newest.Load(); newest != nil {
+		return *newest
+	}
+	return SnapshotEnd{}
+}
+
+// finished notes a snapshot.
+func (s *SnapshotStore) finished(end SnapshotEnd) {
+	for {
+		newest := s.newest.Load()
+		if newest != nil && newest.Index > end.Index || s.newest.CompareAndSwap(newest, &end) {
+			return
+		}
+	}
+}
 
 // List describes the snapshots, newest first.
 func (s *SnapshotStore) List() ([]*raft.SnapshotMeta, error) {
@@ -207,8 +225,7 @@ func (s *SnapshotStore) List() ([]*raft.SnapshotMeta, error) {
 	for i, meta := range metas {
 		meta.Size -= int64(len(snapshotHead(meta)))
 		if i == 0 {
-			s.newest.Store(meta.Index)
-			s.newestBytes.Store(meta.Size)
+			s.finished(SnapshotEnd{Index: meta.Index, Bytes: meta.Size})
 		}
 	}
 	return metas, err
@@ -368,8 +385,7 @@ func (s *snapshotSink) Close() error {
 		return s.inner.Close()
 	})
 	if err == nil {
-		s.store.newest.Store(s.index)
-		s.store.newestBytes.Store(s.bytes)
+		s.store.finished(SnapshotEnd{Index: s.index, Bytes: s.bytes})
 	}
 	return err
 }

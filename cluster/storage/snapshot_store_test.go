@@ -144,8 +144,8 @@ func TestSnapshotStoreKeepsTheNewestTwo(t *testing.T) {
 	if diff := cmp.Diff(testMembers, meta.Configuration); diff != "" || meta.Term != 3 {
 		t.Fatalf("term %d, members %s", meta.Term, diff)
 	}
-	if s.newest.Load() != 30 {
-		t.Errorf("the newest is %d", s.newest.Load())
+	if s.Newest().Index != 30 {
+		t.Errorf("the newest is %+v", s.Newest())
 	}
 }
 

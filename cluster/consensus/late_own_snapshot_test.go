@@ -1,0 +1,53 @@
+package consensus
+
+import (
+	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/clustertest"
+)
+
+// A snapshot of this node that was begun before the leader's was installed, and is finished
+// after it, is not the newest, and does not make this node take an older one of the leader.
+func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
+	n := newLone(t, t.TempDir(), nil)
+	n.start()
+	leader := n.play("leader")
+	if got := leader.appends(n, &raft.AppendEntriesRequest{Term: 3, Entries: leader.logs(3, 1, 10), LeaderCommitIndex: 10}); !got.Success {
+		t.Fatal("the log is refused")
+	}
+	if err := n.group.WaitApplied(clustertest.Context(t), 10); err != nil {
+		t.Fatal(err)
+	}
+	// What the library does for a snapshot of this node, written at leisure.
+	captured, err := n.group.machine.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := n.group.snapshots.Create(1, 10, 3, raft.Configuration{}, 1, n.trans)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader.installs(n, 4, 25, 4)
+	if err := captured.Persist(own); err != nil {
+		t.Fatal(err)
+	}
+	captured.Release()
+	if newest := n.group.snapshots.Newest().Index; newest != 25 {
+		t.Errorf("the newest snapshot is said to end at %d, it ends at 25", newest)
+	}
+	if got := leader.appends(n, &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 25, PrevLogTerm: 4, Entries: leader.logs(4, 26, 30), LeaderCommitIndex: 30}); !got.Success {
+		t.Fatal("what follows the snapshot is refused")
+	}
+	if err := n.group.WaitApplied(clustertest.Context(t), 30); err != nil {
+		t.Fatal(err)
+	}
+	leader.installs(n, 4, 20, 4) // it was long on its way
+	if last := n.raft.LastIndex(); last != 30 {
+		t.Errorf("the log ends at %d: entries up to 30 were confirmed and applied, and are taken back", last)
+	}
+	if at := n.group.machine.machine.AppliedIndex(); at < 30 {
+		t.Errorf("the state went back from entry 30 to %d", at)
+	}
+}
