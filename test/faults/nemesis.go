@@ -277,9 +277,20 @@ func (s *stage) agree(compare func(time.Duration) error) {
 	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.OK}
 	if err := compare(time.Minute + s.reading); err != nil {
 		e.Result, e.Error = history.Fail, err.Error()
+	} else {
+		s.mu.Lock()
+		s.agreed++
+		s.mu.Unlock()
 	}
 	e.Return = s.recorder.Now()
 	s.recorder.Add(e)
+}
+
+// timesAgreed is how often the replicas were found alike.
+func (s *stage) timesAgreed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agreed
 }
 
 // sameStates waits until every node has applied all that was committed when it

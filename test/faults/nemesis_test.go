@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,26 @@ func TestABreachIsToldFromAFaultThatCouldNotBeDone(t *testing.T) {
 	}
 	if errors.As(errBusy, &seen) && seen.invariant != "I17" {
 		t.Error("a busy node is no breach")
+	}
+}
+
+// TestANightEndsWithWhatItMust: a run of 90 s on a busy machine ended before chance had drawn
+// the one fault that it must do, and before the replicas were compared often enough.
+func TestANightEndsWithWhatItMust(t *testing.T) {
+	plan := Run{Profile: Night, Seed: 1}.schedule(&stage{})
+	if !slices.Equal(plan.demanded, []string{"kill leader"}) || plan.agreements < 2 {
+		t.Fatalf("it must do %v, and agree %d times", plan.demanded, plan.agreements)
+	}
+	if owed := plan.owed(); len(owed) != 1 {
+		t.Errorf("%d faults are owed", len(owed))
+	}
+	plan.ranOnce("kill leader")
+	plan.agreed = plan.agreements
+	plan.complete(t.Context()) // returns, as nothing is owed
+	for _, profile := range []Profile{Quick, Smoke, Five, Soak, Fixed} {
+		if (Run{Profile: profile}).longer() != 0 {
+			t.Errorf("a run of profile %s takes longer than asked for", profile)
+		}
 	}
 }
 

@@ -286,10 +286,13 @@ func (r Run) quiet() time.Duration {
 // load lets the clients work while the schedule strikes, and ends with all
 // nodes healed.
 func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
-	loaded, cancel := context.WithTimeout(ctx, length)
+	loaded, cancel := context.WithTimeout(ctx, length+r.longer())
 	defer cancel()
+	struck, stop := context.WithTimeout(loaded, length)
+	defer stop()
+	plan := r.schedule(s)
 	if r.Scenario.idle {
-		r.schedule(s).play(loaded)
+		plan.play(struck)
 	}
 	var clients sync.WaitGroup
 	number := 0
@@ -310,9 +313,10 @@ func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
 	case r.Scenario.idle:
 		pause(loaded, burstTime)
 	default:
-		r.schedule(s).play(loaded)
+		plan.play(struck)
+		plan.complete(loaded)
 	}
-	if r.Profile == Fixed {
+	if r.Profile == Fixed || r.longer() > 0 {
 		cancel() // what is left of the time proves nothing
 	}
 	clients.Wait()

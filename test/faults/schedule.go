@@ -21,8 +21,10 @@ type schedule struct {
 	script func(*schedule, context.Context) // of a scenario, instead of all else; nil: none
 	order  []string                         // names that are done first, one after the other
 	rounds bool                             // then rounds of overlapping faults; else one after the other
-	// demanded are names of faults that the run must do some time, between its rounds.
-	demanded []string
+	// demanded are names of faults that the run must do some time, between its rounds, and
+	// agreements how often all replicas must have been found alike.
+	demanded   []string
+	agreements int
 	// minorities has frozen faults leave nodes without a majority, who are asked: chance
 	// alone may draw none of these in an hour.
 	minorities bool
@@ -60,7 +62,8 @@ func (r Run) schedule(s *stage) *schedule {
 	case Smoke, Five:
 		plan.order = smokeOrder
 	case Night:
-		plan.rounds = true
+		plan.rounds, plan.demanded = true, check.Demanded(string(Night))
+		plan.agreements = check.Least(string(Night), check.ReplicasAgreed)
 	case Soak:
 		plan.rounds, plan.demanded = true, check.Demanded(string(Soak))
 		plan.minorities = s.part%minoritiesEvery == 0
@@ -115,6 +118,31 @@ func (p *schedule) play(ctx context.Context) {
 		}
 		if len(owed) > 0 && ctx.Err() == nil {
 			p.one(ctx, owed[p.random.IntN(len(owed))])
+		}
+	}
+}
+
+// longer is how much longer than asked for a run may last to have what it must: what is
+// drawn need not be done in its time.
+func (r Run) longer() time.Duration {
+	if r.Profile == Night {
+		return 5 * time.Minute
+	}
+	return 0
+}
+
+// complete goes on until the run has what it must have, or ctx ends: on a busy machine its
+// time may have been too short for it.
+func (p *schedule) complete(ctx context.Context) {
+	for ctx.Err() == nil {
+		owed := p.owed()
+		switch {
+		case len(owed) > 0:
+			p.one(ctx, owed[0])
+		case p.timesAgreed() < p.agreements:
+			p.one(ctx, p.draw(nil))
+		default:
+			return
 		}
 	}
 }

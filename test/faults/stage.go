@@ -53,6 +53,7 @@ type progress struct {
 	spares  int               // nodes that were added
 	probes  int               // clients that asked for service
 	ran     []string          // faults that were done and mended
+	agreed  int               // how often all replicas were found alike
 	skewed  int64             // until when a clock was wrong
 	read    map[string]int    // bytes of the nodes' logs that were counted
 	lost    *harness.Node     // whose disk was emptied and that was not replaced yet, nil: none

@@ -66,7 +66,7 @@ var minimums = [...]minimum{
 	{name: "deliveries repeated by attempt id", least: 50, soak: 500},
 	{name: "deletes with a stale handle", least: 3, soak: 30},
 	{name: "calls to a minority", soak: 10, area: "network"},
-	{name: "replicas agreed", least: 5, quick: 1, soak: 30},
+	{name: ReplicasAgreed, least: 5, quick: 1, soak: 30},
 	{name: "service after healing", least: 15, quick: 3, soak: 150},
 	{name: "quiet phases", least: 1, quick: 1, soak: 5},
 	{name: "quiet phases of a minute", soak: 3},
@@ -86,6 +86,19 @@ var minimums = [...]minimum{
 	{name: "messages scheduled", least: 10, quick: 1, soak: 200},
 	{name: "scheduled messages cancelled", least: 5, soak: 100},
 	{name: "cancels that came too late", least: 5, soak: 100},
+}
+
+// ReplicasAgreed counts how often all replicas were found alike.
+const ReplicasAgreed = "replicas agreed"
+
+// Least is the minimum of a count in a run of a profile.
+func Least(profile, name string) int {
+	for _, m := range minimums {
+		if m.name == name {
+			return m.of(profile)
+		}
+	}
+	return 0
 }
 
 // Demanded are the names of the faults that a run of a profile must do once at least,
@@ -169,7 +182,7 @@ func (c *checker) count(e *history.Event) {
 	case e.Kind == history.KindObserved:
 		n["observed "+e.Action] += max(1, int(e.Count))
 	case e.Kind == history.KindAgree && e.Result == history.OK:
-		n["replicas agreed"]++
+		n[ReplicasAgreed]++
 	case e.Kind == history.KindLive && e.Result == history.OK:
 		n["service after healing"]++
 	case e.Kind == history.KindAble && e.Result != history.OK:
