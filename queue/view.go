@@ -31,6 +31,7 @@ type QueueStats struct {
 	DeduplicationEntries int64     // kept in memory: live ones and dead ones not yet forgotten
 	OldestSentAt         Timestamp // zero if empty
 	OldestAcceptedAt     Timestamp // of the deduplication ids, zero if there is none
+	DeadLetterTarget     bool      // a RedrivePolicy of another queue names it
 }
 
 // PeekedMessage is a stored message as an operator sees it; peeking counts as
@@ -112,7 +113,9 @@ func (v View) Stats(queue string) (QueueStats, *Error) {
 	if !ok {
 		return QueueStats{}, refusal.NoSuchQueue()
 	}
-	return q.stats(v.b.now), nil
+	stats := q.stats(v.b.now)
+	stats.DeadLetterTarget = v.b.isDeadLetterQueue(queue)
+	return stats, nil
 }
 
 func (q *Queue) stats(now Timestamp) QueueStats {

@@ -124,6 +124,8 @@ func (a *Admin) queueGauges(text *exposition.Text) {
 		func(s *queueSeries, labels string) { text.Series(labels, s.memory) })
 	family("seriatim_inflight_limit_ratio", "Messages in flight as a part of how many may be.",
 		func(s *queueSeries, labels string) { text.Series(labels, s.full) })
+	family("seriatim_queue_is_dead_letter_queue", "1 if a RedrivePolicy of another queue names this one as its dead-letter queue.",
+		func(s *queueSeries, labels string) { text.Series(labels, number(s.stats.DeadLetterTarget)) })
 	text.Family("seriatim_queue_series_truncated", exposition.Gauge, "1 if there are more queues than may have series of their own; the others are counted together under an empty name.")
 	text.Series("", number(truncated))
 }

@@ -2,10 +2,12 @@ package alerts
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/prometheus/prometheus/promql/parser"
@@ -15,31 +17,47 @@ const deploy = "../../../deploy"
 
 // promtool builds the program once for all tests. Without the tag it would contain the
 // clients of every cloud that Prometheus finds targets in.
-func promtool(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "promtool")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "remove_all_sd", "-o", path, "github.com/prometheus/prometheus/cmd/promtool")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+var promtool = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "promtool")
+	if err != nil {
+		return "", err
 	}
-	return path
+	path := filepath.Join(folder, "promtool")
+	build := exec.Command("go", "build", "-tags", "remove_all_sd", "-o", path, "github.com/prometheus/prometheus/cmd/promtool")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := promtool(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// run runs promtool in the folder of the rules.
+func run(t *testing.T, arguments ...string) {
+	t.Helper()
+	program, err := promtool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), program, arguments...)
+	command.Dir = filepath.Join(deploy, "prometheus")
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, out)
+	}
+	t.Logf("promtool %s:\n%s", strings.Join(arguments, " "), out)
 }
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	program := promtool(t)
-	for _, arguments := range [][]string{
-		{"check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml"},
-		{"test", "rules", "alerts_test.yaml"},
-	} {
-		command := exec.CommandContext(t.Context(), program, arguments...)
-		command.Dir = filepath.Join(deploy, "prometheus")
-		out, err := command.CombinedOutput()
-		if err != nil {
-			t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, out)
-		}
-		t.Logf("promtool %s:\n%s", strings.Join(arguments, " "), out)
-	}
+	run(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml")
+	run(t, "test", "rules", "alerts_test.yaml")
 }
 
 // variables are what Grafana puts in the place of its variables.
