@@ -86,6 +86,9 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 // with this answer.
 func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bool, err error) {
 	prepared, refusal := queue.Prepare(r.cmd)
+	if refusal == nil && n.cfg.Check != nil {
+		refusal = n.cfg.Check(r.cmd)
+	}
 	if refusal != nil {
 		limited, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()

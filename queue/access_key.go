@@ -168,6 +168,12 @@ func (c *PutUserPolicy) Validate() *Error {
 	return nil
 }
 
+func (c *PutUserPolicy) accessPolicy() (AccessPolicy, bool) {
+	return AccessPolicy{Text: c.Policy, Refuse: func(reason string) *Error {
+		return refusal.New(refusal.MalformedPolicyDocument, "Syntax errors in policy. ", reason)
+	}}, c.Policy != ""
+}
+
 func (c *PutUserPolicy) apply(b *Broker) (Result, *Error) {
 	if err := b.checkAccount(c.Account, c.Tenant && c.Policy != ""); err != nil {
 		return nil, err

@@ -60,6 +60,8 @@ func (c *CreateQueue) prepare() (Prepared, *Error) {
 	return Prepared{Command: &ready}, nil
 }
 
+func (c *CreateQueue) accessPolicy() (AccessPolicy, bool) { return queuePolicy(c.Queue, c.Attributes) }
+
 // apply creates a queue. An existing one with equal attributes is
 // confirmed; attributes not in the request are not compared, nor are tags.
 func (c *CreateQueue) apply(b *Broker) (Result, *Error) {

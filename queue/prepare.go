@@ -33,6 +33,23 @@ func Prepare(cmd Command) (Prepared, *Error) {
 	return Prepared{Command: cmd}, cmd.Validate()
 }
 
+// AccessPolicy is an access policy that a command stores.
+type AccessPolicy struct {
+	Queue, Topic string // whose policy it is; neither: that of a user
+	Text         string
+	// Refuse says what is wrong with it in the words of the service.
+	Refuse func(reason string) *Error
+}
+
+// AccessPolicyOf is the access policy that a command stores, for the node that accepts the
+// command to check. What is in the log is applied whatever it says.
+func AccessPolicyOf(cmd Command) (p AccessPolicy, stores bool) {
+	if c, ok := cmd.(interface{ accessPolicy() (AccessPolicy, bool) }); ok {
+		return c.accessPolicy()
+	}
+	return p, false
+}
+
 // Answer puts the refusals that never went into the log into the result.
 func (p Prepared) Answer(result Result) Result {
 	if p.refusals == nil {

@@ -44,6 +44,16 @@ func (c *SetQueueAttributes) prepare() (Prepared, *Error) {
 	return Prepared{Command: &ready}, nil
 }
 
+func (c *SetQueueAttributes) accessPolicy() (AccessPolicy, bool) {
+	return queuePolicy(c.Queue, c.Attributes)
+}
+
+// queuePolicy is the access policy among the attributes of a queue.
+func queuePolicy(name string, given []Attribute) (AccessPolicy, bool) {
+	text, _ := attributes.ValueOf(given, attributes.NamePolicy)
+	return AccessPolicy{Queue: name, Text: text, Refuse: attributes.InvalidPolicy}, text != ""
+}
+
 func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) { //nolint:unparam // as refuser has it
 	_, err := q.attributes.WithChanges(c.Attributes, attributes.Assignment{MinimumWindow: 1})
 	return nil, err
@@ -208,6 +218,15 @@ func (c *SetQueuePolicy) Validate() *Error {
 		}
 	}
 	return nil
+}
+
+// accessPolicy is one with nothing but the statement that is added. Validate knows the
+// actions, so that only an account can be wrong in it.
+func (c *SetQueuePolicy) accessPolicy() (AccessPolicy, bool) {
+	text, err := addPermission("", c)
+	return AccessPolicy{Queue: c.Queue, Text: text, Refuse: func(string) *Error {
+		return refusal.InvalidValue(strings.Join(c.AccountIDs, ","), "PrincipalId", "Unable to verify.")
+	}}, err == nil && !c.Remove
 }
 
 // apply is AddPermission and RemovePermission.

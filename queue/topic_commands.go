@@ -48,6 +48,18 @@ func (c *CreateTopic) wellFormed() *Error {
 	return attributes.CheckTopicTags(c.Tags)
 }
 
+func (c *CreateTopic) accessPolicy() (AccessPolicy, bool) {
+	return topicPolicy(c.Topic, c.Attributes, "Attributes Reason: Policy Error: ")
+}
+
+// topicPolicy is the access policy among the attributes of a topic.
+func topicPolicy(name string, given []Attribute, prefix string) (AccessPolicy, bool) {
+	text, found := attributes.ValueOf(given, attributes.NamePolicy)
+	return AccessPolicy{Topic: name, Text: text, Refuse: func(reason string) *Error {
+		return refusal.SNSInvalid(prefix, reason)
+	}}, found
+}
+
 // apply creates a topic. An existing one with equal attributes and tags is confirmed;
 // what the request does not give is not compared.
 func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
@@ -169,6 +181,10 @@ func (c *SetTopicAttributes) Validate() *Error {
 
 // wellFormed checks nothing: the attributes are checked against the topic.
 func (*SetTopicAttributes) wellFormed() *Error { return nil }
+
+func (c *SetTopicAttributes) accessPolicy() (AccessPolicy, bool) {
+	return topicPolicy(c.Topic, c.Attributes, "Policy Error: ")
+}
 
 func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 	t, ok := b.topics.Get(c.Topic)
@@ -292,6 +308,14 @@ func (c *SetTopicPolicy) Validate() *Error {
 		}
 	}
 	return nil
+}
+
+// accessPolicy is one with nothing but the statement that is added. Validate knows the
+// actions, so that only an account can be wrong in it.
+func (c *SetTopicPolicy) accessPolicy() (AccessPolicy, bool) {
+	text, err := policy.Add("", policy.Statement{Label: c.Label, Service: "SNS", Resource: "*", Accounts: c.AccountIDs, Actions: c.Actions})
+	return AccessPolicy{Topic: c.Topic, Text: text, Refuse: func(string) *Error { return refusal.SNSInvalid("AWSAccountId") }},
+		err == nil && !c.Remove
 }
 
 // apply is AddPermission and RemovePermission. A label that no statement has is removed

@@ -31,6 +31,11 @@ func ParsePolicies(given []Attribute) (p Policies) {
 	return p
 }
 
+// InvalidPolicy refuses an access policy of a queue and says what is wrong with it.
+func InvalidPolicy(reason string) *refusal.Error {
+	return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ", NamePolicy, ". Reason: ", reason)
+}
+
 // policyValue is Policy: a JSON object, stored as sent and returned as stored.
 func policyValue() (parseAttribute, printAttribute) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {

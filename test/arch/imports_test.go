@@ -60,7 +60,7 @@ var packageRules = []packageRule{
 	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},
 	{path: "queue/identifier", only: []string{"~/queue/statehash", "encoding/binary", "encoding/hex", "strconv"}},
-	{path: "queue/jsontext", only: append([]string{"unicode/utf16"}, domain...), users: []string{"queue/policy", "queue/filter", "queue/notification"}},
+	{path: "queue/jsontext", only: append([]string{"unicode/utf16"}, domain...), users: []string{"queue/policy", "queue/filter", "queue/notification", "transport/auth/iam"}},
 	{path: "queue/limits", only: []string{}},
 	{path: "queue/logtime", only: []string{}},
 	{path: "queue/notification", only: []string{
@@ -147,7 +147,7 @@ var packageRules = []packageRule{
 	transport("/awswire", "~/cluster", "~/queue"),
 	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
 	{path: "transport/auth/gate", only: []string{std, "~/queue/access", "~/transport/auth", "~/transport/auth/iam", "~/transport/auth/sigv4", "~/transport/unverified"}, users: []string{"cmd/seriatim/server"}},
-	{path: "transport/auth/iam", only: []string{std}},
+	{path: "transport/auth/iam", only: []string{std, "~/queue/account", "~/queue/jsontext"}},
 	{path: "transport/auth/rate", only: []string{std, "~/queue/access"}},
 	{path: "transport/auth/sigv4", only: []string{std, "~/transport/auth"}},
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),

@@ -13,7 +13,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth"
-	"github.com/seriatimq/seriatim/transport/auth/iam"
 )
 
 // submitter is a node that executes commands; *cluster.Node is one.
@@ -164,8 +163,7 @@ func (s accessAdmin) changeKey(w http.ResponseWriter, r *http.Request, cmd queue
 	}
 }
 
-// putPolicy stores or takes away the policy of a user. A policy that could not be obeyed
-// is refused.
+// putPolicy stores or takes away the policy of a user.
 func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
 	var p userPolicy
 	if !s.decode(w, r, &p) {
@@ -173,12 +171,6 @@ func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
 	}
 	if p.Account == "" {
 		p.Account = s.Account
-	}
-	if p.Policy != "" {
-		if _, err := iam.Parse(p.Policy); err != nil {
-			s.fail(w, http.StatusBadRequest, err.Error())
-			return
-		}
 	}
 	aimAt(r.Context(), p.Account+"/"+p.User)
 	if s.submit(w, r, &queue.PutUserPolicy{Account: p.Account, User: p.User, Policy: p.Policy, Tenant: p.Account != s.Account}) {

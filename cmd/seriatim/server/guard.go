@@ -10,7 +10,11 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/server/firstkey"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/gate"
+	"github.com/seriatimq/seriatim/transport/aws"
 )
+
+// names are the account and the region that the names of resources have.
+func names(cfg Config) aws.Names { return aws.Names{Account: cfg.API.Account, Region: cfg.API.Region} }
 
 // guard is who decides about the callers of the client port. The gate is the one that
 // decides, or would if auth were on.

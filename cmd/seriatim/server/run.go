@@ -154,7 +154,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 		audit = audit.With("node", cfg.Node.Name)
 	}
 	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators, poster: push.New(push.Addresses{Allowed: allowed})}
-	nodeConfig.Poster = r.poster
+	nodeConfig.Poster, nodeConfig.Check = r.poster, names(cfg).CheckPolicy
 	if r.traces, err = p.openTraces(ctx, cfg); err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
@@ -182,7 +182,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 // serve opens the admin port, then the client port.
 func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *parts) (err error) {
 	clientsMax, adminMax := limitConnections(openFilesLimit(), cfg.Limits.Connections, p.log)
-	names := aws.Names{Account: cfg.API.Account, Region: cfg.API.Region}
+	names := names(cfg)
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
 	decider, verifier, authorizer := p.guard(r.node, cfg.API)

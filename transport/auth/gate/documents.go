@@ -9,9 +9,15 @@ import (
 
 // documents keeps policies that were read. Safe for concurrent use.
 type documents struct {
-	mu     sync.RWMutex
-	byText map[string]*iam.Document
-	bytes  int
+	mu    sync.RWMutex
+	known map[stored]*iam.Document
+	bytes int
+}
+
+// stored is a policy as it is stored.
+type stored struct {
+	kind iam.Kind
+	text string
 }
 
 // documentsBytesMax bounds the text of the policies that are kept.
@@ -22,42 +28,30 @@ func (d *documents) user(table *access.Table, u access.User) *iam.Document {
 	if u.Name == "" {
 		return nil
 	}
-	return d.read(table.Policy(u))
+	return d.read(iam.UserPolicy, table.Policy(u))
 }
 
-// read is the policy of a text, nil for none. One that cannot be read forbids
-// everything: it was stored by a program that read it otherwise.
-func (d *documents) read(text string) *iam.Document {
+// read is the policy of a text, nil for none.
+func (d *documents) read(kind iam.Kind, text string) *iam.Document {
 	if text == "" {
 		return nil
 	}
+	s := stored{kind, text}
 	d.mu.RLock()
-	known := d.byText[text]
+	known := d.known[s]
 	d.mu.RUnlock()
 	if known != nil {
 		return known
 	}
-	document, err := iam.Parse(text)
-	if err != nil {
-		document = forbidding
-	}
+	document := iam.Stored(kind, text)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.byText == nil || d.bytes+len(text) > documentsBytesMax {
-		d.byText, d.bytes = map[string]*iam.Document{}, 0
+	if d.known == nil || d.bytes+len(text) > documentsBytesMax {
+		d.known, d.bytes = map[stored]*iam.Document{}, 0
 	}
-	if d.byText[text] == nil {
-		d.byText[text] = document
+	if d.known[s] == nil {
+		d.known[s] = document
 		d.bytes += len(text)
 	}
 	return document
 }
-
-// forbidding denies everything to everybody.
-var forbidding = func() *iam.Document {
-	d, err := iam.Parse(`{"Version":"2012-10-17","Statement":{"Effect":"Deny","Principal":"*","Action":"*","Resource":"*"}}`)
-	if err != nil {
-		panic(err) // the text above is wrong
-	}
-	return d
-}()

@@ -168,7 +168,11 @@ func (g *Gate) decide(caller auth.Identity, to auth.Permission, fill func(keys m
 	ofCaller := g.documents.user(g.node.Access(), access.User{Account: caller.Account, Name: caller.User})
 	var ofResource *iam.Document
 	if to.Policy != nil && !ownsPolicy(&request) {
-		ofResource = g.documents.read(to.Policy())
+		kind := iam.QueuePolicy
+		if strings.HasPrefix(to.Action, "sns:") {
+			kind = iam.TopicPolicy
+		}
+		ofResource = g.documents.read(kind, to.Policy())
 	}
 	if ofResource != nil || ofCaller != nil {
 		request.Keys = g.conditionKeys(request.Caller)

@@ -1,8 +1,6 @@
 package iam
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -23,66 +21,38 @@ type condition struct {
 
 // operator compares one value of a request with one of a policy.
 type operator struct {
+	form    form // of the values
 	match   func(got, wanted string, r *Request) bool
 	negated bool
 }
 
 // operators is the table of condition operators; Null is read apart.
 var operators = map[string]operator{
-	"StringEquals":              {match: equalText},
-	"StringNotEquals":           {match: equalText, negated: true},
-	"StringEqualsIgnoreCase":    {match: equalFold},
-	"StringNotEqualsIgnoreCase": {match: equalFold, negated: true},
-	"StringLike":                {match: like},
-	"StringNotLike":             {match: like, negated: true},
-	"ArnEquals":                 {match: like},
-	"ArnNotEquals":              {match: like, negated: true},
-	"ArnLike":                   {match: like},
-	"ArnNotLike":                {match: like, negated: true},
-	"NumericEquals":             {match: numbers(func(a, b float64) bool { return a == b })},
-	"NumericNotEquals":          {match: numbers(func(a, b float64) bool { return a == b }), negated: true},
-	"NumericLessThan":           {match: numbers(func(a, b float64) bool { return a < b })},
-	"NumericLessThanEquals":     {match: numbers(func(a, b float64) bool { return a <= b })},
-	"NumericGreaterThan":        {match: numbers(func(a, b float64) bool { return a > b })},
-	"NumericGreaterThanEquals":  {match: numbers(func(a, b float64) bool { return a >= b })},
-	"DateEquals":                {match: dates(func(c int) bool { return c == 0 })},
-	"DateNotEquals":             {match: dates(func(c int) bool { return c == 0 }), negated: true},
-	"DateLessThan":              {match: dates(func(c int) bool { return c < 0 })},
-	"DateLessThanEquals":        {match: dates(func(c int) bool { return c <= 0 })},
-	"DateGreaterThan":           {match: dates(func(c int) bool { return c > 0 })},
-	"DateGreaterThanEquals":     {match: dates(func(c int) bool { return c >= 0 })},
-	"Bool":                      {match: equalFold},
-	"IpAddress":                 {match: inNetwork},
-	"NotIpAddress":              {match: inNetwork, negated: true},
-}
-
-// parseConditions reads the conditions of a statement. unknown says that one of them is
-// not understood.
-func parseConditions(raw json.RawMessage) (list []condition, unknown bool, err error) {
-	if raw == nil {
-		return nil, false, nil
-	}
-	var byOperator map[string]map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &byOperator); err != nil {
-		return nil, false, fmt.Errorf("the Condition: %w", err)
-	}
-	for name, keys := range byOperator {
-		base, ifExists := strings.CutSuffix(name, "IfExists")
-		op, known := operators[base]
-		isNull := name == "Null"
-		if !known && !isNull {
-			unknown = true
-			continue
-		}
-		for key, values := range keys {
-			wanted, err := parseTexts(values)
-			if err != nil {
-				return nil, false, fmt.Errorf("the Condition %s: %w", name, err)
-			}
-			list = append(list, condition{operator: op, key: strings.ToLower(key), wanted: wanted, ifExists: ifExists, isNull: isNull})
-		}
-	}
-	return list, unknown, nil
+	"StringEquals":              {form: formText, match: equalText},
+	"StringNotEquals":           {form: formText, match: equalText, negated: true},
+	"StringEqualsIgnoreCase":    {form: formText, match: equalFold},
+	"StringNotEqualsIgnoreCase": {form: formText, match: equalFold, negated: true},
+	"StringLike":                {form: formText, match: like},
+	"StringNotLike":             {form: formText, match: like, negated: true},
+	"ArnEquals":                 {form: formARN, match: like},
+	"ArnNotEquals":              {form: formARN, match: like, negated: true},
+	"ArnLike":                   {form: formARN, match: like},
+	"ArnNotLike":                {form: formARN, match: like, negated: true},
+	"NumericEquals":             {form: formNumber, match: numbers(func(a, b float64) bool { return a == b })},
+	"NumericNotEquals":          {form: formNumber, match: numbers(func(a, b float64) bool { return a == b }), negated: true},
+	"NumericLessThan":           {form: formNumber, match: numbers(func(a, b float64) bool { return a < b })},
+	"NumericLessThanEquals":     {form: formNumber, match: numbers(func(a, b float64) bool { return a <= b })},
+	"NumericGreaterThan":        {form: formNumber, match: numbers(func(a, b float64) bool { return a > b })},
+	"NumericGreaterThanEquals":  {form: formNumber, match: numbers(func(a, b float64) bool { return a >= b })},
+	"DateEquals":                {form: formDate, match: dates(func(c int) bool { return c == 0 })},
+	"DateNotEquals":             {form: formDate, match: dates(func(c int) bool { return c == 0 }), negated: true},
+	"DateLessThan":              {form: formDate, match: dates(func(c int) bool { return c < 0 })},
+	"DateLessThanEquals":        {form: formDate, match: dates(func(c int) bool { return c <= 0 })},
+	"DateGreaterThan":           {form: formDate, match: dates(func(c int) bool { return c > 0 })},
+	"DateGreaterThanEquals":     {form: formDate, match: dates(func(c int) bool { return c >= 0 })},
+	"Bool":                      {form: formTruth, match: equalFold},
+	"IpAddress":                 {form: formAddress, match: inNetwork},
+	"NotIpAddress":              {form: formAddress, match: inNetwork, negated: true},
 }
 
 // match reports whether a condition holds. One value of the request has to be right; of a
@@ -103,15 +73,19 @@ func (c *condition) match(r *Request) bool {
 }
 
 func equalText(got, wanted string, r *Request) bool {
-	if strings.Contains(wanted, "${") {
-		return matchVariables(strings.NewReplacer("*", literalStar, "?", literalQuestion).Replace(wanted), got, r)
-	}
-	return got == wanted
+	plain, known := literally(wanted, r)
+	return known && got == plain
 }
 
-func equalFold(got, wanted string, _ *Request) bool { return strings.EqualFold(got, wanted) }
+func equalFold(got, wanted string, r *Request) bool {
+	plain, known := literally(wanted, r)
+	return known && strings.EqualFold(got, plain)
+}
 
-func like(got, wanted string, r *Request) bool { return matchVariables(wanted, got, r) }
+func like(got, wanted string, r *Request) bool {
+	matched, _ := matchVariables(wanted, got, r)
+	return matched
+}
 
 func numbers(holds func(a, b float64) bool) func(got, wanted string, _ *Request) bool {
 	return func(got, wanted string, _ *Request) bool {

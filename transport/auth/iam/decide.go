@@ -50,7 +50,7 @@ func (d *Document) Evaluate(r *Request) (v Verdict) {
 		if (v.Effect == Allowed && !s.deny) || !s.match(action, r) {
 			continue
 		}
-		v = Verdict{Allowed, i + 1, s.sid}
+		v = Verdict{Allowed, s.number, s.sid}
 		if s.deny {
 			v.Effect = Denied
 			return v
@@ -60,10 +60,7 @@ func (d *Document) Evaluate(r *Request) (v Verdict) {
 }
 
 func (s *statement) match(action string, r *Request) bool {
-	if !s.principals.match(r.Caller) || !s.actions.match(action, r) || !s.resources.match(r.Resource, r) {
-		return false
-	}
-	if s.unknown && !s.deny {
+	if !s.principals.match(r.Caller) || !s.actions.match(action, s.deny, r) || !s.resources.match(r.Resource, s.deny, r) {
 		return false
 	}
 	for i := range s.conditions {

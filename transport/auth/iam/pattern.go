@@ -3,42 +3,74 @@ package iam
 import "strings"
 
 // match reports whether text is one that the patterns name. Variables in them are
-// replaced by what the request says.
-func (p patterns) match(text string, r *Request) bool {
-	if p.texts == nil {
-		return true
-	}
+// replaced by what the request says; where one of them has no value, whatever is excluded
+// may be the text, so that a denial matches and a permission does not.
+func (p patterns) match(text string, deny bool, r *Request) bool {
 	for _, pattern := range p.texts {
-		if matchVariables(pattern, text, r) {
+		matched, known := matchVariables(pattern, text, r)
+		if matched {
 			return !p.negated
+		}
+		if !known && p.negated {
+			return deny
 		}
 	}
 	return p.negated
 }
 
 // matchVariables matches a pattern with variables such as ${aws:username}. A pattern with
-// a variable that has no value matches nothing. What a variable stands for is text: its
-// wildcards are none.
-func matchVariables(pattern, text string, r *Request) bool {
+// a variable that has no value, which is not known then, matches nothing. What a variable
+// stands for is text: its wildcards are none.
+func matchVariables(pattern, text string, r *Request) (matched, known bool) {
+	plain, known := replaced(pattern, r)
+	return known && matchWildcards(plain, text), known
+}
+
+// replaced is a pattern with the values of its variables.
+func replaced(pattern string, r *Request) (plain string, known bool) {
 	if !strings.Contains(pattern, "${") {
-		return matchWildcards(pattern, text)
+		return pattern, true
 	}
-	var plain strings.Builder
+	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(pattern, "${")
-		plain.WriteString(before)
+		b.WriteString(before)
 		if !found {
-			return matchWildcards(plain.String(), text)
+			return b.String(), true
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		value, known := variable(name, r)
+		if !closed || !known {
+			return "", false
+		}
+		b.WriteString(value)
+		pattern = after
+	}
+}
+
+// literally is a text without wildcards, with the values of its variables.
+func literally(text string, r *Request) (plain string, known bool) {
+	plain, known = replaced(text, r)
+	return strings.NewReplacer(literalStar, "*", literalQuestion, "?").Replace(plain), known
+}
+
+// withoutVariables is a pattern that matches whatever the variables of another one stand for.
+func withoutVariables(path, pattern string) (string, error) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(pattern, "${")
+		b.WriteString(before)
+		if !found {
+			return b.String(), nil
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		if !closed {
-			return false
+			return "", problem(path, "the variable ${%s is not closed", name)
 		}
-		value, known := variable(name, r)
-		if !known {
-			return false
+		if !contains(variables, strings.ToLower(name)) {
+			return "", problem(path, "there is no variable ${%s}%s", name, suggest(name, variables))
 		}
-		plain.WriteString(value)
+		b.WriteByte('*')
 		pattern = after
 	}
 }

@@ -1,15 +1,15 @@
 package iam
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// principals are whom a statement is about. The zero principals are those of a policy
-// that belongs to a caller: it is about nobody else.
+// principals are the callers a statement is about. The zero principals are those of a policy
+// of a user: it is about no other caller.
 type principals struct {
 	given   bool
 	negated bool
@@ -17,42 +17,113 @@ type principals struct {
 	names   []string // accounts and ARNs
 }
 
-func parsePrincipals(o object) (p principals, err error) {
-	raw, given := o["Principal"]
-	negated, givenNegated := o["NotPrincipal"]
+const kindAWS, kindService = "AWS", "Service"
+
+func readPrincipals(kind Kind, path string, members map[string]jsontext.Value, deny bool) (p principals, err error) {
+	name := "Principal"
+	value, given := members[name]
+	negated, givenNegated := members["NotPrincipal"]
 	switch {
-	case given && givenNegated:
-		return p, errors.New("it has both Principal and NotPrincipal")
-	case givenNegated:
-		raw, p.negated = negated, true
-	case !given:
+	case kind == UserPolicy && (given || givenNegated):
+		return p, problem(path, "the policy of a user has no principal: it is about that user")
+	case kind == UserPolicy:
 		return p, nil
+	case given && givenNegated:
+		return p, problem(path, "it has both Principal and NotPrincipal")
+	case givenNegated && !deny:
+		return p, problem(path+".NotPrincipal", "it would permit everybody else: name the Principal")
+	case givenNegated:
+		name, value, p.negated = "NotPrincipal", negated, true
+	case !given:
+		return p, problem(path, `Principal is missing: it says for whom the statement is, such as {"AWS":"111111111111"}`)
 	}
 	p.given = true
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		p.anyone = text == "*"
-		if !p.anyone {
-			return p, errors.New("a Principal that is a text must be *")
+	path += "." + name
+	if value.Kind() == jsontext.KindString {
+		if p.anyone = value.Text() == "*"; !p.anyone {
+			return p, problem(path, `must be * or an object such as {"AWS":"111111111111"}`)
 		}
-		return p, nil
+	} else if err := p.readKinds(path, value); err != nil {
+		return p, err
 	}
-	var kinds object
-	if err := json.Unmarshal(raw, &kinds); err != nil {
-		return p, fmt.Errorf("the Principal: %w", err)
-	}
-	for kind, list := range kinds {
-		texts, err := parseTexts(list)
-		if err != nil {
-			return p, fmt.Errorf("the Principal: %w", err)
-		}
-		if kind != "AWS" {
-			continue // services and federations do not call this server
-		}
-		p.names = append(p.names, texts...)
-		p.anyone = p.anyone || slices.Contains(texts, "*")
+	switch {
+	case p.negated && p.anyone:
+		return p, problem(path, "it never applies: it excludes every caller")
+	case deny && !p.anyone && len(p.names) == 0:
+		return p, problem(path, "no service calls this server, so that this denies nothing")
 	}
 	return p, nil
+}
+
+// readKinds reads principals by kind.
+func (p *principals) readKinds(path string, value jsontext.Value) error {
+	kinds, err := readObject(path, value, "kind of principal", []string{kindAWS, kindService})
+	if err != nil {
+		return err
+	}
+	if len(kinds) == 0 {
+		return problem(path, "it names no principal")
+	}
+	if list, given := kinds[kindAWS]; given {
+		if p.names, err = readTexts(path+"."+kindAWS, list, false, checkPrincipal); err != nil {
+			return err
+		}
+		p.anyone = slices.Contains(p.names, "*")
+	}
+	if list, given := kinds[kindService]; given {
+		// Policies made for AWS permit services to send. None calls this server: topics
+		// deliver without asking, and no request fulfils such a statement.
+		_, err = readTexts(path+"."+kindService, list, false, checkService)
+	}
+	return err
+}
+
+const (
+	arnPrefix = "arn:aws:iam::"
+	rootEnd   = ":root"
+	userBegin = ":user/"
+)
+
+// checkPrincipal refuses what is no account and no user. Wildcards, roles, and paths of users
+// are not understood.
+func checkPrincipal(path, text string) error {
+	if text == "*" || account.IsID(text) {
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(text, arnPrefix); ok {
+		const digits = len("111111111111")
+		if len(rest) > digits && account.IsID(rest[:digits]) {
+			if rest[digits:] == rootEnd {
+				return nil
+			}
+			if name, ok := strings.CutPrefix(rest[digits:], userBegin); ok && isUserName(name) {
+				return nil
+			}
+		}
+	}
+	return problem(path, "must be *, an account id of 12 digits, %s<account>%s or %s<account>%s<name>", arnPrefix, rootEnd, arnPrefix, userBegin)
+}
+
+// isUserName reports whether a user may have a name.
+func isUserName(name string) bool {
+	const lengthMax = 64
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_+=,.@-", rune(c)) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= lengthMax
+}
+
+// checkService refuses what is no service of AWS.
+func checkService(path, text string) error {
+	name, ok := strings.CutSuffix(text, ".amazonaws.com")
+	plain := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' }
+	if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return problem(path, "must be the name of a service, such as sns.amazonaws.com")
+	}
+	return nil
 }
 
 // match reports whether a statement is about a caller.
@@ -78,15 +149,12 @@ func (c Caller) ARN() string {
 	case c.User == "":
 		return rootOf(c.Account)
 	}
-	return "arn:aws:iam::" + c.Account + ":user/" + c.User
+	return arnPrefix + c.Account + userBegin + c.User
 }
 
-func rootOf(account string) string { return "arn:aws:iam::" + account + ":root" }
+func rootOf(account string) string { return arnPrefix + account + rootEnd }
 
 // is reports whether a name in a policy means the caller: itself or its account.
 func (c Caller) is(name string) bool {
-	if c.Account == "" {
-		return false
-	}
-	return name == c.Account || name == rootOf(c.Account) || strings.EqualFold(name, c.ARN())
+	return c.Account != "" && (name == c.Account || name == rootOf(c.Account) || name == c.ARN())
 }
