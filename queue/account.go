@@ -131,7 +131,7 @@ func (c *DeleteAccount) apply(b *Broker) (Result, *Error) {
 // that does not exist has room for none.
 func (b *Broker) roomForQueues(name string, n int64, a *QueueAttributes) *Error {
 	if a.ImplicitDeadLetterQueue && a.Redrive.Target == "" {
-		if _, exists := b.queues.Get(implicitDeadLetterName(name)); !exists {
+		if _, exists := b.queues.Get(ImplicitDeadLetterName(name)); !exists {
 			n++
 		}
 	}

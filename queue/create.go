@@ -130,7 +130,7 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 // checkImplicitDeadLetter refuses ImplicitDeadLetterQueue where the built-in
 // queue could not have its name.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
-	if a.ImplicitDeadLetterQueue && len(implicitDeadLetterName(account.PlainName(name))) > limits.QueueNameLengthMax {
+	if a.ImplicitDeadLetterQueue && len(ImplicitDeadLetterName(account.PlainName(name))) > limits.QueueNameLengthMax {
 		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
 			"Reason: the name of the queue is too long to append -dlq to it.")
 	}
@@ -143,7 +143,7 @@ func (b *Broker) addImplicitDeadLetter(q *Queue) {
 	if !q.attributes.ImplicitDeadLetterQueue || q.attributes.Redrive.Target != "" {
 		return
 	}
-	name := implicitDeadLetterName(q.name)
+	name := ImplicitDeadLetterName(q.name)
 	if _, exists := b.queues.Get(name); !exists {
 		same, err := attributes.Create(q.attributes.FIFO, fifoAttribute(q.attributes.FIFO), b.assignment(Policies{}))
 		if err != nil {

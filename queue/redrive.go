@@ -44,14 +44,15 @@ func (q *Queue) deadLetterTarget() (name string, after int64) {
 	case q.attributes.Redrive.Target != "":
 		return account.Sibling(q.name, q.attributes.Redrive.Target), q.attributes.Redrive.MaxReceiveCount
 	case q.attributes.ImplicitDeadLetterQueue:
-		return implicitDeadLetterName(q.name), implicitReceiveCount
+		return ImplicitDeadLetterName(q.name), implicitReceiveCount
 	default:
 		return "", 0
 	}
 }
 
-// implicitDeadLetterName is <name>-dlq, or <name>-dlq.fifo.
-func implicitDeadLetterName(name string) string {
+// ImplicitDeadLetterName is the built-in dead-letter queue of a queue: <name>-dlq, or
+// <name>-dlq.fifo.
+func ImplicitDeadLetterName(name string) string {
 	if isFIFOName(name) {
 		return strings.TrimSuffix(name, ".fifo") + "-dlq.fifo"
 	}

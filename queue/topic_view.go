@@ -190,6 +190,15 @@ func (v View) SubscriptionAttributes(subscriptionARN string) ([]Attribute, *Erro
 	return list, nil
 }
 
+// SubscribedQueue is the queue that a subscription delivers to, empty for a URL or if there is
+// no such subscription.
+func (v View) SubscribedQueue(subscriptionARN string) string {
+	if _, s, ok := v.b.subscriptionByARN(subscriptionARN); ok {
+		return s.Queue
+	}
+	return ""
+}
+
 // UnsubscribesByLink reports whether a subscription may be removed by an unsigned request:
 // one of a URL, unless it was confirmed with AuthenticateOnUnsubscribe.
 func (v View) UnsubscribesByLink(subscriptionARN string) bool {

@@ -224,6 +224,14 @@ func (v View) DeadLetterSources(queue, after string, limit int) (names []string,
 	return names, nil
 }
 
+// DeadLetterQueue is where the messages of a queue are dead-lettered to, empty if nowhere.
+func (v View) DeadLetterQueue(name string) (target string) {
+	if q, ok := v.b.queues.Get(name); ok {
+		target, _ = q.deadLetterTarget()
+	}
+	return target
+}
+
 // MoveTasks lists at most limit move tasks of a source queue, newest first.
 func (v View) MoveTasks(source string, limit int) ([]MoveTaskRecord, *Error) {
 	if !v.QueueExists(source) {

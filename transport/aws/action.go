@@ -34,6 +34,9 @@ type Line struct {
 	Permission string
 	// Resource finds what the action is about in its decoded input.
 	Resource func(c *Call, input any) (Resource, error)
+	// Beside are the permissions that the action needs beside; nil: none, since it touches no
+	// other resource. It is asked when the caller may use Resource.
+	Beside func(c *Call, input any) ([]Need, error)
 	// ReadOnly says that the action changes nothing.
 	ReadOnly bool
 	// Unseen is what a caller of another account is told who may not do it, instead of that:
@@ -150,7 +153,7 @@ func (c *Call) resolve(line Line, input any) error {
 	c.Resource = resource
 	c.Record.Queue, c.Record.Topic, c.Record.Permission = resource.Name, resource.Topic, line.Permission
 	if !c.unsigned(line, input) {
-		if err := c.authorize(line); err != nil {
+		if err := c.authorize(line, input); err != nil {
 			return err
 		}
 	}

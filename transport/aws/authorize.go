@@ -10,16 +10,33 @@ import (
 )
 
 // authorize asks whether the caller may do what the line of an action says, to the
-// resource that was found.
-func (c *Call) authorize(line Line) error {
-	if line.ByLink {
+// resource that was found and to the others that the action touches.
+func (c *Call) authorize(line Line, input any) error {
+	if line.ByLink || c.handler.Authorizer == nil {
 		return nil
 	}
-	err := c.Permits(line.Permission, c.Resource)
+	err := c.permits(line.Permission, c.Resource)
 	if err != nil && line.Unseen != nil && c.Scope.Foreign(c.Resource.Name) {
 		return line.Unseen()
 	}
-	return err
+	if err != nil || line.Beside == nil {
+		return err
+	}
+	needs, err := line.Beside(c, input)
+	if err != nil {
+		return err
+	}
+	for _, need := range needs {
+		if err := c.permits(need.Permission, need.Resource); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// permits asks for one permission.
+func (c *Call) permits(action string, resource Resource) error {
+	return c.handler.Authorizer.Authorize(c.Request, c.Identity, PermissionTo(c.handler.Node, c.handler.Names, action, resource))
 }
 
 // unsigned reports whether a request without a signature is one that needs none, by what

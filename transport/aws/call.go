@@ -71,6 +71,9 @@ func (c *Call) Read(ctx context.Context, read func(queue.View) error) error {
 // at once. More are answered by what it knows, so that strangers cannot keep it busy.
 const searchesMax = 16
 
+// Context is that of the request.
+func (c *Call) Context() context.Context { return c.ctx }
+
 // Search looks for something in the state as far as this node knows it, and once more when the
 // node has caught up if it is refused.
 func (c *Call) Search(ctx context.Context, look func(queue.View) *queue.Error) error {
@@ -124,13 +127,4 @@ func ResultOf[R queue.Result](result queue.Result) (R, error) {
 		return r, fmt.Errorf("the command was answered with a %T, want a %T", result, r)
 	}
 	return r, nil
-}
-
-// Permits asks whether the caller may do one more thing than what the action's line says.
-func (c *Call) Permits(action string, resource Resource) error {
-	guard := c.handler.Authorizer
-	if guard == nil {
-		return nil
-	}
-	return guard.Authorize(c.Request, c.Identity, PermissionTo(c.handler.Node, c.handler.Names, action, resource))
 }

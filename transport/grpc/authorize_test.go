@@ -142,8 +142,8 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 			}
 		}
 	}
-	if methods != len(permissions) {
-		t.Errorf("%d methods were called, the table has %d", methods, len(permissions))
+	if methods != len(methodTable) {
+		t.Errorf("%d methods were called, the table has %d", methods, len(methodTable))
 	}
 }
 

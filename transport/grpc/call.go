@@ -43,75 +43,6 @@ const headerAccount = "Seriatim-Account"
 // protocol is the name of this API in the access log and in metrics.
 const protocol = "grpc"
 
-// permissions is the table of methods: what a caller must be permitted to do, as
-// in an access policy.
-var permissions = map[string]string{
-	"CreateQueue":           "sqs:CreateQueue",
-	"DeleteQueue":           "sqs:DeleteQueue",
-	"ListQueues":            "sqs:ListQueues",
-	"ListDeadLetterSources": "sqs:ListDeadLetterSourceQueues",
-	"GetQueueAttributes":    "sqs:GetQueueAttributes",
-	"SetQueueAttributes":    "sqs:SetQueueAttributes",
-	"AddPermission":         "sqs:AddPermission",
-	"RemovePermission":      "sqs:RemovePermission",
-	"TagQueue":              "sqs:TagQueue",
-	"UntagQueue":            "sqs:UntagQueue",
-	"ListQueueTags":         "sqs:ListQueueTags",
-	"PurgeQueue":            "sqs:PurgeQueue",
-	"Send":                  "sqs:SendMessage",
-	"SendStream":            "sqs:SendMessage",
-	"Receive":               "sqs:ReceiveMessage",
-	"Consume":               "sqs:ReceiveMessage",
-	"Delete":                "sqs:DeleteMessage",
-	"ChangeVisibility":      "sqs:ChangeMessageVisibility",
-	"StartMoveTask":         "sqs:StartMessageMoveTask",
-	"CancelMoveTask":        "sqs:CancelMessageMoveTask",
-	"ListMoveTasks":         "sqs:ListMessageMoveTasks",
-
-	"CreateTopic":               "sns:CreateTopic",
-	"DeleteTopic":               "sns:DeleteTopic",
-	"ListTopics":                "sns:ListTopics",
-	"GetTopicAttributes":        "sns:GetTopicAttributes",
-	"SetTopicAttributes":        "sns:SetTopicAttributes",
-	"AddTopicPermission":        "sns:AddPermission",
-	"RemoveTopicPermission":     "sns:RemovePermission",
-	"TagTopic":                  "sns:TagResource",
-	"UntagTopic":                "sns:UntagResource",
-	"ListTopicTags":             "sns:ListTagsForResource",
-	"Subscribe":                 "sns:Subscribe",
-	"ConfirmSubscription":       "sns:ConfirmSubscription",
-	"Unsubscribe":               "sns:Unsubscribe",
-	"GetSubscriptionAttributes": "sns:GetSubscriptionAttributes",
-	"SetSubscriptionAttributes": "sns:SetSubscriptionAttributes",
-	"ListSubscriptions":         "sns:ListSubscriptions",
-	"Publish":                   "sns:Publish",
-	"PublishStream":             "sns:Publish",
-
-	"ScheduleMessages": "sqs:SendMessage",
-	"CancelScheduled":  "sqs:DeleteMessage",
-	"Peek":             "sqs:ReceiveMessage",
-	"Complete":         "sqs:DeleteMessage",
-	"Abandon":          "sqs:ChangeMessageVisibility",
-	"Renew":            "sqs:ChangeMessageVisibility",
-	"Defer":            "sqs:ChangeMessageVisibility",
-	"DeadLetter":       "sqs:DeleteMessage",
-	"ReceiveDeferred":  "sqs:ReceiveMessage",
-
-	"AcceptSession":   "sqs:ReceiveMessage",
-	"RenewSession":    "sqs:ChangeMessageVisibility",
-	"ReleaseSession":  "sqs:ChangeMessageVisibility",
-	"GetSessionState": "sqs:ReceiveMessage",
-	"SetSessionState": "sqs:ReceiveMessage",
-	"ListSessions":    "sqs:ReceiveMessage",
-
-	"LookUpDeduplication":   "sqs:GetQueueAttributes",
-	"GetDeduplicationStats": "sqs:GetQueueAttributes",
-	"ForgetDeduplication":   "sqs:PurgeQueue",
-	"ListGroups":            "sqs:GetQueueAttributes",
-	"GetGroup":              "sqs:GetQueueAttributes",
-	"ReleaseGroup":          "sqs:ChangeMessageVisibility",
-}
-
 // call is one call on its way through a method. Used by one goroutine, except for
 // statusOf and permitStill.
 type call struct {
@@ -119,6 +50,8 @@ type call struct {
 	record   *transport.Request
 	in       *inbound
 	started  time.Time
+	method   method
+	request  any // of a unary method
 	scope    aws.Scope
 	queue    string           // qualified by its account
 	topic    string           // likewise
@@ -139,12 +72,13 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c.in.call, c.record = c, s.Calls.Begin(c.in.request.Header)
 	c.record.Protocol = protocol
 	c.scope = aws.NewScope(s.Names, s.Node.Access(), s.Authorizer != nil, c.in.identity, c.in.request.Header.Get(headerAccount))
-	permission, ours := permissions[methodName(path)]
+	row, ours := methodTable[methodName(path)]
 	if strings.HasPrefix(path, healthPath) {
 		return c, nil
 	}
 	if ours {
-		c.record.Action, c.record.Permission, c.record.Account = methodName(path), permission, c.in.identity.AccessKeyID
+		c.method = row
+		c.record.Action, c.record.Permission, c.record.Account = methodName(path), row.permission, c.in.identity.AccessKeyID
 	}
 	return c, s.stranger(c.in) // reflection, too, is for callers with a key
 }
@@ -180,11 +114,36 @@ func (c *call) authorize(table *access.Table) error {
 	if err := guard.Revoked(c.in.identity); err != nil { // a stream may say late what it is about
 		return err
 	}
-	err := guard.Authorize(c.in.request, c.in.identity, aws.PermissionTo(c.server.Node, c.server.Names, c.record.Permission, c.resource))
+	err := c.permits(c.method)
 	if err == nil {
 		c.permitted.Store(table)
 	}
 	return err
+}
+
+// permits asks whether the caller may do what a row says to the resource of the call, and to
+// the others that it touches.
+func (c *call) permits(row method) error {
+	if c.server.Authorizer == nil {
+		return nil
+	}
+	if err := c.permitsOne(aws.Need{Permission: row.permission, Resource: c.resource}); err != nil || row.beside == nil {
+		return err
+	}
+	needs, err := row.beside(c)
+	if err != nil {
+		return err
+	}
+	for _, need := range needs {
+		if err := c.permitsOne(need); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) permitsOne(need aws.Need) error {
+	return c.server.Authorizer.Authorize(c.in.request, c.in.identity, aws.PermissionTo(c.server.Node, c.server.Names, need.Permission, need.Resource))
 }
 
 // charge counts a request of the account, and refuses one too many.
@@ -267,6 +226,7 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	if err == nil {
 		func() {
 			defer func() { c.caught(recover(), &err) }()
+			c.request = request
 			answer, err = handle(ctx, request)
 		}()
 	}

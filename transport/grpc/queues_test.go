@@ -173,14 +173,14 @@ func TestTablesAreWhole(t *testing.T) {
 			names = append(names, m.StreamName)
 		}
 		for _, name := range names {
-			if permissions[name] == "" || named[name] {
+			if methodTable[name].permission == "" || named[name] {
 				t.Errorf("%s of %s needs no permission, or has the name of another method", name, service.ServiceName)
 			}
 			named[name] = true
 		}
 	}
-	if len(named) != len(permissions) {
-		t.Errorf("%d methods, %d permissions", len(named), len(permissions))
+	if len(named) != len(methodTable) {
+		t.Errorf("%d methods, %d permissions", len(named), len(methodTable))
 	}
 	for _, code := range everyCode() {
 		if failures[code].reason == "" {

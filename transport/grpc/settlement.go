@@ -90,15 +90,16 @@ func (s *consumer) settle(ctx context.Context, in *seriatimpb.Settlement) {
 	handles := in.GetReceiptHandles()
 	s.holdings.settle(handles)
 	var done queue.EntriesDone
-	var err error
-	switch in.GetKind() {
-	case seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE:
+	err := s.call.permits(settlements[in.GetKind()])
+	switch kind := in.GetKind(); {
+	case err != nil:
+	case kind == seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE:
 		done, err = s.remove(ctx, handles)
-	case seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON:
+	case kind == seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON:
 		done, err = s.abandon(ctx, handles)
-	case seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER:
+	case kind == seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER:
 		done, err = s.putAside(ctx, handles)
-	case seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER:
+	case kind == seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER:
 		done, err = s.deadLetter(ctx, in)
 	default:
 		done, err = s.changeVisibility(ctx, handles, in.GetVisibilityTimeoutSeconds())

@@ -42,9 +42,6 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 	case in.GetQueue() != "":
 		subscribed := c.qualify(in.GetQueue())
 		c.record.Queue = subscribed[:min(len(subscribed), limits.QueueNameLengthMax)]
-		if err := c.permitSubscribed(subscribed); err != nil {
-			return nil, err
-		}
 		if cmd.Endpoint = names.QueueARN(subscribed); account.OwnerOf(subscribed) != "" {
 			cmd.Queue = subscribed
 		}
@@ -61,16 +58,6 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 	}
 	subscribed, err := resultOf[queue.Subscribed](c.submit(ctx, cmd))
 	return &seriatimpb.SubscribeResponse{SubscriptionArn: subscribed.SubscriptionARN, Pending: subscribed.Pending}, err
-}
-
-// permitSubscribed refuses to subscribe a queue of another account to which the caller may
-// not send.
-func (c *call) permitSubscribed(qualified string) error {
-	if c.server.Authorizer == nil || !c.scope.Foreign(qualified) {
-		return nil
-	}
-	return c.server.Authorizer.Authorize(c.in.request, c.in.identity,
-		aws.PermissionTo(c.server.Node, c.server.Names, "sqs:SendMessage", aws.Resource{Name: qualified}))
 }
 
 // ConfirmSubscription confirms the subscription of a URL. Whoever calls this port is taken

@@ -17,6 +17,16 @@ var setSubscriptionAttributesInputSchema = awswire.Structure(append([]awswire.Me
 	subscriptionMember(func(v *setSubscriptionAttributesInput) *onSubscription { return &v.onSubscription }),
 }, singleMembers(func(v *setSubscriptionAttributesInput) *single { return &v.single })...)...)
 
+// besideReplayed are what attributes of a subscription need.
+func besideReplayed(c *aws.Call, input any) ([]aws.Need, error) {
+	in := input.(*setSubscriptionAttributesInput)
+	given, err := in.domain()
+	if err != nil {
+		return nil, err
+	}
+	return aws.SubscriptionNeeds(c.Context(), c.Read, c.Resource.Topic, in.SubscriptionARN, given)
+}
+
 // setSubscriptionAttributes changes one attribute of a subscription.
 func setSubscriptionAttributes(ctx context.Context, c *aws.Call, in *setSubscriptionAttributesInput) (*aws.Nothing, error) {
 	attributes, err := in.domain()

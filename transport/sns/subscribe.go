@@ -54,6 +54,21 @@ func readProtocol(name string) (attributes.Protocol, error) {
 // asked for (SNS).
 const pendingAnswer = "pending confirmation"
 
+// queue is the queue that is to be subscribed, empty for a URL.
+func (in *subscribeInput) queue(s *aws.Scope) string {
+	protocol, _ := attributes.ParseProtocol(in.Protocol)
+	if name, ok := arn.Queue(in.Endpoint); ok && !protocol.Web() {
+		return s.Of(arn.AccountOf(in.Endpoint), name)
+	}
+	return ""
+}
+
+// besideSubscribed are what a subscription needs.
+func besideSubscribed(c *aws.Call, input any) ([]aws.Need, error) {
+	in := input.(*subscribeInput)
+	return aws.SubscribeNeeds(c.Resource.Topic, in.queue(&c.Scope), aws.Attributes(in.Attributes)), nil
+}
+
 // subscribe subscribes a queue or a URL to a topic, or confirms that it is.
 func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscriptionOutput, error) {
 	protocol, err := readProtocol(in.Protocol)
@@ -64,16 +79,8 @@ func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscript
 		Topic: c.Resource.Topic, Protocol: protocol, Endpoint: in.Endpoint, Attributes: aws.Attributes(in.Attributes),
 	}
 	cmd.Owner, cmd.Principal = c.Scope.Subscriber(c.Identity, c.Resource.Topic)
-	if name, ok := arn.Queue(in.Endpoint); ok && !protocol.Web() {
-		subscribed := c.Scope.Of(arn.AccountOf(in.Endpoint), name)
-		if c.Scope.Foreign(subscribed) {
-			if err := c.Permits("sqs:SendMessage", aws.Resource{Name: subscribed}); err != nil {
-				return nil, err
-			}
-		}
-		if account.OwnerOf(subscribed) != "" {
-			cmd.Queue = subscribed
-		}
+	if subscribed := in.queue(&c.Scope); account.OwnerOf(subscribed) != "" {
+		cmd.Queue = subscribed
 	}
 	if protocol.Web() {
 		cmd.Server = c.BaseURL()

@@ -14,6 +14,8 @@ type createQueueInput struct {
 	Tags       []awswire.Pair
 }
 
+func (in *createQueueInput) given() []awswire.Pair { return in.Attributes }
+
 var createQueueInputSchema = awswire.Structure(
 	awswire.OptionalString("QueueName", func(v *createQueueInput) *awswire.Text { return &v.QueueName }),
 	awswire.StringMap("Attributes", "Attribute", "Name", "Value", func(v *createQueueInput) *[]awswire.Pair { return &v.Attributes }),

@@ -83,6 +83,21 @@ func onAccount(action string) func(*aws.Call, any) (aws.Resource, error) {
 	}
 }
 
+// besideLetters are what actions need that give attributes to a queue.
+func besideLetters(c *aws.Call, input any) ([]aws.Need, error) {
+	given := input.(interface{ given() []awswire.Pair }).given()
+	return aws.QueueNeeds(c.Resource.Name, aws.Attributes(given)), nil
+}
+
+// besideMoved are what a move task needs.
+func besideMoved(c *aws.Call, input any) ([]aws.Need, error) {
+	destination, err := input.(*startMessageMoveTaskInput).destination(&c.Scope)
+	if err != nil {
+		return nil, err
+	}
+	return aws.MoveNeeds(c.Context(), c.Read, c.Resource.Name, destination)
+}
+
 // bySource is for the actions on move tasks, which are about the dead-letter
 // queue whose messages move.
 func bySource(c *aws.Call, input any) (aws.Resource, error) {

@@ -14,6 +14,8 @@ type setQueueAttributesInput struct {
 	Attributes []awswire.Pair
 }
 
+func (in *setQueueAttributesInput) given() []awswire.Pair { return in.Attributes }
+
 var setQueueAttributesInputSchema = awswire.Structure(
 	awswire.OptionalString("QueueUrl", func(v *setQueueAttributesInput) *awswire.Text { return &v.QueueURL }),
 	awswire.StringMap("Attributes", "Attribute", "Name", "Value", func(v *setQueueAttributesInput) *[]awswire.Pair { return &v.Attributes }),

@@ -21,6 +21,14 @@ func (in *startMessageMoveTaskInput) source(s *aws.Scope) (string, error) {
 	return sourceInARN(s, in.SourceARN)
 }
 
+// destination is the queue that messages are to go to, empty if each goes back.
+func (in *startMessageMoveTaskInput) destination(s *aws.Scope) (string, error) {
+	if in.DestinationARN == "" {
+		return "", nil
+	}
+	return queueInARN(s, "DestinationArn", in.DestinationARN)
+}
+
 var startMessageMoveTaskInputSchema = awswire.Structure(
 	awswire.String("SourceArn", func(v *startMessageMoveTaskInput) *string { return &v.SourceARN }),
 	awswire.String("DestinationArn", func(v *startMessageMoveTaskInput) *string { return &v.DestinationARN }),
@@ -36,14 +44,11 @@ var startMessageMoveTaskOutputSchema = awswire.Structure(
 // startMessageMoveTask starts to move messages out of a dead-letter queue.
 func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *startMessageMoveTaskInput) (*startMessageMoveTaskOutput, error) {
 	source := c.Resource.Name
-	cmd := &queue.StartMoveTask{Source: source, MaxPerSecond: queue.Int(in.MaxPerSecond)}
-	if in.DestinationARN != "" {
-		var err error
-		if cmd.Destination, err = queueInARN(&c.Scope, "DestinationArn", in.DestinationARN); err != nil {
-			return nil, err
-		}
+	destination, err := in.destination(&c.Scope)
+	if err != nil {
+		return nil, err
 	}
-	result, err := c.Submit(ctx, cmd)
+	result, err := c.Submit(ctx, &queue.StartMoveTask{Source: source, Destination: destination, MaxPerSecond: queue.Int(in.MaxPerSecond)})
 	if err != nil {
 		return nil, err
 	}
