@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"net/http"
 	"strings"
 )
@@ -15,6 +17,21 @@ type Identity struct {
 	// an account is anonymous. An empty User is the account itself.
 	Account, User string
 }
+
+// PrincipalID is the id of the caller, which others may see: the number of the account, or an
+// id made of the name of the user in the form that IAM gives out. Empty for a caller whose
+// account is not known.
+func (i Identity) PrincipalID() string {
+	if i.User == "" {
+		return i.Account
+	}
+	sum := sha256.Sum256([]byte(i.Account + "/" + i.User))
+	const prefix, length = "AIDA", 21
+	return (prefix + base32.StdEncoding.EncodeToString(sum[:]))[:length]
+}
+
+// Anonymous is the principal id of callers without a key where signatures are verified.
+const Anonymous = "anonymous"
 
 // Error is a refusal to serve a caller, in the words of the common AWS errors.
 type Error struct {

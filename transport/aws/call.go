@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -105,9 +106,12 @@ func (c *Call) Names() Names { return c.handler.Names }
 // BaseURL is scheme and host of the server as the client named them.
 func (c *Call) BaseURL() string { return BaseURL(c.Request) }
 
-// SenderID is who a message comes from: the access key id of the caller, or the account if
-// the request was not signed.
+// SenderID is who a message comes from: the principal id of the caller. Where signatures are
+// not verified, it is the access key id that the request claims, or the account.
 func (c *Call) SenderID() string {
+	if c.handler.Authorizer != nil {
+		return cmp.Or(c.Identity.PrincipalID(), auth.Anonymous)
+	}
 	if c.Identity.AccessKeyID != "" {
 		return c.Identity.AccessKeyID
 	}

@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -329,9 +330,13 @@ func (c *call) refuse(ctx context.Context, refused *queue.Error) error {
 	})
 }
 
-// senderID is what the system attribute SenderId shows: the access key id of the
-// caller, or the account if the call was not signed.
+// senderID is what the system attribute SenderId shows: the principal id of the caller.
+// Where signatures are not verified, it is the access key id that the call claims, or the
+// account.
 func (c *call) senderID() string {
+	if c.server.Authorizer != nil {
+		return cmp.Or(c.in.identity.PrincipalID(), auth.Anonymous)
+	}
 	if id := c.in.identity.AccessKeyID; id != "" {
 		return id
 	}

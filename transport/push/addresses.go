@@ -12,6 +12,8 @@ import (
 type Addresses struct {
 	// Allowed are networks of the addresses that would be refused.
 	Allowed []netip.Prefix
+	// Own lists the addresses of this machine, which are refused, too; nil: none.
+	Own func() ([]net.Addr, error)
 }
 
 // reserved are networks that no subscriber is in, beside those that package netip knows.
@@ -53,7 +55,47 @@ func (a Addresses) Check(address netip.Addr) error {
 	if local(address) {
 		return fmt.Errorf("the address %s is refused: it is local or reserved; allow its network with --sns-allow-endpoints if subscribers may be there", address)
 	}
+	own, err := a.own(address)
+	if err != nil {
+		return err
+	}
+	if own {
+		return fmt.Errorf("the address %s is refused: it is one of this node; allow its network with --sns-allow-endpoints if subscribers may be there", address)
+	}
 	return nil
+}
+
+// own reports whether an address, or the one that is inside it, is one of this machine.
+func (a Addresses) own(address netip.Addr) (bool, error) {
+	if a.Own == nil {
+		return false, nil
+	}
+	list, err := a.Own()
+	if err != nil {
+		return false, fmt.Errorf("reading the addresses of this machine: %w", err)
+	}
+	inside, embedded := embeddedIn(address)
+	for _, of := range list {
+		network, ok := of.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		if mine, _ := netip.AddrFromSlice(network.IP); mine.Unmap() == address || embedded && mine.Unmap() == inside {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// embeddedIn is the IPv4 address that an IPv6 address leads to.
+func embeddedIn(address netip.Addr) (netip.Addr, bool) {
+	for _, e := range embedding {
+		if e.network.Contains(address) {
+			bytes := address.As16()
+			return netip.AddrFrom4([4]byte(bytes[e.at : e.at+4])), true
+		}
+	}
+	return netip.Addr{}, false
 }
 
 func local(address netip.Addr) bool {
@@ -66,13 +108,8 @@ func local(address netip.Addr) bool {
 			return true
 		}
 	}
-	for _, e := range embedding {
-		if e.network.Contains(address) {
-			bytes := address.As16()
-			return local(netip.AddrFrom4([4]byte(bytes[e.at : e.at+4])))
-		}
-	}
-	return false
+	inside, embedded := embeddedIn(address)
+	return embedded && local(inside)
 }
 
 // dialer connects within a time to addresses that may be connected to; nil is the usual

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -182,5 +183,33 @@ func TestAddresses(t *testing.T) {
 		if err := some.Check(netip.MustParseAddr(text)); (err != nil) != refused {
 			t.Errorf("with a network allowed, %s: %v", text, err)
 		}
+	}
+}
+
+// TestOwnAddresses refuses the addresses of this machine, also where they are inside another.
+func TestOwnAddresses(t *testing.T) {
+	t.Parallel()
+	a := Addresses{Allowed: []netip.Prefix{netip.MustParsePrefix("192.0.2.9/32")}, Own: func() ([]net.Addr, error) {
+		var list []net.Addr
+		for _, text := range []string{"192.0.2.2/24", "192.0.2.9/24", "2001:db8::2/64"} {
+			ip, network, err := net.ParseCIDR(text)
+			list = append(list, &net.IPNet{IP: ip, Mask: network.Mask})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	}}
+	for text, refused := range map[string]bool{
+		"192.0.2.2": true, "::ffff:192.0.2.2": true, "64:ff9b::c000:202": true, "2002:c000:202::1": true, "2001:db8::2": true, "2001:db8::2%eth0": true,
+		"192.0.2.3": false, "192.0.2.9": false, "2001:db8::3": false, "10.0.0.1": false,
+	} {
+		if err := a.Check(netip.MustParseAddr(text)); (err != nil) != refused {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	a.Own = func() ([]net.Addr, error) { return nil, errors.New("no interfaces") }
+	if err := a.Check(netip.MustParseAddr("10.0.0.1")); err == nil {
+		t.Error("an address is accepted although those of this machine are not known")
 	}
 }

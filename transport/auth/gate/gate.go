@@ -72,6 +72,9 @@ func (g *Gate) Verify(r *http.Request, body string) (auth.Identity, string, erro
 	if is(err, sigv4.Unsigned) {
 		return auth.Identity{}, body, nil
 	}
+	if err == nil {
+		err = checkSigned(r, caller)
+	}
 	if err != nil {
 		return auth.Identity{}, "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -100,6 +101,49 @@ func TestVerify(t *testing.T) {
 			got, _, err := New(newNode(), time.Now).Verify(signed(t, tc.key, tc.secret), "")
 			if got != tc.want || codeOf(err) != tc.code {
 				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestSignedRequestsThatSayMore have a right signature and are refused.
+func TestSignedRequestsThatSayMore(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, target, service string
+		token                 bool
+		code                  string
+	}{
+		{"for sqs", "/", "sqs", false, ""},
+		{"for sns", "/000000000000/orders?Action=Publish&a=1&b=1", "sns", false, ""},
+		{"a native call", "/seriatim.v1.Queues/Send", "sqs", false, ""},
+		{"for another service", "/", "s3", false, "SignatureDoesNotMatch"},
+		{"a token", "/", "sqs", true, "InvalidClientTokenId"},
+		{"a token in the query", "/?X-Amz-Security-Token=x", "sqs", false, "InvalidClientTokenId"},
+		{"two parameters of a name", "/?Action=SendMessage&Action=DeleteQueue", "sqs", false, "SignatureDoesNotMatch"},
+		{"a dotted path", "/111111111111/../orders", "sqs", false, "SignatureDoesNotMatch"},
+		{"an escaped dotted path", "/111111111111/%2e%2e/orders", "sqs", false, "SignatureDoesNotMatch"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := signed(t, "", "")
+			u, err := r.URL.Parse(tc.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, query, _ := strings.Cut(tc.target, "?")
+			if u.Path, err = url.PathUnescape(path); err != nil {
+				t.Fatal(err)
+			}
+			u.RawPath, u.RawQuery = path, query
+			r.URL, r.RequestURI = u, tc.target
+			if tc.token {
+				r.Header.Set("X-Amz-Security-Token", "x")
+			}
+			(&sigv4.Signer{KeyID: annaKey, Secret: secret, Region: "mars", Service: tc.service, Now: time.Now}).Sign(r, "")
+			_, _, err = New(newNode(), time.Now).Verify(r, "")
+			if codeOf(err) != tc.code || (err == nil) != (tc.code == "") {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

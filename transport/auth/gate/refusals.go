@@ -1,0 +1,48 @@
+package gate
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+)
+
+// services are those that requests may be signed for. The native API is signed for SQS, and
+// the command-line tool signs all calls for it.
+var services = []string{"sqs", "sns"}
+
+// securityToken is what requests with temporary credentials have, which do not exist here.
+const securityToken = "X-Amz-Security-Token"
+
+// checkSigned refuses a request whose signature is right and does not say all: for another
+// service, with a token that nothing verifies, or with a meaning that changes without it.
+func checkSigned(r *http.Request, caller auth.Identity) error {
+	if !slices.Contains(services, caller.Service) {
+		return mismatch("Credential should be scoped to correct service: 'sqs' or 'sns'.")
+	}
+	query := url.Values{}
+	if r.URL.RawQuery != "" {
+		query = r.URL.Query()
+	}
+	if r.Header.Get(securityToken) != "" || query.Get(securityToken) != "" {
+		return &auth.Error{Code: sigv4.UnknownKey, Status: http.StatusForbidden, Message: "The security token included in the request is invalid."}
+	}
+	for name, values := range query {
+		if len(values) > 1 { // a signature covers them in any order
+			return mismatch("The parameter '" + name + "' is in the query string more than once.")
+		}
+	}
+	for segment := range strings.SplitSeq(r.URL.Path, "/") {
+		if segment == "." || segment == ".." { // a signature leaves them out
+			return mismatch("The path has a segment '" + segment + "'.")
+		}
+	}
+	return nil
+}
+
+func mismatch(text string) error {
+	return &auth.Error{Code: "SignatureDoesNotMatch", Status: http.StatusForbidden, Message: text}
+}
