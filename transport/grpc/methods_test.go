@@ -1,0 +1,179 @@
+package grpc
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+)
+
+const (
+	deniedKey  = "SRTMDENIED0000000001"
+	arnOfQueue = "arn:aws:sqs:us-east-1:000000000000:"
+	arnOfTopic = "arn:aws:sns:us-east-1:000000000000:"
+)
+
+// may says what the user doris may do from now on: everything, without some actions on a
+// resource.
+func may(t *testing.T, denied, resource string) {
+	t.Helper()
+	text := `{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}`
+	if denied != "" {
+		text += `,{"Effect":"Deny","Action":"` + denied + `","Resource":"` + resource + `"}`
+	}
+	submitAll(t, &queue.PutUserPolicy{Account: guardedAccount, User: "doris", Policy: text + `]}`})
+}
+
+func submitAll(t *testing.T, commands ...queue.Command) {
+	t.Helper()
+	for _, cmd := range commands {
+		if _, err := node.Submit(t.Context(), cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSecondResources calls each method that touches a second resource as a user who may do
+// everything but what that needs, and then without that denial.
+func TestSecondResources(t *testing.T) {
+	f := guardedFixture(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	letters := `{"deadLetterTargetArn":"` + arnOfQueue + `second-letters","maxReceiveCount":5}`
+	undelivered := map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"` + arnOfQueue + `second-letters"}`}
+	submitAll(t,
+		&queue.CreateAccessKey{ID: deniedKey, Secret: guardedSecret, Account: guardedAccount, User: "doris"},
+		&queue.CreateQueue{Queue: "second-letters"}, &queue.CreateQueue{Queue: "second-other"},
+		&queue.CreateQueue{Queue: "second", Attributes: []queue.Attribute{{Name: "RedrivePolicy", Value: letters}}},
+		&queue.CreateTopic{Topic: "second", TopicARN: arnOfTopic + "second"})
+	subscribed, err := node.Submit(t.Context(), &queue.Subscribe{Topic: "second", Endpoint: arnOfQueue + "second"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	subscription := subscribed.Result.(queue.Subscribed).SubscriptionARN
+	queues, topics, messages := seriatimpb.NewQueuesClient(f.conn), seriatimpb.NewTopicsClient(f.conn), f.messages()
+	signed := func(path string) context.Context { return f.signedWith(ctx, path, deniedKey, guardedSecret) }
+	createWith := func(attributes map[string]string) func() error {
+		return func() error {
+			_, err := queues.CreateQueue(signed(seriatimpb.Queues_CreateQueue_FullMethodName), &seriatimpb.CreateQueueRequest{Queue: "second-new", Attributes: attributes})
+			return err
+		}
+	}
+	move := func(destination string) func() error {
+		return func() error {
+			_, err := queues.StartMoveTask(signed(seriatimpb.Queues_StartMoveTask_FullMethodName), &seriatimpb.StartMoveTaskRequest{Source: "second-letters", Destination: destination})
+			return err
+		}
+	}
+	reset := func(attributes map[string]string) func() error {
+		return func() error {
+			_, err := topics.SetSubscriptionAttributes(signed(seriatimpb.Topics_SetSubscriptionAttributes_FullMethodName),
+				&seriatimpb.SetSubscriptionAttributesRequest{SubscriptionArn: subscription, Attributes: attributes})
+			return err
+		}
+	}
+	subscribe := func(attributes map[string]string) func() error {
+		return func() error {
+			_, err := topics.Subscribe(signed(seriatimpb.Topics_Subscribe_FullMethodName), &seriatimpb.SubscribeRequest{Topic: "second", Queue: "second-other", Attributes: attributes})
+			return err
+		}
+	}
+	tried := map[string]bool{}
+	for _, tc := range []struct {
+		method, denied, on string
+		call               func() error
+	}{
+		{"CreateQueue", "sqs:SendMessage", "second-letters", createWith(map[string]string{"RedrivePolicy": letters})},
+		{"CreateQueue", "sqs:SendMessage", "second-new-dlq", createWith(map[string]string{"ImplicitDeadLetterQueue": "true"})},
+		{"CreateQueue", "sqs:CreateQueue", "second-new-dlq", createWith(map[string]string{"ImplicitDeadLetterQueue": "true"})},
+		{"SetQueueAttributes", "sqs:SendMessage", "second-letters", func() error {
+			_, err := queues.SetQueueAttributes(signed(seriatimpb.Queues_SetQueueAttributes_FullMethodName),
+				&seriatimpb.SetQueueAttributesRequest{Queue: "second", Attributes: map[string]string{"RedrivePolicy": letters}})
+			return err
+		}},
+		{"StartMoveTask", "sqs:ReceiveMessage", "second-letters", move("second-other")},
+		{"StartMoveTask", "sqs:DeleteMessage", "second-letters", move("second-other")},
+		{"StartMoveTask", "sqs:GetQueueAttributes", "second-letters", move("second-other")},
+		{"StartMoveTask", "sqs:SendMessage", "second-other", move("second-other")},
+		{"StartMoveTask", "sqs:SendMessage", "second", move("")},
+		{"Subscribe", "sqs:SendMessage", "second-other", subscribe(nil)},
+		{"Subscribe", "sqs:SendMessage", "second-letters", subscribe(undelivered)},
+		{"SetSubscriptionAttributes", "sqs:SendMessage", "second-letters", reset(undelivered)},
+		{"SetSubscriptionAttributes", "sqs:SendMessage", "second", reset(map[string]string{"ReplayPolicy": `{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00Z"}`})},
+		{"DeadLetter", "sqs:SendMessage", "second-letters", func() error {
+			_, err := messages.DeadLetter(signed(seriatimpb.Messages_DeadLetter_FullMethodName),
+				&seriatimpb.DeadLetterRequest{Queue: "second", Entries: []*seriatimpb.DeadLetterEntry{{ReceiptHandle: "x"}}})
+			return err
+		}},
+	} {
+		tried[tc.method] = true
+		may(t, tc.denied, arnOfQueue+tc.on)
+		if err := tc.call(); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("%s, without %s on %s: %v", tc.method, tc.denied, tc.on, err)
+		}
+		may(t, "", "")
+		if err := tc.call(); status.Code(err) == codes.PermissionDenied {
+			t.Errorf("%s with all permissions: %v", tc.method, err)
+		}
+	}
+	for name, row := range methodTable {
+		if tried[name] != (row.beside != nil) {
+			t.Errorf("%s needs more than one permission: %t, and was tried: %t", name, row.beside != nil, tried[name])
+		}
+	}
+}
+
+// TestSettlementsNeedPermissions settles on a stream as a user who may receive, and may not do
+// what the settlement does.
+func TestSettlementsNeedPermissions(t *testing.T) {
+	f := guardedFixture(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	submitAll(t,
+		&queue.CreateAccessKey{ID: deniedKey, Secret: guardedSecret, Account: guardedAccount, User: "doris"},
+		&queue.CreateQueue{Queue: "settled-letters.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
+		&queue.CreateQueue{Queue: "settled.fifo", Attributes: []queue.Attribute{
+			{Name: "FifoQueue", Value: "true"},
+			{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + arnOfQueue + `settled-letters.fifo","maxReceiveCount":500}`},
+		}})
+	may(t, "", "")
+	if _, err := f.client.Send(f.signedWith(ctx, seriatimpb.Queues_Send_FullMethodName, deniedKey, guardedSecret),
+		&seriatimpb.SendRequest{Queue: "settled.fifo", Messages: []*seriatimpb.OutgoingMessage{message("g", "m")}}); err != nil {
+		t.Fatal(err)
+	}
+	c := f.consume(f.signedWith(ctx, seriatimpb.Queues_Consume_FullMethodName, deniedKey, guardedSecret), &seriatimpb.ConsumeOpen{Queue: "settled.fifo", Credit: 10})
+	held := c.messages(1)
+	tried := map[seriatimpb.SettlementKind]bool{}
+	for _, tc := range []struct {
+		kind       seriatimpb.SettlementKind
+		denied, on string
+	}{
+		{seriatimpb.SettlementKind_SETTLEMENT_KIND_EXTEND, "sqs:ChangeMessageVisibility", "settled.fifo"},
+		{seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON, "sqs:ChangeMessageVisibility", "settled.fifo"},
+		{seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER, "sqs:ChangeMessageVisibility", "settled.fifo"},
+		{seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, "sqs:DeleteMessage", "settled.fifo"},
+		{seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER, "sqs:DeleteMessage", "settled.fifo"},
+		{seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER, "sqs:SendMessage", "settled-letters.fifo"},
+	} {
+		tried[tc.kind] = true
+		may(t, tc.denied, arnOfQueue+tc.on)
+		c.settle(tc.kind, 30, held...)
+		settled := c.next().GetSettled()
+		if outcomes := settled.GetOutcomes(); len(outcomes) != 1 || outcomes[0].GetFailure().GetReason() != "AccessDenied" {
+			t.Errorf("%v without %s on %s: %v", tc.kind, tc.denied, tc.on, settled)
+		}
+	}
+	if len(tried) != len(settlements) {
+		t.Errorf("%d kinds of settlements were tried, the table has %d", len(tried), len(settlements))
+	}
+	may(t, "", "")
+	c.settle(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, held...)
+	if settled := c.next().GetSettled(); len(settled.GetOutcomes()) != 1 || settled.GetOutcomes()[0].GetFailure() != nil {
+		t.Errorf("with all permissions: %v", settled)
+	}
+}
