@@ -104,6 +104,10 @@ PARALLEL ?= 8
 
 SUITES := ./test/api/... ./test/cluster/... ./test/faults/... ./test/kit/... ./test/rules/onenode
 
+.PHONY: upgrade-mixed
+upgrade-mixed: ## upgrade a cluster of an older program to this one with one attribute more, under load; builds both
+	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 40m -run '^TestMixedVersions$$' ./test/cluster/upgrade -args -mixed
+
 .PHONY: test
 test: build ## what needs nothing but Go, of every suite: units, scenarios, conformance, failover
 	+$(MAKE) --no-print-directory -j 2 test-packages test-suites

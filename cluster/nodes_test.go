@@ -184,7 +184,7 @@ const (
 // a FIFO queue.
 func entryFor(name, body string) queue.SendEntry {
 	entry := queue.SendEntry{Body: body}
-	if strings.HasSuffix(name, fifoSuffix) {
+	if strings.HasSuffix(name, ".fifo") {
 		entry.GroupID, entry.GroupIDGiven = "g", true
 		entry.DeduplicationID, entry.DeduplicationIDGiven = body, true
 	}
@@ -201,7 +201,7 @@ func (c *nodes) create(i int, name string, attributes ...queue.Attribute) {
 
 func (c *nodes) createTopic(i int, name string, attributes ...queue.Attribute) {
 	c.t.Helper()
-	if strings.HasSuffix(name, fifoSuffix) {
+	if strings.HasSuffix(name, ".fifo") {
 		attributes = append(attributes, queue.Attribute{Name: "FifoTopic", Value: "true"})
 	}
 	c.submit(i, &queue.CreateTopic{Topic: name, TopicARN: "arn:aws:sns:us-east-1:000000000000:" + name, Attributes: attributes})

@@ -2,33 +2,18 @@ package cluster
 
 import (
 	"context"
-	"strings"
 
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// fifoSuffix ends the name of every FIFO queue and of no other.
-const fifoSuffix = ".fifo"
-
-// retrySafe reports whether executing r twice is the same as once (README,
-// decision 10; faults.md I12). It is asked only when what became of the first
-// attempt could not be found out.
+// retrySafe reports whether executing r twice is the same as once (decision 10; faults.md
+// I12): its line in the table of commands says so. It is asked only when what became of the
+// first attempt could not be found out.
 func (n *Node) retrySafe(ctx context.Context, r *request) bool {
-	switch cmd := r.cmd.(type) {
-	case *queue.ReceiveMessages:
-		return cmd.AttemptIDGiven && cmd.AttemptID != "" && strings.HasSuffix(cmd.Queue, fifoSuffix)
-	case *queue.AcceptSession:
-		return cmd.AttemptIDGiven
-	case *queue.SendMessages, *queue.Publish:
-		return n.resendSafe(ctx, r)
-	case *queue.DeleteMessages, *queue.ChangeMessageVisibility, *queue.AdvanceClock:
-		return true // not what sets attributes or tags: another client may have set others since
-	case *queue.Defer, *queue.DeadLetter, *queue.CancelScheduled, *queue.RenewSession, *queue.ReleaseSession, *queue.SetSessionState:
-		return true // only a holder of the lock, or nobody, could have done something since
-	default:
-		return false
-	}
+	repeats := codec.RepeatingOf(r.cmd)
+	return repeats.Safe(r.cmd) || repeats.Resend != nil && n.resendSafe(ctx, r, repeats.Resend)
 }
 
 // provesNothing reports whether an answer leaves open what an earlier attempt

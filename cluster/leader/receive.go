@@ -214,7 +214,7 @@ func (c *ReceiveCall) emptyAnswer() (o Outcome, found bool) {
 			o.Response.Err = refusal
 			return
 		}
-		o.Response.Result = nothingFor(c.Command)
+		o.Response.Result = codec.WaitingOf(c.Command).Nothing
 	}))
 	return o, found
 }

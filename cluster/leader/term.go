@@ -193,10 +193,10 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 	for i := range events {
 		switch event := &events[i]; event.Kind {
 		case queue.MessagesAvailable:
-			t.waiting.available(waitingPlace{queue: event.Queue})
-			t.waiting.available(waitingPlace{queue: event.Queue, accept: true})
+			t.waiting.available(waitingPlace{Queue: event.Queue})
+			t.waiting.available(waitingPlace{Queue: event.Queue, Accept: true})
 		case queue.SessionAvailable:
-			t.waiting.available(waitingPlace{queue: event.Queue, session: event.Session})
+			t.waiting.available(waitingPlace{Queue: event.Queue, Session: event.Session})
 		case queue.TopicDeliveriesDeduplicated:
 			t.options.Counters.Deduplicated.add(event.Topic, event.Queue, event.Count)
 		case queue.TopicDeliveriesDeadLettered:

@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"context"
 	"sync"
+
+	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
 // waitingReceives are the receives that wait for messages, and the others that wait for
@@ -47,7 +49,10 @@ func newWaitingReceives(limit int) *waitingReceives {
 
 // add begins to wait, unless too many do. One that waited before goes to the front.
 func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front bool, resume func()) (*waitingReceive, bool) {
-	place := placeOf(request.Command)
+	place := waitingPlace{Queue: request.Command.QueueName()}
+	if w := codec.WaitingOf(request.Command); w != nil {
+		place = w.Place(request.Command)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count >= r.max {
@@ -132,7 +137,7 @@ func (r *waitingReceives) giveTurn(q *waitingQueue) *waitingReceive {
 func (r *waitingReceives) piggyback(queue []byte) *Submission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := r.queues[waitingPlace{queue: string(queue)}]
+	q := r.queues[waitingPlace{Queue: string(queue)}]
 	if q == nil || q.inVain || q.waiting.Len() == 0 || q.waiting.Front().Value.(*waitingReceive).ctx.Err() != nil {
 		return nil
 	}
@@ -158,7 +163,7 @@ func (r *waitingReceives) deleted(queue string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for place, q := range r.queues {
-		if place.queue == queue {
+		if place.Queue == queue {
 			r.wakeAll(place, q)
 		}
 	}

@@ -36,8 +36,8 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	p := newWaitingReceives(10)
 	first, second, third := added(t, p, "q", false), added(t, p, "q", false), added(t, p, "q", false)
 	other := added(t, p, "other", false)
-	p.available(waitingPlace{queue: "q"})
-	p.available(waitingPlace{queue: "q"}) // the one being served looks again anyway
+	p.available(waitingPlace{Queue: "q"})
+	p.available(waitingPlace{Queue: "q"}) // the one being served looks again anyway
 	if !isWoken(first) || isWoken(second) || isWoken(third) || isWoken(other) {
 		t.Fatal("not exactly the first one was woken")
 	}
@@ -46,7 +46,7 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	}
 	p.release(first)
 	again := added(t, p, "q", true) // it found nothing and waits on, at the front
-	p.available(waitingPlace{queue: "q"})
+	p.available(waitingPlace{Queue: "q"})
 	if !isWoken(again) || isWoken(second) {
 		t.Fatal("a receive that waited before is not the first")
 	}
@@ -55,7 +55,7 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	if p.remove(second) {
 		t.Fatal("a receive that was not woken has a turn")
 	}
-	p.available(waitingPlace{queue: "q"})
+	p.available(waitingPlace{Queue: "q"})
 	if !isWoken(third) {
 		t.Fatal("a receive that left was woken instead of the next")
 	}
@@ -113,7 +113,7 @@ func TestPiggyback(t *testing.T) {
 	if p.piggyback([]byte("q")) != nil {
 		t.Fatal("another one after one in vain")
 	}
-	p.available(waitingPlace{queue: "q"})
+	p.available(waitingPlace{Queue: "q"})
 	added(t, p, "q", false)
 	if p.piggyback([]byte("q")) == nil {
 		t.Fatal("none although something became available")
@@ -138,7 +138,7 @@ func TestWaitingReceivesInAnyOrder(t *testing.T) {
 				waiting = append(waiting, w)
 			},
 			"available": func(t *rapid.T) {
-				p.available(waitingPlace{queue: "q"})
+				p.available(waitingPlace{Queue: "q"})
 				inVain = false
 				if len(served) == 0 && len(waiting) > 0 && !isWoken(first()) {
 					t.Fatal("the first in line was not woken")

@@ -5,36 +5,6 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// minimumOfOptions is what the options of a command, or its size, need that itself
-// is older.
-func minimumOfOptions(cmd queue.Command) uint32 {
-	const options = 3
-	switch c := cmd.(type) {
-	case *queue.SendMessages:
-		if c.Streamed {
-			return options
-		}
-		for i := range c.Entries {
-			if c.Entries[i].Options != nil {
-				return options
-			}
-		}
-	case *queue.ReceiveMessages:
-		if c.Options != nil || c.Streamed {
-			return options
-		}
-	case *queue.DeleteMessages:
-		if c.Options != nil || c.Streamed {
-			return options
-		}
-	case *queue.ChangeMessageVisibility:
-		if c.Options != nil {
-			return options
-		}
-	}
-	return 0
-}
-
 // sendOptionsMessage is the log form of options, nil for nil.
 func sendOptionsMessage(o *queue.SendOptions) *fsmpb.SendOptions {
 	if o == nil {

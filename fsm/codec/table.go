@@ -17,6 +17,7 @@ type codec struct {
 	version uint8
 	minimum uint32 // format version
 	name    string
+	traits
 	command reflect.Type // a pointer type of package queue
 	encode  func(queue.Command) proto.Message
 	// decode has a nil Decoder if the command is to last and to hold no part of body.
@@ -27,64 +28,59 @@ type codec struct {
 	append func(dst []byte, cmd queue.Command) ([]byte, error)
 }
 
-// Numbers of the commands that add messages.
-const (
-	sendMessagesNumber    = 20
-	replayMessagesNumber  = 33
-	publishNumber         = 48
-	setSessionStateNumber = 53
-)
+// sendMessagesNumber is that of SendMessages, see SendsTo.
+const sendMessagesNumber = 20
 
 // Numbers and versions are part of the disk format: never changed, never
 // reused. A changed meaning of a command is a new version of its number, to
 // be decoded into something queue can tell apart.
 var codecs = [...]codec{
-	line(1, 1, 0, "AdvanceClock", advanceClockMessage, advanceClockCommand),
-	line(2, 1, 0, "SetFormatVersion", setFormatVersionMessage, setFormatVersionCommand),
-	line(3, 1, 0, "SetClusterSetting", setClusterSettingMessage, setClusterSettingCommand),
-	line(4, 1, 1, "Audit", auditMessage, auditCommand),
-	line(10, 1, 1, "CreateQueue", createQueueMessage, createQueueCommand),
-	line(11, 1, 1, "DeleteQueue", deleteQueueMessage, deleteQueueCommand),
-	line(12, 1, 1, "SetQueueAttributes", setQueueAttributesMessage, setQueueAttributesCommand),
-	line(13, 1, 1, "SetQueueTags", setQueueTagsMessage, setQueueTagsCommand),
-	line(14, 1, 1, "SetQueuePolicy", setQueuePolicyMessage, setQueuePolicyCommand),
-	line(15, 1, 1, "PurgeQueue", purgeQueueMessage, purgeQueueCommand),
-	line(16, 1, 3, "ReleaseGroup", releaseGroupMessage, releaseGroupCommand),
-	manual(line(sendMessagesNumber, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
-	manual(line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
-	manual(line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand), appendDeleteMessages, parseDeleteMessages),
-	line(23, 1, 1, "ChangeMessageVisibility", changeVisibilityMessage, changeVisibilityCommand),
-	line(24, 1, 3, "CancelScheduled", cancelScheduledMessage, cancelScheduledCommand),
-	line(25, 1, 3, "Defer", deferMessage, deferCommand),
-	line(26, 1, 3, "ReceiveDeferred", receiveDeferredMessage, receiveDeferredCommand),
-	line(27, 1, 3, "DeadLetter", deadLetterMessage, deadLetterCommand),
-	line(28, 1, 3, "ForgetDeduplication", forgetDeduplicationMessage, forgetDeduplicationCommand),
-	line(30, 1, 1, "StartMoveTask", startMoveTaskMessage, startMoveTaskCommand),
-	line(31, 1, 1, "CancelMoveTask", cancelMoveTaskMessage, cancelMoveTaskCommand),
-	line(32, 1, 1, "MoveMessages", moveMessagesMessage, moveMessagesCommand),
-	line(replayMessagesNumber, 1, 3, "ReplayMessages", replayMessagesMessage, replayMessagesCommand),
-	line(34, 1, 3, "ReportDeliveries", reportDeliveriesMessage, reportDeliveriesCommand),
-	line(40, 1, 3, "CreateTopic", createTopicMessage, createTopicCommand),
-	line(41, 1, 3, "DeleteTopic", deleteTopicMessage, deleteTopicCommand),
-	line(42, 1, 3, "SetTopicAttributes", setTopicAttributesMessage, setTopicAttributesCommand),
-	line(43, 1, 3, "SetTopicTags", setTopicTagsMessage, setTopicTagsCommand),
-	line(44, 1, 3, "SetTopicPolicy", setTopicPolicyMessage, setTopicPolicyCommand),
-	line(45, 1, 3, "Subscribe", subscribeMessage, subscribeCommand),
-	line(46, 1, 3, "Unsubscribe", unsubscribeMessage, unsubscribeCommand),
-	line(47, 1, 3, "SetSubscriptionAttributes", setSubscriptionAttributesMessage, setSubscriptionAttributesCommand),
-	line(publishNumber, 1, 3, "Publish", publishMessage, publishCommand),
-	line(49, 1, 3, "ConfirmSubscription", confirmSubscriptionMessage, confirmSubscriptionCommand),
-	line(50, 1, 3, "AcceptSession", acceptSessionMessage, acceptSessionCommand),
-	line(51, 1, 3, "RenewSession", renewSessionMessage, renewSessionCommand),
-	line(52, 1, 3, "ReleaseSession", releaseSessionMessage, releaseSessionCommand),
-	line(setSessionStateNumber, 1, 3, "SetSessionState", setSessionStateMessage, setSessionStateCommand),
-	line(60, 1, 3, "CreateAccessKey", createAccessKeyMessage, createAccessKeyCommand),
-	line(61, 1, 3, "DeleteAccessKey", deleteAccessKeyMessage, deleteAccessKeyCommand),
-	line(62, 1, 3, "UpdateAccessKey", updateAccessKeyMessage, updateAccessKeyCommand),
-	line(63, 1, 3, "PutUserPolicy", putUserPolicyMessage, putUserPolicyCommand),
-	line(64, 1, 3, "CreateAccount", createAccountMessage, createAccountCommand),
-	line(65, 1, 3, "SetAccountQuota", setAccountQuotaMessage, setAccountQuotaCommand),
-	line(66, 1, 3, "DeleteAccount", deleteAccountMessage, deleteAccountCommand),
+	line(1, 1, 0, "AdvanceClock", traits{addsNone, never, repeatable, nothing}, advanceClockMessage, advanceClockCommand),
+	line(2, 1, 0, "SetFormatVersion", traits{addsNone, never, onceOnly, nothing}, setFormatVersionMessage, setFormatVersionCommand),
+	line(3, 1, 0, "SetClusterSetting", traits{addsNone, never, onceOnly, nothing}, setClusterSettingMessage, setClusterSettingCommand),
+	line(4, 1, 1, "Audit", traits{addsNone, never, onceOnly, nothing}, auditMessage, auditCommand),
+	line(10, 1, 1, "CreateQueue", traits{addsNone, never, onceOnly, createQueueNeeds}, createQueueMessage, createQueueCommand),
+	line(11, 1, 1, "DeleteQueue", traits{addsNone, never, onceOnly, nothing}, deleteQueueMessage, deleteQueueCommand),
+	line(12, 1, 1, "SetQueueAttributes", traits{addsNone, never, onceOnly, setQueueNeeds}, setQueueAttributesMessage, setQueueAttributesCommand),
+	line(13, 1, 1, "SetQueueTags", traits{addsNone, never, onceOnly, nothing}, setQueueTagsMessage, setQueueTagsCommand),
+	line(14, 1, 1, "SetQueuePolicy", traits{addsNone, never, onceOnly, nothing}, setQueuePolicyMessage, setQueuePolicyCommand),
+	line(15, 1, 1, "PurgeQueue", traits{addsNone, never, onceOnly, nothing}, purgeQueueMessage, purgeQueueCommand),
+	line(16, 1, 3, "ReleaseGroup", traits{addsNone, never, onceOnly, nothing}, releaseGroupMessage, releaseGroupCommand),
+	manual(line(sendMessagesNumber, 1, 1, "SendMessages", traits{adds, never, sentAgain, sendNeeds}, sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
+	manual(line(21, 1, 1, "ReceiveMessages", traits{addsNone, receiveWaits, withAttempt, receiveNeeds}, receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
+	manual(line(22, 1, 1, "DeleteMessages", traits{addsNone, never, repeatable, deleteNeeds}, deleteMessagesMessage, deleteMessagesCommand), appendDeleteMessages, parseDeleteMessages),
+	line(23, 1, 1, "ChangeMessageVisibility", traits{addsNone, never, repeatable, visibilityNeeds}, changeVisibilityMessage, changeVisibilityCommand),
+	line(24, 1, 3, "CancelScheduled", traits{addsNone, never, repeatable, nothing}, cancelScheduledMessage, cancelScheduledCommand),
+	line(25, 1, 3, "Defer", traits{addsNone, never, repeatable, nothing}, deferMessage, deferCommand),
+	line(26, 1, 3, "ReceiveDeferred", traits{addsNone, never, onceOnly, nothing}, receiveDeferredMessage, receiveDeferredCommand),
+	line(27, 1, 3, "DeadLetter", traits{addsNone, never, repeatable, nothing}, deadLetterMessage, deadLetterCommand),
+	line(28, 1, 3, "ForgetDeduplication", traits{addsNone, never, onceOnly, nothing}, forgetDeduplicationMessage, forgetDeduplicationCommand),
+	line(30, 1, 1, "StartMoveTask", traits{addsNone, never, onceOnly, nothing}, startMoveTaskMessage, startMoveTaskCommand),
+	line(31, 1, 1, "CancelMoveTask", traits{addsNone, never, onceOnly, nothing}, cancelMoveTaskMessage, cancelMoveTaskCommand),
+	line(32, 1, 1, "MoveMessages", traits{addsNone, never, onceOnly, nothing}, moveMessagesMessage, moveMessagesCommand),
+	line(33, 1, 3, "ReplayMessages", traits{adds, never, onceOnly, nothing}, replayMessagesMessage, replayMessagesCommand),
+	line(34, 1, 3, "ReportDeliveries", traits{addsNone, never, onceOnly, nothing}, reportDeliveriesMessage, reportDeliveriesCommand),
+	line(40, 1, 3, "CreateTopic", traits{addsNone, never, onceOnly, createTopicNeeds}, createTopicMessage, createTopicCommand),
+	line(41, 1, 3, "DeleteTopic", traits{addsNone, never, onceOnly, nothing}, deleteTopicMessage, deleteTopicCommand),
+	line(42, 1, 3, "SetTopicAttributes", traits{addsNone, never, onceOnly, setTopicNeeds}, setTopicAttributesMessage, setTopicAttributesCommand),
+	line(43, 1, 3, "SetTopicTags", traits{addsNone, never, onceOnly, nothing}, setTopicTagsMessage, setTopicTagsCommand),
+	line(44, 1, 3, "SetTopicPolicy", traits{addsNone, never, onceOnly, nothing}, setTopicPolicyMessage, setTopicPolicyCommand),
+	line(45, 1, 3, "Subscribe", traits{addsNone, never, onceOnly, subscribeNeeds}, subscribeMessage, subscribeCommand),
+	line(46, 1, 3, "Unsubscribe", traits{addsNone, never, onceOnly, nothing}, unsubscribeMessage, unsubscribeCommand),
+	line(47, 1, 3, "SetSubscriptionAttributes", traits{addsNone, never, onceOnly, setSubscriptionNeeds}, setSubscriptionAttributesMessage, setSubscriptionAttributesCommand),
+	line(48, 1, 3, "Publish", traits{adds, never, publishedAgain, nothing}, publishMessage, publishCommand),
+	line(49, 1, 3, "ConfirmSubscription", traits{addsNone, never, onceOnly, nothing}, confirmSubscriptionMessage, confirmSubscriptionCommand),
+	line(50, 1, 3, "AcceptSession", traits{addsNone, acceptWaits, acceptedAgain, nothing}, acceptSessionMessage, acceptSessionCommand),
+	line(51, 1, 3, "RenewSession", traits{addsNone, never, repeatable, nothing}, renewSessionMessage, renewSessionCommand),
+	line(52, 1, 3, "ReleaseSession", traits{addsNone, never, repeatable, nothing}, releaseSessionMessage, releaseSessionCommand),
+	line(53, 1, 3, "SetSessionState", traits{setsState, never, repeatable, nothing}, setSessionStateMessage, setSessionStateCommand),
+	line(60, 1, 3, "CreateAccessKey", traits{addsNone, never, onceOnly, nothing}, createAccessKeyMessage, createAccessKeyCommand),
+	line(61, 1, 3, "DeleteAccessKey", traits{addsNone, never, onceOnly, nothing}, deleteAccessKeyMessage, deleteAccessKeyCommand),
+	line(62, 1, 3, "UpdateAccessKey", traits{addsNone, never, onceOnly, nothing}, updateAccessKeyMessage, updateAccessKeyCommand),
+	line(63, 1, 3, "PutUserPolicy", traits{addsNone, never, onceOnly, userPolicyNeeds}, putUserPolicyMessage, putUserPolicyCommand),
+	line(64, 1, 3, "CreateAccount", traits{addsNone, never, onceOnly, nothing}, createAccountMessage, createAccountCommand),
+	line(65, 1, 3, "SetAccountQuota", traits{addsNone, never, onceOnly, nothing}, setAccountQuotaMessage, setAccountQuotaCommand),
+	line(66, 1, 3, "DeleteAccount", traits{addsNone, never, onceOnly, nothing}, deleteAccountMessage, deleteAccountCommand),
 }
 
 // line makes a table line from the two conversions of a command.
@@ -94,12 +90,13 @@ func line[C any, M any, PC interface {
 }, PM interface {
 	*M
 	proto.Message
-}](number, version uint8, minimum uint32, name string, toMessage func(PC) PM, toCommand func(PM) (PC, error)) codec {
+}](number, version uint8, minimum uint32, name string, is traits, toMessage func(PC) PM, toCommand func(PM) (PC, error)) codec {
 	return codec{
 		number:  number,
 		version: version,
 		minimum: minimum,
 		name:    name,
+		traits:  is.complete(name),
 		command: reflect.TypeFor[PC](),
 		encode:  func(cmd queue.Command) proto.Message { return toMessage(cmd.(PC)) },
 		decode: func(_ *Decoder, body []byte) (queue.Command, error) {
@@ -167,16 +164,6 @@ func codecOf(cmd queue.Command) (*codec, error) {
 	return c, nil
 }
 
-// MinimumVersion is the format version that must be in force before cmd may
-// be proposed. A command this package does not know needs more than any.
-func MinimumVersion(cmd queue.Command) uint32 {
-	c, err := codecOf(cmd)
-	if err != nil {
-		return format.CurrentVersion + 1
-	}
-	return max(c.minimum, minimumOfOptions(cmd))
-}
-
 // CommandNumber is the number of cmd in the log, zero if it has none.
 func CommandNumber(cmd queue.Command) uint8 {
 	c, err := codecOf(cmd)
@@ -193,25 +180,6 @@ func CommandName(frame []byte) (string, error) {
 		return "", fmt.Errorf("naming a command: %w", err)
 	}
 	return c.name, nil
-}
-
-// AddsMessages reports whether the command in a frame adds messages, or as many bytes: it
-// is a send, a publish, a step of a replay, or sets the state of a session. To clear that
-// makes room.
-func AddsMessages(frame []byte) bool {
-	c, body, err := parseFrame(frame)
-	if err != nil {
-		return false
-	}
-	switch c.number {
-	case sendMessagesNumber, publishNumber, replayMessagesNumber:
-		return true
-	case setSessionStateNumber:
-		cmd, err := c.decode(nil, body)
-		set, ok := cmd.(*queue.SetSessionState)
-		return err == nil && ok && set.StateGiven
-	}
-	return false
 }
 
 // given is nil for an absent integer.

@@ -21,11 +21,11 @@ import (
 func libraryCodec(number uint8) codec {
 	switch number {
 	case 20:
-		return line(20, 1, 1, "SendMessages", sendMessagesMessage, sendMessagesCommand)
+		return line(20, 1, 1, "SendMessages", traits{addsNone, never, onceOnly, nothing}, sendMessagesMessage, sendMessagesCommand)
 	case 22:
-		return line(22, 1, 1, "DeleteMessages", deleteMessagesMessage, deleteMessagesCommand)
+		return line(22, 1, 1, "DeleteMessages", traits{addsNone, never, onceOnly, nothing}, deleteMessagesMessage, deleteMessagesCommand)
 	}
-	return line(21, 1, 1, "ReceiveMessages", receiveMessagesMessage, receiveMessagesCommand)
+	return line(21, 1, 1, "ReceiveMessages", traits{addsNone, never, onceOnly, nothing}, receiveMessagesMessage, receiveMessagesCommand)
 }
 
 // sameAsLibrary decodes body by hand and with the library, and encodes what

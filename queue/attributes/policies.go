@@ -37,7 +37,7 @@ func InvalidPolicy(reason string) *refusal.Error {
 }
 
 // policyValue is Policy: a JSON object, stored as sent and returned as stored.
-func policyValue() (parseAttribute, printAttribute) {
+func policyValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		if value != "" && !policy.IsAccess(value) {
 			return Invalid(NamePolicy)
@@ -45,11 +45,11 @@ func policyValue() (parseAttribute, printAttribute) {
 		a.Policy = value
 		return nil
 	}
-	return parse, func(a *Queue) string { return a.Policy }
+	return parse, func(a *Queue) string { return a.Policy }, takesPolicy(policy.AccessGrammar)
 }
 
 // redriveValue is RedrivePolicy.
-func redriveValue() (parseAttribute, printAttribute) {
+func redriveValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		if in.Policies.Redrive != nil {
 			a.Redrive = *in.Policies.Redrive
@@ -62,11 +62,11 @@ func redriveValue() (parseAttribute, printAttribute) {
 		a.Redrive = p
 		return nil
 	}
-	return parse, func(a *Queue) string { return a.Redrive.Text }
+	return parse, func(a *Queue) string { return a.Redrive.Text }, takesPolicy(policy.RedriveGrammar)
 }
 
 // redriveAllowValue is RedriveAllowPolicy.
-func redriveAllowValue() (parseAttribute, printAttribute) {
+func redriveAllowValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		if in.Policies.RedriveAllow != nil {
 			a.RedriveAllow = *in.Policies.RedriveAllow
@@ -79,7 +79,7 @@ func redriveAllowValue() (parseAttribute, printAttribute) {
 		a.RedriveAllow = p
 		return nil
 	}
-	return parse, func(a *Queue) string { return a.RedriveAllow.Text }
+	return parse, func(a *Queue) string { return a.RedriveAllow.Text }, takesPolicy(policy.RedriveAllowGrammar)
 }
 
 func parseRedrivePolicy(text string) (policy.Redrive, *refusal.Error) {

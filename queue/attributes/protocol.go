@@ -1,7 +1,6 @@
 package attributes
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/content"
@@ -18,25 +17,33 @@ const (
 	ProtocolHTTPS Protocol = 2
 )
 
-var protocolNames = [...]string{ProtocolQueue: "sqs", ProtocolHTTP: "http", ProtocolHTTPS: "https"}
+var protocols = words{ProtocolQueue: {"sqs", 3}, ProtocolHTTP: {"http", 3}, ProtocolHTTPS: {"https", 3}}
 
 // String is what SNS calls the protocol.
 func (p Protocol) String() string {
 	if !p.Known() {
 		return ""
 	}
-	return protocolNames[p]
+	return protocols[p].text
 }
 
 // Known reports whether there is such a protocol.
-func (p Protocol) Known() bool { return int(p) < len(protocolNames) }
+func (p Protocol) Known() bool { return int(p) < len(protocols) }
+
+// Since returns the format version that the protocol came with.
+func (p Protocol) Since() uint32 {
+	if !p.Known() {
+		return 0
+	}
+	return protocols[p].since
+}
 
 // Web reports whether messages are posted to a URL.
 func (p Protocol) Web() bool { return p != ProtocolQueue }
 
 // ParseProtocol finds a protocol by the name that SNS has for it.
 func ParseProtocol(name string) (Protocol, bool) {
-	i := slices.Index(protocolNames[:], name)
+	i := protocols.index(name)
 	return Protocol(max(i, 0)), i >= 0
 }
 

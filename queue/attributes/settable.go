@@ -23,6 +23,8 @@ const unknownName = "AttributeName"
 // subscription.
 type settable[T any] struct {
 	name     string
+	since    uint32 // the format version it came with
+	takes    takes
 	fifoOnly bool // exists on FIFO topics only
 	fixed    bool // can only be given at creation
 	readOnly bool // is listed, and never given
@@ -64,8 +66,11 @@ func (r *settable[T]) equal(a, b *T) bool {
 // settables are the rows of a table, sorted by name.
 type settables[T any] []settable[T]
 
-// sorted sorts rows by name.
+// sorted sorts rows by name, each of which must say what it takes since when.
 func sorted[T any](rows settables[T]) settables[T] {
+	for i := range rows {
+		rows[i].takes.mustSay(rows[i].name, rows[i].since)
+	}
 	slices.SortFunc(rows, func(a, b settable[T]) int { return strings.Compare(a.name, b.name) })
 	return rows
 }
@@ -148,16 +153,20 @@ func badValue(name, value, rule string) string {
 	return name + ": Invalid value [" + refusal.Echo(value) + "]. " + rule
 }
 
-// badChoice refuses a value that is none of two words.
-func badChoice(name, value, first, second string) string {
-	return badValue(name, value, "Please use either "+first+" or "+second)
+// badChoice refuses a value that is none of the words.
+func badChoice(name, value string, w words) string {
+	texts := make([]string, len(w))
+	for i := range w {
+		texts[i] = w[i].text
+	}
+	return badValue(name, value, "Please use either "+strings.Join(texts, " or "))
 }
 
 // settableFlag is a boolean, read without regard to letter case and printed in
 // lower case, as SNS does.
-func settableFlag[T any](name string, field func(*T) *bool) settable[T] {
+func settableFlag[T any](name string, since uint32, field func(*T) *bool) settable[T] {
 	return settable[T]{
-		name: name,
+		name: name, since: since, takes: takesText("true or false"),
 		parse: func(a *T, value string, _ Assignment) string {
 			on, ok := ParseBool(value)
 			if !ok {

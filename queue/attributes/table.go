@@ -58,6 +58,8 @@ const (
 // attribute is one row: all that is known about one settable attribute.
 type attribute struct {
 	name      string
+	since     uint32 // the format version it came with
+	takes     takes
 	kind      attributeKind
 	fixed     bool         // can only be given at creation
 	extension ExtensionSet // its bit, zero for the attributes of AWS
@@ -82,54 +84,54 @@ type (
 // attributeTable has one row per settable attribute, sorted by name. It is
 // never changed.
 var attributeTable = [...]attribute{
-	row(nameProfile, anyQueue, profileValue).asFixed(extensionProfile),
-	row("ContentBasedDeduplication", fifoSilent, flag("ContentBasedDeduplication",
+	row(nameProfile, 1, anyQueue, profileValue).asFixed(extensionProfile),
+	row("ContentBasedDeduplication", 1, fifoSilent, flag("ContentBasedDeduplication",
 		func(a *Queue) *bool { return &a.Deduplication.ContentBased })),
-	row(nameContentMode, fifoOnly, either(nameContentMode, "IdOverrides", "IdAndContent",
+	row(nameContentMode, 1, fifoOnly, either(nameContentMode, word{"IdOverrides", 1}, word{"IdAndContent", 1},
 		func(a *Queue) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
-	row(nameDeadLetterKeepsID, fifoOnly, flag(nameDeadLetterKeepsID,
+	row(nameDeadLetterKeepsID, 1, fifoOnly, flag(nameDeadLetterKeepsID,
 		func(a *Queue) *bool { return &a.Deduplication.DeadLetterKeepsID })).as(extensionDeadLetterID),
-	row("DeduplicationEnabled", fifoOnly, inverseFlag("DeduplicationEnabled",
+	row("DeduplicationEnabled", 1, fifoOnly, inverseFlag("DeduplicationEnabled",
 		func(a *Queue) *bool { return &a.Deduplication.Disabled })).asFixed(extensionEnabled),
-	row(nameDeduplicationScope, fifoOnly, scopeValue),
-	row(nameDeduplicationWindow, fifoOnly, window).as(extensionWindow),
-	row("DelaySeconds", anyQueue, number("DelaySeconds", 0, limits.DelaySecondsMax,
+	row(nameDeduplicationScope, 1, fifoOnly, scopeValue),
+	row(nameDeduplicationWindow, 1, fifoOnly, window).as(extensionWindow),
+	row("DelaySeconds", 1, anyQueue, number("DelaySeconds", 0, limits.DelaySecondsMax,
 		func(a *Queue) *int64 { return &a.DelaySeconds })),
-	row(NameFIFO, fifoSilent, fifoValue),
-	row(nameThroughputLimit, fifoOnly, either(nameThroughputLimit, "perQueue", "perMessageGroupId",
+	row(NameFIFO, 1, fifoSilent, fifoValue),
+	row(nameThroughputLimit, 1, fifoOnly, either(nameThroughputLimit, word{"perQueue", 1}, word{"perMessageGroupId", 1},
 		func(a *Queue) *bool { return &a.HighThroughput })),
-	row("ImplicitDeadLetterQueue", anyQueue, flag("ImplicitDeadLetterQueue",
+	row("ImplicitDeadLetterQueue", 1, anyQueue, flag("ImplicitDeadLetterQueue",
 		func(a *Queue) *bool { return &a.ImplicitDeadLetterQueue })).as(extensionImplicitDLQ),
-	row("KmsDataKeyReusePeriodSeconds", anyQueue, kmsReuseValue),
-	row(nameKMSKey, anyQueue, kmsKeyValue),
-	row("MaxDeduplicationEntries", fifoOnly, number("MaxDeduplicationEntries", 0, entriesMaxMax,
+	row("KmsDataKeyReusePeriodSeconds", 1, anyQueue, kmsReuseValue),
+	row(nameKMSKey, 1, anyQueue, kmsKeyValue),
+	row("MaxDeduplicationEntries", 1, fifoOnly, number("MaxDeduplicationEntries", 0, entriesMaxMax,
 		func(a *Queue) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
-	row(nameGroupMessagesMax, fifoOnly, number(nameGroupMessagesMax, 1, limits.ReceiveMessagesMax,
+	row(nameGroupMessagesMax, 1, fifoOnly, number(nameGroupMessagesMax, 1, limits.ReceiveMessagesMax,
 		func(a *Queue) *int64 { return &a.GroupMessagesMax })).as(extensionGroupMessages),
-	row("MaximumMessageSize", anyQueue, number("MaximumMessageSize", messageSizeMin, limits.MessageBytesMax,
+	row("MaximumMessageSize", 1, anyQueue, number("MaximumMessageSize", messageSizeMin, limits.MessageBytesMax,
 		func(a *Queue) *int64 { return &a.MaximumMessageSize })),
-	row("MessageGroupIdMode", fifoOnly, either("MessageGroupIdMode", "Required", "Optional",
+	row("MessageGroupIdMode", 1, fifoOnly, either("MessageGroupIdMode", word{"Required", 1}, word{"Optional", 1},
 		func(a *Queue) *bool { return &a.GroupOptional })).asFixed(extensionGroupMode),
-	row("MessageRetentionPeriod", anyQueue, number("MessageRetentionPeriod", retentionSecondsMin, retentionSecondsMax,
+	row("MessageRetentionPeriod", 1, anyQueue, number("MessageRetentionPeriod", retentionSecondsMin, retentionSecondsMax,
 		func(a *Queue) *int64 { return &a.RetentionSeconds })),
-	row(NamePolicy, anyQueue, policyValue),
-	row(namePurgeClears, fifoOnly, inverseFlag(namePurgeClears,
+	row(NamePolicy, 1, anyQueue, policyValue),
+	row(namePurgeClears, 1, fifoOnly, inverseFlag(namePurgeClears,
 		func(a *Queue) *bool { return &a.Deduplication.PurgeKeepsHistory })).as(extensionPurge),
-	row("ReceiveAttemptWindowSeconds", fifoOnly, attemptWindow).as(extensionAttemptWindow),
-	row(nameReceiveCompatibility, fifoOnly, either(nameReceiveCompatibility, "aws", "ymq",
+	row("ReceiveAttemptWindowSeconds", 1, fifoOnly, attemptWindow).as(extensionAttemptWindow),
+	row(nameReceiveCompatibility, 1, fifoOnly, either(nameReceiveCompatibility, word{"aws", 1}, word{"ymq", 1},
 		func(a *Queue) *bool { return &a.YMQReceive })).asFixed(extensionReceive),
-	row("ReceiveMessageWaitTimeSeconds", anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, limits.WaitSecondsMax,
+	row("ReceiveMessageWaitTimeSeconds", 1, anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, limits.WaitSecondsMax,
 		func(a *Queue) *int64 { return &a.ReceiveWaitSeconds })),
-	row(nameRedriveAllowPolicy, anyQueue, redriveAllowValue).comparedBy(func(a, b *Queue) bool {
+	row(nameRedriveAllowPolicy, 1, anyQueue, redriveAllowValue).comparedBy(func(a, b *Queue) bool {
 		return a.RedriveAllow.Equal(b.RedriveAllow)
 	}),
-	row(nameRedrivePolicy, anyQueue, redriveValue).comparedBy(func(a, b *Queue) bool {
+	row(nameRedrivePolicy, 1, anyQueue, redriveValue).comparedBy(func(a, b *Queue) bool {
 		return a.Redrive.Target == b.Redrive.Target && a.Redrive.MaxReceiveCount == b.Redrive.MaxReceiveCount
 	}),
-	row("ReservedAttributesEnabled", anyQueue, flag("ReservedAttributesEnabled",
+	row("ReservedAttributesEnabled", 1, anyQueue, flag("ReservedAttributesEnabled",
 		func(a *Queue) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
-	row(nameSQSManaged, anyQueue, sqsManagedValue),
-	row("VisibilityTimeout", anyQueue, number("VisibilityTimeout", 0, limits.VisibilitySecondsMax,
+	row(nameSQSManaged, 1, anyQueue, sqsManagedValue),
+	row("VisibilityTimeout", 1, anyQueue, number("VisibilityTimeout", 0, limits.VisibilitySecondsMax,
 		func(a *Queue) *int64 { return &a.VisibilitySeconds })),
 }
 
@@ -164,9 +166,11 @@ func findAttribute(name string) *attribute {
 	return &attributeTable[i]
 }
 
-func row(name string, kind attributeKind, value func() (parseAttribute, printAttribute)) attribute {
-	parse, show := value()
-	return attribute{name: name, kind: kind, parse: parse, print: show}
+// row makes a row of an attribute that came with a format version.
+func row(name string, since uint32, kind attributeKind, value func() (parseAttribute, printAttribute, takes)) attribute {
+	parse, show, values := value()
+	values.mustSay(name, since)
+	return attribute{name: name, since: since, takes: values, kind: kind, parse: parse, print: show}
 }
 
 func (r attribute) as(bit ExtensionSet) attribute {
@@ -192,8 +196,8 @@ func (r *attribute) equal(a, b *Queue) bool {
 }
 
 // number is a whole number from lowest to highest.
-func number(name string, lowest, highest int64, field func(*Queue) *int64) func() (parseAttribute, printAttribute) {
-	return func() (parseAttribute, printAttribute) {
+func number(name string, lowest, highest int64, field func(*Queue) *int64) func() (parseAttribute, printAttribute, takes) {
+	return func() (parseAttribute, printAttribute, takes) {
 		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 			n, ok := content.ParseNumber(value)
 			if !ok || n < lowest || n > highest {
@@ -202,24 +206,24 @@ func number(name string, lowest, highest int64, field func(*Queue) *int64) func(
 			*field(a) = n
 			return nil
 		}
-		return parse, func(a *Queue) string { return strconv.FormatInt(*field(a), 10) }
+		return parse, func(a *Queue) string { return strconv.FormatInt(*field(a), 10) }, takesNumber(lowest, highest)
 	}
 }
 
 // flag is a boolean, read without regard to letter case and printed in lower
 // case, as AWS does.
-func flag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
+func flag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute, takes) {
 	return boolean(name, false, field)
 }
 
 // inverseFlag is a flag kept in a field that means the opposite, so that the
 // zero value of the field is the default.
-func inverseFlag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
+func inverseFlag(name string, field func(*Queue) *bool) func() (parseAttribute, printAttribute, takes) {
 	return boolean(name, true, field)
 }
 
-func boolean(name string, inverse bool, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
-	return func() (parseAttribute, printAttribute) {
+func boolean(name string, inverse bool, field func(*Queue) *bool) func() (parseAttribute, printAttribute, takes) {
+	return func() (parseAttribute, printAttribute, takes) {
 		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 			on, ok := ParseBool(value)
 			if !ok {
@@ -228,26 +232,26 @@ func boolean(name string, inverse bool, field func(*Queue) *bool) func() (parseA
 			*field(a) = on != inverse
 			return nil
 		}
-		return parse, func(a *Queue) string { return strconv.FormatBool(*field(a) != inverse) }
+		return parse, func(a *Queue) string { return strconv.FormatBool(*field(a) != inverse) }, takesText("true or false")
 	}
 }
 
 // either is one of two words, compared exactly; the field is true for second.
-func either(name, first, second string, field func(*Queue) *bool) func() (parseAttribute, printAttribute) {
-	return func() (parseAttribute, printAttribute) {
+func either(name string, first, second word, field func(*Queue) *bool) func() (parseAttribute, printAttribute, takes) {
+	return func() (parseAttribute, printAttribute, takes) {
 		parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
-			if value != first && value != second {
+			if value != first.text && value != second.text {
 				return Invalid(name)
 			}
-			*field(a) = value == second
+			*field(a) = value == second.text
 			return nil
 		}
 		return parse, func(a *Queue) string {
 			if *field(a) {
-				return second
+				return second.text
 			}
-			return first
-		}
+			return first.text
+		}, takesWords(words{first, second})
 	}
 }
 
@@ -262,7 +266,7 @@ func ParseBool(text string) (on, ok bool) {
 	return false, false
 }
 
-func profileValue() (parseAttribute, printAttribute) {
+func profileValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		p, ok := parseProfile(value)
 		if !ok {
@@ -271,33 +275,33 @@ func profileValue() (parseAttribute, printAttribute) {
 		a.Profile = p
 		return nil
 	}
-	return parse, func(a *Queue) string { return profileNames[a.Profile] }
+	return parse, func(a *Queue) string { return profiles[a.Profile].text }, takesWords(profiles[:])
 }
 
-var profileNames = [...]string{ProfileAWS: "aws", ProfileYMQ: "ymq", ProfileServiceBus: "servicebus"}
+var profiles = [...]word{ProfileAWS: {"aws", 1}, ProfileYMQ: {"ymq", 1}, ProfileServiceBus: {"servicebus", 1}}
 
 func parseProfile(text string) (Profile, bool) {
-	i := slices.Index(profileNames[:], text)
+	i := words(profiles[:]).index(text)
 	return Profile(max(i, 0)), i >= 0
 }
 
-var scopeNames = [...]string{deduplication.ScopeQueue: "queue", deduplication.ScopeMessageGroup: "messageGroup", deduplication.ScopePartitionKey: "partitionKey"}
+var scopes = [...]word{deduplication.ScopeQueue: {"queue", 1}, deduplication.ScopeMessageGroup: {"messageGroup", 1}, deduplication.ScopePartitionKey: {"partitionKey", 1}}
 
-func scopeValue() (parseAttribute, printAttribute) {
+func scopeValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
-		i := slices.Index(scopeNames[:], value)
+		i := words(scopes[:]).index(value)
 		if i < 0 {
 			return Invalid(nameDeduplicationScope)
 		}
 		a.Deduplication.Scope = deduplication.Scope(i)
 		return nil
 	}
-	return parse, func(a *Queue) string { return scopeNames[a.Deduplication.Scope] }
+	return parse, func(a *Queue) string { return scopes[a.Deduplication.Scope].text }, takesWords(scopes[:])
 }
 
 // window is DeduplicationWindowSeconds, whose error alone says its bounds,
 // since the lower one is a setting of the cluster.
-func window() (parseAttribute, printAttribute) {
+func window() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		n, ok := content.ParseNumber(value)
 		if !ok || n < in.MinimumWindow || n > limits.DeduplicationSecondsMax {
@@ -308,10 +312,11 @@ func window() (parseAttribute, printAttribute) {
 		a.Deduplication.WindowSeconds = n
 		return nil
 	}
-	return parse, func(a *Queue) string { return strconv.FormatInt(a.Deduplication.WindowSeconds, 10) }
+	return parse, func(a *Queue) string { return strconv.FormatInt(a.Deduplication.WindowSeconds, 10) },
+		takesText("the least window to " + strconv.FormatInt(limits.DeduplicationSecondsMax, 10))
 }
 
-func attemptWindow() (parseAttribute, printAttribute) {
+func attemptWindow() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, in Assignment) *refusal.Error {
 		n, ok := content.ParseNumber(value)
 		if !ok || n < in.MinimumWindow || n > limits.AttemptSecondsMax {
@@ -320,12 +325,13 @@ func attemptWindow() (parseAttribute, printAttribute) {
 		a.AttemptSeconds = n
 		return nil
 	}
-	return parse, func(a *Queue) string { return strconv.FormatInt(a.AttemptSeconds, 10) }
+	return parse, func(a *Queue) string { return strconv.FormatInt(a.AttemptSeconds, 10) },
+		takesText("the least window to " + strconv.FormatInt(limits.AttemptSecondsMax, 10))
 }
 
 // fifoValue is FifoQueue. Its row exists on FIFO queues only, where AWS takes
 // true without effect and says of false that the type cannot be changed.
-func fifoValue() (parseAttribute, printAttribute) {
+func fifoValue() (parseAttribute, printAttribute, takes) {
 	parse := func(_ *Queue, value string, _ Assignment) *refusal.Error {
 		on, ok := ParseBool(value)
 		if !ok {
@@ -337,12 +343,12 @@ func fifoValue() (parseAttribute, printAttribute) {
 		}
 		return nil
 	}
-	return parse, func(*Queue) string { return "true" }
+	return parse, func(*Queue) string { return "true" }, takesText("true or false")
 }
 
 // kmsKeyValue is KmsMasterKeyId. A key turns the encryption managed by SQS
 // off; removing the key leaves that off (both recorded on AWS).
-func kmsKeyValue() (parseAttribute, printAttribute) {
+func kmsKeyValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
 			return Invalid(nameKMSKey)
@@ -353,25 +359,25 @@ func kmsKeyValue() (parseAttribute, printAttribute) {
 		}
 		return nil
 	}
-	return parse, func(a *Queue) string { return a.Encryption.KMSMasterKeyID }
+	return parse, func(a *Queue) string { return a.Encryption.KMSMasterKeyID }, takesText("text")
 }
 
 // kmsReuseValue is KmsDataKeyReusePeriodSeconds, which AWS does not list
 // while it has its default.
-func kmsReuseValue() (parseAttribute, printAttribute) {
-	parse, show := number("KmsDataKeyReusePeriodSeconds", kmsReuseSecondsMin, kmsReuseSecondsMax,
+func kmsReuseValue() (parseAttribute, printAttribute, takes) {
+	parse, show, values := number("KmsDataKeyReusePeriodSeconds", kmsReuseSecondsMin, kmsReuseSecondsMax,
 		func(a *Queue) *int64 { return &a.Encryption.KMSReuseSeconds })()
 	return parse, func(a *Queue) string {
 		if a.Encryption.KMSReuseSeconds == kmsReuseSecondsDefault {
 			return ""
 		}
 		return show(a)
-	}
+	}, values
 }
 
 // sqsManagedValue is SqsManagedSseEnabled. Turning it on removes the KMS key,
 // since a queue has one kind of encryption at a time.
-func sqsManagedValue() (parseAttribute, printAttribute) {
+func sqsManagedValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {
 		on, ok := ParseBool(value)
 		if !ok {
@@ -383,5 +389,5 @@ func sqsManagedValue() (parseAttribute, printAttribute) {
 		}
 		return nil
 	}
-	return parse, func(a *Queue) string { return strconv.FormatBool(a.Encryption.SQSManaged) }
+	return parse, func(a *Queue) string { return strconv.FormatBool(a.Encryption.SQSManaged) }, takesText("true or false")
 }

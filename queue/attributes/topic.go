@@ -137,7 +137,7 @@ func CheckTopicChanges(fifo bool, given []Attribute) *refusal.Error {
 func (a *Topic) inconsistency() (reason string) {
 	switch {
 	case a.Deduplication.IDAndContent && !a.Deduplication.ContentBased:
-		return badValue(nameContentMode, contentModes[1], "Requires "+nameContentBased+".")
+		return badValue(nameContentMode, contentModes[1].text, "Requires "+nameContentBased+".")
 	case a.FIFO && a.Tracing == TracingActive:
 		return badValue(nameTracing, tracingActive, "A FIFO topic can only have "+tracingPassThrough+".")
 	}

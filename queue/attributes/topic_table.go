@@ -34,18 +34,23 @@ const (
 	tracingActive      = "Active"
 )
 
-// contentModes are the values of ContentDeduplicationMode.
-var contentModes = [...]string{"IdOverrides", "IdAndContent"}
+// Values of attributes, with the format version they came with.
+var (
+	contentModes     = words{{"IdOverrides", 3}, {"IdAndContent", 3}}
+	throughputScopes = words{{wholeTopic, 3}, {perGroup, 3}}
+	signatures       = words{{"1", 3}, {"2", 3}}                          // from SignatureSHA1 on
+	tracings         = words{{tracingPassThrough, 3}, {tracingActive, 3}} // from TracingPassThrough on
+)
 
 // topicTable has one row per settable attribute of a topic, sorted by name. It is
 // never changed.
 var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	archiveRow(),
-	settableFlag(nameContentBased, func(a *Topic) *bool { return &a.Deduplication.ContentBased }).onFIFO(),
+	settableFlag(nameContentBased, 3, func(a *Topic) *bool { return &a.Deduplication.ContentBased }).onFIFO(),
 	contentModeRow(),
 	dataProtectionRow(),
 	topicWindowRow(),
-	topicTextRow(nameDeliveryPolicy, func(a *Topic) *string { return &a.DeliveryPolicy }, func(value string) string {
+	topicTextRow(nameDeliveryPolicy, 3, takesPolicy(policy.DeliveryGrammar), func(a *Topic) *string { return &a.DeliveryPolicy }, func(value string) string {
 		if reason := policy.ParseTopicDelivery(value); reason != "" {
 			return nameDeliveryPolicy + ": " + reason
 		}
@@ -54,13 +59,13 @@ var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	displayNameRow(),
 	throughputScopeRow(),
 	fifoTopicRow(),
-	topicTextRow(nameKMSKey, func(a *Topic) *string { return &a.KMSMasterKeyID }, func(value string) string {
+	topicTextRow(nameKMSKey, 3, takesText("text"), func(a *Topic) *string { return &a.KMSMasterKeyID }, func(value string) string {
 		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
 			return badValue(nameKMSKey, value, "Must be at most "+strconv.Itoa(kmsKeyIDLengthMax)+" bytes of UTF-8.")
 		}
 		return ""
 	}),
-	topicTextRow(NamePolicy, func(a *Topic) *string { return &a.Policy }, func(value string) string {
+	topicTextRow(NamePolicy, 3, takesPolicy(policy.AccessGrammar), func(a *Topic) *string { return &a.Policy }, func(value string) string {
 		if !policy.IsAccess(value) {
 			return "Policy Error: null" // AWS, also of empty text
 		}
@@ -71,9 +76,9 @@ var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 }...))
 
 // topicTextRow is a text that is stored as sent and listed unless it is empty.
-func topicTextRow(name string, field func(*Topic) *string, check func(value string) (reason string)) settable[Topic] {
+func topicTextRow(name string, since uint32, values takes, field func(*Topic) *string, check func(value string) (reason string)) settable[Topic] {
 	return settable[Topic]{
-		name: name,
+		name: name, since: since, takes: values,
 		parse: func(a *Topic, value string, _ Assignment) string {
 			if reason := check(value); reason != "" {
 				return reason
@@ -89,7 +94,7 @@ func topicTextRow(name string, field func(*Topic) *string, check func(value stri
 // string or a number.
 func archiveRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameArchivePolicy,
+		name: nameArchivePolicy, since: 3, takes: takesPolicy(policy.ArchiveGrammar),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			p, reason := policy.ParseArchive(value)
 			if reason != "" {
@@ -106,12 +111,13 @@ func archiveRow() settable[Topic] {
 // on queues.
 func contentModeRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameContentMode,
+		name: nameContentMode, since: 3, takes: takesWords(contentModes),
 		parse: func(a *Topic, value string, _ Assignment) string {
-			if value != contentModes[0] && value != contentModes[1] {
-				return badChoice(nameContentMode, value, contentModes[0], contentModes[1])
+			i := contentModes.index(value)
+			if i < 0 {
+				return badChoice(nameContentMode, value, contentModes)
 			}
-			a.Deduplication.IDAndContent = value == contentModes[1]
+			a.Deduplication.IDAndContent = i == 1
 			a.Extensions |= extensionContentMode
 			return ""
 		},
@@ -120,7 +126,7 @@ func contentModeRow() settable[Topic] {
 			if a.Deduplication.IDAndContent {
 				mode = contentModes[1]
 			}
-			return mode, a.Extensions&extensionContentMode != 0
+			return mode.text, a.Extensions&extensionContentMode != 0
 		},
 	}.onFIFO()
 }
@@ -128,7 +134,7 @@ func contentModeRow() settable[Topic] {
 // dataProtectionRow is the DataProtectionPolicy, which is stored and returned only.
 func dataProtectionRow() settable[Topic] {
 	return settable[Topic]{
-		name: NameDataProtection,
+		name: NameDataProtection, since: 3, takes: takesText("text"),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			if utf8.RuneCountInString(value) > limits.DataProtectionMax || content.BadCharacter(value) {
 				return NameDataProtection + " Reason: Must be at most " + strconv.Itoa(limits.DataProtectionMax) + " valid characters."
@@ -144,7 +150,7 @@ func dataProtectionRow() settable[Topic] {
 // on queues.
 func topicWindowRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameDeduplicationWindow,
+		name: nameDeduplicationWindow, since: 3, takes: takesText("the least window to " + strconv.FormatInt(limits.DeduplicationSecondsMax, 10)),
 		parse: func(a *Topic, value string, in Assignment) string {
 			n, ok := content.ParseNumber(value)
 			if !ok || n < in.MinimumWindow || n > limits.DeduplicationSecondsMax {
@@ -164,7 +170,7 @@ func topicWindowRow() settable[Topic] {
 // displayNameRow is DisplayName, which SNS lists also when it is empty.
 func displayNameRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameDisplayName,
+		name: nameDisplayName, since: 3, takes: takesText("text"),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			if content.BadCharacter(value) || utf8.RuneCountInString(value) > limits.TopicDisplayNameMax {
 				return badValue(nameDisplayName, value, "Must be at most "+strconv.Itoa(limits.TopicDisplayNameMax)+" valid characters.")
@@ -179,16 +185,13 @@ func displayNameRow() settable[Topic] {
 // throughputScopeRow is FifoThroughputScope, the scope of deduplication.
 func throughputScopeRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameThroughputScope,
+		name: nameThroughputScope, since: 3, takes: takesWords(throughputScopes),
 		parse: func(a *Topic, value string, _ Assignment) string {
-			switch value {
-			case wholeTopic:
-				a.Deduplication.Scope = deduplication.ScopeQueue
-			case perGroup:
-				a.Deduplication.Scope = deduplication.ScopeMessageGroup
-			default:
-				return badChoice(nameThroughputScope, value, wholeTopic, perGroup)
+			i := throughputScopes.index(value)
+			if i < 0 {
+				return badChoice(nameThroughputScope, value, throughputScopes)
 			}
+			a.Deduplication.Scope = [...]deduplication.Scope{deduplication.ScopeQueue, deduplication.ScopeMessageGroup}[i]
 			return ""
 		},
 		print: func(a *Topic) (string, bool) {
@@ -205,7 +208,7 @@ func throughputScopeRow() settable[Topic] {
 // here.
 func fifoTopicRow() settable[Topic] {
 	return settable[Topic]{
-		name:  nameFIFOTopic,
+		name: nameFIFOTopic, since: 3, takes: takesText("true or false"),
 		fixed: true,
 		parse: func(a *Topic, value string, _ Assignment) string {
 			if on, ok := ParseBool(value); !ok || on != a.FIFO {
@@ -220,16 +223,13 @@ func fifoTopicRow() settable[Topic] {
 // signatureRow is SignatureVersion.
 func signatureRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameSignatureVersion,
+		name: nameSignatureVersion, since: 3, takes: takesWords(signatures),
 		parse: func(a *Topic, value string, _ Assignment) string {
-			switch value {
-			case "1":
-				a.SignatureVersion = SignatureSHA1
-			case "2":
-				a.SignatureVersion = SignatureSHA256
-			default:
-				return badChoice(nameSignatureVersion, value, "1", "2")
+			i := signatures.index(value)
+			if i < 0 {
+				return badChoice(nameSignatureVersion, value, signatures)
 			}
+			a.SignatureVersion = SignatureSHA1 + SignatureVersion(i)
 			return ""
 		},
 		print: func(a *Topic) (string, bool) {
@@ -244,16 +244,13 @@ func signatureRow() settable[Topic] {
 // tracingRow is TracingConfig.
 func tracingRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameTracing,
+		name: nameTracing, since: 3, takes: takesWords(tracings),
 		parse: func(a *Topic, value string, _ Assignment) string {
-			switch value {
-			case tracingPassThrough:
-				a.Tracing = TracingPassThrough
-			case tracingActive:
-				a.Tracing = TracingActive
-			default:
-				return badChoice(nameTracing, value, tracingPassThrough, tracingActive)
+			i := tracings.index(value)
+			if i < 0 {
+				return badChoice(nameTracing, value, tracings)
 			}
+			a.Tracing = TracingPassThrough + Tracing(i)
 			return ""
 		},
 		print: func(a *Topic) (string, bool) {

@@ -1,0 +1,134 @@
+package attributes
+
+import (
+	"strconv"
+
+	"github.com/seriatimq/seriatim/queue/policy"
+)
+
+// word is one of the values that an attribute may have, with the format version it came
+// with.
+type word struct {
+	text  string
+	since uint32
+}
+
+// words are all values of an attribute.
+type words []word
+
+// index finds a value, -1 if it is none of them.
+func (w words) index(text string) int {
+	for i := range w {
+		if w[i].text == text {
+			return i
+		}
+	}
+	return -1
+}
+
+// since returns the format version of a value, zero if it is none of them.
+func (w words) since(text string) uint32 {
+	if i := w.index(text); i >= 0 {
+		return w[i].since
+	}
+	return 0
+}
+
+// takes says which values an attribute has: some words, policies of a grammar, or what
+// the text says. A row has one of them.
+type takes struct {
+	words   words
+	grammar policy.Grammar
+	text    string
+}
+
+func takesWords(w words) takes           { return takes{words: w} }
+func takesPolicy(g policy.Grammar) takes { return takes{grammar: g} }
+func takesText(rule string) takes        { return takes{text: rule} }
+func takesNumber(lowest, highest int64) takes {
+	return takes{text: strconv.FormatInt(lowest, 10) + " to " + strconv.FormatInt(highest, 10)}
+}
+
+// since returns the format version that a value needs.
+func (t takes) since(value string) uint32 {
+	return max(t.words.since(value), t.grammar.Since(value))
+}
+
+// mustSay panics, at the start of the program, on a row that does not say since which
+// format version it is there, and which values it takes.
+func (t takes) mustSay(name string, since uint32) {
+	kinds := 0
+	for _, is := range []bool{len(t.words) > 0, len(t.grammar) > 0, t.text != ""} {
+		if is {
+			kinds++
+		}
+	}
+	if since == 0 || kinds != 1 {
+		panic("attributes: the row of " + name + " needs its format version and its values")
+	}
+}
+
+// elements lists an attribute and its values, for the list of each format version.
+func (t takes) elements(kind, name string, since uint32) []policy.Element {
+	title := kind + " " + name
+	list := []policy.Element{{Name: title, Since: since}}
+	if t.text != "" {
+		list[0].Name += ": " + t.text
+	}
+	for _, w := range t.words {
+		list = append(list, policy.Element{Name: title + "=" + w.text, Since: max(since, w.since)})
+	}
+	for _, e := range t.grammar {
+		list = append(list, policy.Element{Name: title + " has " + e.Name, Since: max(since, e.Since)})
+	}
+	return list
+}
+
+// QueueSince returns the format version that the attributes of a queue need. A name that is
+// no attribute needs none: every program refuses it.
+func QueueSince(given []Attribute) (version uint32) {
+	for _, g := range given {
+		if r := findAttribute(g.Name); r != nil {
+			version = max(version, r.since, r.takes.since(g.Value))
+		}
+	}
+	return version
+}
+
+// TopicSince is QueueSince for the attributes of a topic.
+func TopicSince(given []Attribute) uint32 { return topicTable.since(given) }
+
+// SubscriptionSince is QueueSince for the attributes of a subscription.
+func SubscriptionSince(given []Attribute) uint32 { return subscriptionTable.since(given) }
+
+// AccessSince returns the format version that an access policy needs.
+func AccessSince(text string) uint32 { return policy.AccessGrammar.Since(text) }
+
+func (rows settables[T]) since(given []Attribute) (version uint32) {
+	for _, g := range given {
+		if r := rows.find(g.Name); r != nil {
+			version = max(version, r.since, r.takes.since(g.Value))
+		}
+	}
+	return version
+}
+
+// Elements lists all attributes and values with the format version they came with.
+func Elements() (list []policy.Element) {
+	for i := range attributeTable {
+		r := &attributeTable[i]
+		list = append(list, r.takes.elements("queue", r.name, r.since)...)
+	}
+	for i := range topicTable {
+		r := &topicTable[i]
+		list = append(list, r.takes.elements("topic", r.name, r.since)...)
+	}
+	for i := range subscriptionTable {
+		r := &subscriptionTable[i]
+		list = append(list, r.takes.elements("subscription", r.name, r.since)...)
+	}
+	for _, p := range protocols {
+		list = append(list, policy.Element{Name: "subscription protocol " + p.text, Since: p.since})
+	}
+	return list
+}

@@ -1,0 +1,16 @@
+package policy
+
+import "testing"
+
+func TestGrammarSince(t *testing.T) {
+	g := Grammar{{"old", 1}, {"new", 5}, {"word", 4}}
+	for text, want := range map[string]uint32{
+		"": 0, "{}": 0, "no JSON, new": 0, `{"other":1}`: 0,
+		`{"old":1}`: 1, `{"old":{"a":[{"new":1}]}}`: 5, `{"old":["word"]}`: 4, `["new"]`: 5,
+		"{\"n\\u0065w\":1}": 5,
+	} {
+		if got := g.Since(text); got != want {
+			t.Errorf("%s needs format version %d, want %d", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package upgrade
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/seriatimq/seriatim/fsm/format"
+	"github.com/seriatimq/seriatim/test/kit/harness"
+)
+
+var mixed = flag.Bool("mixed", false, "build an older program and upgrade it to this one with one attribute more")
+
+// olderCommit is the newest commit whose program has format version 4.
+const (
+	olderCommit  = "b72dbdf6"
+	olderFormat  = 4
+	exitDiverged = 83
+)
+
+// plantedRow is an attribute that this program does not have: it sets the delay.
+const (
+	plantedName = "XPlantedDelay"
+	plantedRow  = "\trow(\"" + plantedName + "\", %d, anyQueue, number(\"" + plantedName + "\", 0, limits.DelaySecondsMax,\n" +
+		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })),\n"
+	plantedBefore = "}\n\n// readOnlyAttributes are"
+)
+
+// goBuild builds a program from a folder of sources.
+func goBuild(t *testing.T, root, path string, more ...string) {
+	t.Helper()
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", "hashicorpmetrics grpcnotrace nethttpomithttp2", "-o", path}, more...)
+	build := exec.CommandContext(t.Context(), "go", append(args, "./cmd/seriatim")...)
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building in %s: %v\n%s", root, err, out)
+	}
+}
+
+// buildOlder builds the program of olderCommit, or skips the test where the history is
+// not there.
+func buildOlder(t *testing.T, root, dir string) string {
+	t.Helper()
+	archive, err := exec.CommandContext(t.Context(), "git", "-C", root, "archive", olderCommit).Output()
+	if err != nil {
+		t.Skipf("the older program cannot be built: the history of this clone has no commit %s: %v", olderCommit, err)
+	}
+	sources := filepath.Join(dir, "older")
+	if err := os.Mkdir(sources, 0o755); err != nil { //nolint:gosec // sources
+		t.Fatal(err)
+	}
+	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", sources)
+	unpack.Stdin = bytes.NewReader(archive)
+	if out, err := unpack.CombinedOutput(); err != nil {
+		t.Fatalf("unpacking the older sources: %v\n%s", err, out)
+	}
+	path := filepath.Join(dir, "seriatim-older")
+	goBuild(t, sources, path)
+	return path
+}
+
+// buildPlanted builds this program with one attribute more.
+func buildPlanted(t *testing.T, root, dir string) string {
+	t.Helper()
+	table := filepath.Join(root, "queue", "attributes", "table.go")
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := fmt.Sprintf(plantedRow, format.CurrentVersion)
+	changed := strings.Replace(string(text), plantedBefore, row+plantedBefore, 1)
+	if changed == string(text) {
+		t.Fatal("the table of attributes does not end as this test expects")
+	}
+	replacement, overlay := filepath.Join(dir, "table.go"), filepath.Join(dir, "overlay.json")
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {table: replacement}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string][]byte{replacement: []byte(changed), overlay: list} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "seriatim-planted")
+	goBuild(t, root, path, "-overlay", overlay)
+	return path
+}
+
+// load uses many rules at once until its context ends. Requests may fail while nodes
+// restart; that they mostly succeed is checked.
+type load struct {
+	s          *site
+	sqs        *sqs.Client
+	sns        *sns.Client
+	urls       map[string]string
+	topic      string
+	did, tried atomic.Int64
+}
+
+func newLoad(s *site) *load {
+	s.t.Helper()
+	l := &load{s: s, sqs: s.NewSQS(s.Rotate()), sns: s.NewSNS(s.Rotate()), urls: map[string]string{}}
+	for name, attributes := range map[string]map[string]string{
+		"dead.fifo": {"FifoQueue": "true"},
+		"busy.fifo": {"FifoQueue": "true", "VisibilityTimeout": "1"},
+		"plain":     {"DelaySeconds": "1"},
+	} {
+		out, err := l.sqs.CreateQueue(s.t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		l.urls[name] = aws.ToString(out.QueueUrl)
+	}
+	topic, err := l.sns.CreateTopic(s.t.Context(), &sns.CreateTopicInput{Name: aws.String("news")})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	l.topic = aws.ToString(topic.TopicArn)
+	queue := strings.Replace(strings.Replace(l.topic, ":sns:", ":sqs:", 1), ":news", ":plain", 1)
+	for _, filter := range []string{`{"color":["red",{"prefix":"b"}]}`} {
+		if _, err := l.sns.Subscribe(s.t.Context(), &sns.SubscribeInput{
+			TopicArn: &l.topic, Protocol: aws.String("sqs"), Endpoint: &queue, Attributes: map[string]string{"FilterPolicy": filter},
+		}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	redrive := `{"deadLetterTargetArn":"` + strings.TrimSuffix(queue, "plain") + `dead.fifo","maxReceiveCount":2}`
+	if _, err := l.sqs.SetQueueAttributes(s.t.Context(), &sqs.SetQueueAttributesInput{
+		QueueUrl: aws.String(l.urls["busy.fifo"]), Attributes: map[string]string{"RedrivePolicy": redrive},
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+	return l
+}
+
+// run works in some goroutines until ctx ends.
+func (l *load) run(ctx context.Context, running *sync.WaitGroup) {
+	for worker := range 4 {
+		running.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				l.tried.Add(1)
+				if err := l.step(ctx, worker, i); err == nil {
+					l.did.Add(1)
+				}
+			}
+		})
+	}
+}
+
+func (l *load) step(ctx context.Context, worker, i int) error {
+	id := fmt.Sprint(worker, "-", i/2) // each twice: a duplicate
+	fifo, plain := aws.String(l.urls["busy.fifo"]), aws.String(l.urls["plain"])
+	switch i % 7 {
+	case 0, 1:
+		_, err := l.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: fifo, MessageBody: &id, MessageGroupId: aws.String(fmt.Sprint(i % 3)), MessageDeduplicationId: &id})
+		return err
+	case 2:
+		_, err := l.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: plain, Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("a"), MessageBody: &id}, {Id: aws.String("b"), MessageBody: &id, DelaySeconds: 3},
+		}})
+		return err
+	case 3:
+		_, err := l.sns.Publish(ctx, &sns.PublishInput{TopicArn: &l.topic, Message: &id})
+		return err
+	case 4:
+		_, err := l.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: plain, Tags: map[string]string{"step": id}})
+		return err
+	case 5: // leaves half, which come back and are dead-lettered
+		return l.consume(ctx, fifo, i%2 == 0)
+	}
+	return l.consume(ctx, plain, true)
+}
+
+func (l *load) consume(ctx context.Context, url *string, remove bool) error {
+	out, err := l.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10})
+	if err != nil || !remove {
+		return err
+	}
+	for _, m := range out.Messages {
+		if _, err := l.sqs.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: m.ReceiptHandle}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plant asks every node for the new attribute.
+func (s *site) plant(queue string, judge func(n *harness.Node, err error)) {
+	s.t.Helper()
+	attributes := map[string]string{plantedName: "7"}
+	for _, n := range s.Running() {
+		client := s.NewSQS(harness.Only(n), func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
+		_, err := client.SetQueueAttributes(s.t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &queue, Attributes: attributes})
+		judge(n, err)
+		_, err = client.CreateQueue(s.t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("planted-" + n.Name), Attributes: attributes})
+		judge(n, err)
+	}
+}
+
+// refused expects that no node takes the attribute: an older one does not know it, a newer
+// one says how to end the upgrade.
+func (s *site) refused(queue string, newer map[*harness.Node]bool) {
+	s.t.Helper()
+	s.plant(queue, func(n *harness.Node, err error) {
+		hint := "seriatim upgrade finalize"
+		if !newer[n] {
+			hint = "Unknown Attribute"
+		}
+		if err == nil || !strings.Contains(err.Error(), hint) {
+			s.t.Errorf("%s, newer: %v: the attribute was answered %v, want %q", n.Name, newer[n], err, hint)
+		}
+	})
+}
+
+// TestMixedVersions upgrades a cluster of an older program to this one with one attribute
+// more, under load. No replica differs, whichever program leads, and the attribute is
+// refused until the upgrade is finalized.
+func TestMixedVersions(t *testing.T) {
+	if !*mixed {
+		t.Skip("two programs take minutes to build: make upgrade-mixed")
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	older := buildOlder(t, root, dir)
+	s := &site{t: t, old: older, next: buildPlanted(t, root, dir), format: format.CurrentVersion}
+	s.Cluster = harness.New(t, harness.Options{Binary: older, Args: []string{
+		"--log-segment-size", "4MiB", "--snapshot-log-size", "256KiB", "--audit-interval", "1s", "--audit-entries", "50",
+	}})
+	l := newLoad(s)
+	plain := l.urls["plain"]
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var running sync.WaitGroup
+	l.run(ctx, &running)
+	l.goesOn()
+	newer := map[*harness.Node]bool{}
+	for _, n := range s.Nodes {
+		s.replace(n, s.next)
+		newer[n] = true
+		l.goesOn()
+		s.refused(plain, newer)
+		if leader, err := s.WaitLeader(ctx, patience); err != nil {
+			t.Error(err)
+		} else {
+			t.Logf("%s has the newer program; %s leads, newer: %v", n.Name, leader.Name, newer[leader])
+		}
+	}
+	for _, n := range s.Nodes {
+		s.waitStatus(n, n.Name+" to be ready", func(u upgradeStatus) bool {
+			if u.FormatVersion != olderFormat {
+				t.Fatalf("%s: %+v", n.Name, u)
+			}
+			return u.Ready
+		})
+	}
+	if out, code := s.tool(s.Nodes[0], "upgrade", "finalize"); code != 0 {
+		t.Fatalf("finalize: exit code %d, %s", code, out)
+	}
+	for _, n := range s.Nodes {
+		s.waitStatus(n, "the format to be in force", func(u upgradeStatus) bool { return u.FormatVersion == s.format })
+	}
+	s.plant(plain, func(n *harness.Node, err error) {
+		if err != nil {
+			t.Errorf("%s: the attribute is refused after finalize: %v", n.Name, err)
+		}
+	})
+	l.goesOn()
+	cancel()
+	running.Wait()
+	if _, err := s.WaitConverged(t.Context(), patience); err != nil {
+		t.Error(err)
+	}
+	for _, n := range s.Nodes {
+		for _, e := range n.Exits() {
+			if e.Code == exitDiverged {
+				t.Errorf("%s ended as its state differed:\n%s", n.Name, n.LogTail())
+			}
+		}
+	}
+	t.Logf("%d of %d steps of the load succeeded", l.did.Load(), l.tried.Load())
+}
+
+// goesOn waits until the load has done some more.
+func (l *load) goesOn() {
+	l.s.t.Helper()
+	want := l.did.Load() + 200
+	deadline := time.Now().Add(2 * patience)
+	for l.did.Load() < want {
+		if time.Now().After(deadline) {
+			l.s.t.Fatalf("the load stands at %d of %d steps", l.did.Load(), l.tried.Load())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
