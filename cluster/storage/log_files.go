@@ -53,6 +53,9 @@ func openWAL(dir string, options LogOptions) (*walLog, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := makePrivate(dir); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
 	return &walLog{log, spare}, nil
 }
 
@@ -73,6 +76,9 @@ func (l logFiles) Create(dir, name string, size uint64) (types.WritableFile, err
 	file, err := l.FS.Create(dir, name, size)
 	if err != nil {
 		return nil, err
+	}
+	if err := os.Chmod(filepath.Join(dir, name), privateFile); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	return &logFile{file: &file.(*fs.File).File, full: file.Sync, size: int64(size), spare: l.spare}, nil
 }

@@ -67,7 +67,7 @@ func (s *spareFile) prepare() {
 }
 
 func (s *spareFile) make() error {
-	file, err := os.OpenFile(s.path(), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(s.path(), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}

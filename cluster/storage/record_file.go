@@ -77,3 +77,27 @@ func exists(path string) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// Modes of what a data directory holds: only the user that the node runs as reads it.
+const (
+	privateFile   fs.FileMode = 0o600
+	privateFolder fs.FileMode = 0o700
+)
+
+// makePrivate takes the access of other users from a folder and all in it: the libraries
+// make files that everybody can read.
+func makePrivate(path string) error {
+	return filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			mode := privateFile
+			if entry.IsDir() {
+				mode = privateFolder
+			}
+			err = os.Chmod(name, mode)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed meanwhile
+		}
+		return err
+	})
+}

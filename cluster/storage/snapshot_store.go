@@ -65,7 +65,7 @@ func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger 
 		// The library syncs the names of snapshots, but not that of the folder they are
 		// in: without it a power cut could take all of them. And where it was killed
 		// before it synced the name of one, an older one is removed for it below.
-		return errors.Join(syncDir(s.path), syncDir(filepath.Dir(s.path)))
+		return errors.Join(makePrivate(s.path), syncDir(s.path), syncDir(filepath.Dir(s.path)))
 	})
 	if err != nil {
 		return nil, err
@@ -291,7 +291,10 @@ func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 				<-time.After(time.Millisecond)
 			}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return makePrivate(filepath.Join(s.path, sink.inner.ID()+snapshotUnfinished))
 	})
 	if err != nil {
 		return nil, err
@@ -382,7 +385,10 @@ func (s *snapshotSink) Close() error {
 		if err := syncDir(filepath.Dir(s.path)); err != nil {
 			return err
 		}
-		return s.inner.Close()
+		if err := s.inner.Close(); err != nil {
+			return err
+		}
+		return makePrivate(filepath.Join(s.path, s.inner.ID())) // the description is new
 	})
 	if err == nil {
 		s.store.finished(SnapshotEnd{Index: s.index, Bytes: s.bytes})

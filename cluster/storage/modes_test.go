@@ -1,0 +1,41 @@
+package storage
+
+import (
+	"io/fs"
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/raft"
+)
+
+// Other users of the machine read nothing in a data directory, also if its own folder lets
+// them in.
+func TestFilesArePrivate(t *testing.T) {
+	for _, store := range []string{LogStoreWAL, LogStoreBoltDB} {
+		t.Run(store, func(t *testing.T) {
+			h := newStoreHarness(t, store)
+			data := make([]byte, 4<<10)
+			for index := uint64(1); index <= 40; index++ { // several files of a wal
+				if err := h.log.StoreLog(&raft.Log{Index: index, Term: 1, Data: data}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.close()
+			snapshots, _ := openTestSnapshots(t, h.path)
+			writeTestSnapshot(t, snapshots, 10, []byte("state"))
+			err := filepath.WalkDir(h.path, func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || path == h.path {
+					return err
+				}
+				info, err := entry.Info()
+				if err == nil && info.Mode().Perm()&0o077 != 0 {
+					t.Errorf("%s has the mode %v", path, info.Mode())
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
