@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
+	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
@@ -21,6 +23,7 @@ type Backup struct {
 	StateHash string // hex, as a node at Index reports it
 
 	state *fsm.Captured
+	keys  *encryption.Keyring // nil: it is written in clear text
 	pace  SnapshotPolicy
 	// monotonic measures the speed of the reader.
 	monotonic func() time.Duration
@@ -46,6 +49,7 @@ func (n *Node) Backup(ctx context.Context) (*Backup, error) {
 		ClusterID: n.process.clusterID(),
 		StateHash: hex.EncodeToString(at.StateHash[:]),
 		state:     state,
+		keys:      n.cfg.Log.Encryption.Keys,
 		pace:      n.cfg.Snapshot,
 		monotonic: n.cfg.Clock.Monotonic,
 		closing:   n.closing,
@@ -63,10 +67,25 @@ func (b *Backup) Stream(ctx context.Context, w io.Writer) error {
 	defer cancel()
 	defer context.AfterFunc(b.closing, cancel)()
 	paced := &pacedBackup{w: w, backup: b, ctx: ctx, pacer: consensus.NewPacer(b.pace, b.monotonic), began: b.monotonic()}
-	if err := b.state.Write(paced); err != nil {
+	if err := b.write(paced); err != nil {
 		return errors.Join(fmt.Errorf("writing the backup of entry %d: %w", b.Index, err), ctx.Err())
 	}
 	return nil
+}
+
+// write writes the state, encrypted if the node has keys.
+func (b *Backup) write(w io.Writer) error {
+	if b.keys == nil {
+		return b.state.Write(w)
+	}
+	encrypted, err := storage.Encrypted(w, b.keys)
+	if err != nil {
+		return err
+	}
+	if err := b.state.Write(encrypted); err != nil {
+		return err
+	}
+	return encrypted.Close()
 }
 
 // pacedBackup limits the rate of writing, so that clients get their part of disk and

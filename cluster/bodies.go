@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/scrub"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
@@ -68,7 +69,19 @@ func (p *process) openBodies() (err error) {
 	p.bodies, err = bodies.Open(bodies.Options{
 		Life: p.ctx, Dir: p.groupDir.BodiesPath(), Guard: p.guard, Logger: p.cfg.Logger, Keep: p.cfg.Log.Bodies.Store == BodiesInSegments,
 		CacheBytes: p.cfg.Log.Bodies.CacheBytes, SegmentBytes: p.cfg.Log.Bodies.SegmentBytes, KeepMin: p.cfg.Log.Bodies.KeepMin,
+		Keys: p.dir.Keys,
 	})
+	if err != nil {
+		return p.keyMissing(err)
+	}
+	return p.dir.NoteKey(p.bodies.First())
+}
+
+// keyMissing ends the node for a key that it was not given, if err says so.
+func (p *process) keyMissing(err error) error {
+	if errors.Is(err, encryption.ErrKeyMissing) {
+		return p.guard.FailRead(err)
+	}
 	return err
 }
 

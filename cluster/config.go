@@ -62,6 +62,7 @@ type LogPolicy struct {
 	CacheBytes   int    // newest entries kept in memory for followers; default 32 MiB
 	Audit        AuditPolicy
 	Bodies       BodyPolicy
+	Encryption   EncryptionPolicy
 	// FormatMax is the highest format version this node claims to know;
 	// default what the program knows. Tests of mixed clusters set another.
 	FormatMax uint32

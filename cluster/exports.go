@@ -75,4 +75,5 @@ const (
 	ExitUnknownFormat = fault.ExitUnknownFormat
 	ExitStuckTransfer = fault.ExitStuckTransfer
 	ExitRemoved       = fault.ExitRemoved
+	ExitKeyMissing    = fault.ExitKeyMissing
 )

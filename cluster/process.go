@@ -104,6 +104,9 @@ func (p *process) groupOptions(machine *fsm.FSM) consensus.Options {
 
 // openDir opens the data directory.
 func (p *process) openDir() error {
+	if err := storage.CheckKeys(p.cfg.DataDir, p.cfg.Log.Encryption.Keys); err != nil {
+		return p.keyMissing(err)
+	}
 	dir, err := storage.OpenDir(p.cfg.DataDir, p.cfg.NodeName, p.cfg.Random)
 	switch {
 	case errors.Is(err, storage.ErrLostData):
@@ -113,6 +116,7 @@ func (p *process) openDir() error {
 	case err != nil:
 		return fmt.Errorf("open the data directory: %w", err)
 	}
+	dir.Keys = p.cfg.Log.Encryption.Keys
 	p.dir, p.nodeID = dir, dir.NodeID
 	if err := errors.Join(storage.CheckRecovered(dir), storage.RemoveSpools(dir)); err != nil {
 		return err
@@ -287,6 +291,7 @@ func (p *process) describe() discovery.Member {
 		HasState:  p.groupDir.HasLog(),
 		Version:   p.cfg.Version,
 		Format:    p.cfg.Log.FormatMax,
+		Encrypts:  p.cfg.Log.Encryption.Keys != nil,
 	}
 }
 

@@ -149,7 +149,7 @@ func (n *Node) backupRoom() int64 {
 // spoolBackup writes the backup to a file until all of it is there: a sender that stops
 // sending must not hold up the log.
 func (n *Node) spoolBackup(backup io.Reader) (*storage.Spool, error) {
-	file, err := storage.CreateSpool(n.cfg.DataDir)
+	file, err := storage.CreateSpool(n.cfg.DataDir, n.cfg.Log.Encryption.Keys)
 	if err != nil {
 		return nil, fmt.Errorf("keeping the backup: %w", err)
 	}
@@ -177,11 +177,15 @@ func (n *Node) readBackup(backup io.Reader) (Restored, *incomingBackup, error) {
 		return Restored{}, nil, err
 	}
 	defer func() { _ = file.Close() }() // returns nil
+	text, _, err := storage.Decrypted(file, n.cfg.Log.Encryption.Keys)
+	if err != nil {
+		return Restored{}, nil, fmt.Errorf("%w: %w", ErrBadBackup, err)
+	}
 	in, err := n.openIncoming()
 	if err != nil {
 		return Restored{}, nil, err
 	}
-	restored, err := in.read(file)
+	restored, err := in.read(text)
 	if err != nil {
 		in.close()
 		return Restored{}, nil, err
@@ -215,6 +219,7 @@ func (n *Node) openIncoming() (*incomingBackup, error) {
 	in.store, err = bodies.Open(bodies.Options{
 		Life: n.life, Dir: dir, Guard: in.disk, Logger: n.cfg.Logger, Keep: true,
 		CacheBytes: policy.CacheBytes, SegmentBytes: policy.SegmentBytes, KeepMin: policy.KeepMin,
+		Keys: n.cfg.Log.Encryption.Keys,
 	})
 	if err != nil {
 		in.close()
@@ -224,7 +229,7 @@ func (n *Node) openIncoming() (*incomingBackup, error) {
 }
 
 // read reads all of a backup.
-func (in *incomingBackup) read(file *storage.Spool) (Restored, error) {
+func (in *incomingBackup) read(file io.Reader) (Restored, error) {
 	in.store.Begin() // an empty state, in whose place the one of the backup comes
 	state := in.store.Begin()
 	at, broker, contents, err := snapshot.ReadContents(bufio.NewReaderSize(whileSound{file, in.disk}, 1<<20), state)
@@ -351,7 +356,7 @@ func (n *Node) behind() string {
 // writeState writes the state to be restored, as the snapshot of an entry that
 // is not before any this cluster or the backed-up one has written.
 func (n *Node) writeState(in *incomingBackup, backupIndex uint64) (*storage.Spool, int64, error) {
-	state, err := storage.CreateSpool(n.cfg.DataDir)
+	state, err := storage.CreateSpool(n.cfg.DataDir, n.cfg.Log.Encryption.Keys)
 	if err != nil {
 		return nil, 0, fmt.Errorf("writing the state: %w", err)
 	}

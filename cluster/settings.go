@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // ClusterSettings are what all nodes must agree on.
@@ -68,3 +71,69 @@ func (p MembershipPolicy) withDefaults() MembershipPolicy {
 	}
 	return p
 }
+
+// EncryptionPolicy says how what a node writes to its disk is encrypted.
+type EncryptionPolicy struct {
+	Keys *encryption.Keyring // nil: it is in clear text
+	// AcceptKMSKeys has attributes that ask for encryption that there is not accepted and
+	// ignored.
+	AcceptKMSKeys bool
+}
+
+// EncryptsAtRest reports whether this node encrypts what it writes to its disk, and all other
+// members say so of theirs.
+func (n *Node) EncryptsAtRest() bool {
+	if n.cfg.Log.Encryption.Keys == nil {
+		return false
+	}
+	encrypts := map[string]bool{}
+	for _, member := range n.process.gossip.View() {
+		encrypts[member.NodeID] = member.Encrypts
+	}
+	for _, id := range n.otherMembers() {
+		if !encrypts[id] {
+			return false
+		}
+	}
+	return true
+}
+
+// Attributes with which users ask for encryption.
+const (
+	kmsKeyAttribute     = "KmsMasterKeyId"
+	sqsManagedAttribute = "SqsManagedSseEnabled"
+)
+
+// refuseEncryption refuses a command that asks for encryption that there is not: a key of
+// KMS, or encryption at rest while a node does without.
+func (n *Node) refuseEncryption(cmd queue.Command) *queue.Error {
+	if n.cfg.Log.Encryption.AcceptKMSKeys {
+		return nil
+	}
+	var given []queue.Attribute
+	topic := false
+	switch cmd := cmd.(type) {
+	case *queue.CreateQueue:
+		given = cmd.Attributes
+	case *queue.SetQueueAttributes:
+		given = cmd.Attributes
+	case *queue.CreateTopic:
+		given, topic = cmd.Attributes, true
+	case *queue.SetTopicAttributes:
+		given, topic = cmd.Attributes, true
+	}
+	for _, a := range given {
+		switch {
+		case a.Name == kmsKeyAttribute && a.Value != "" && topic:
+			return refusal.New(refusal.SNSInvalidParameter, "Invalid parameter: KmsMasterKeyId Reason: ", noKMS)
+		case a.Name == kmsKeyAttribute && a.Value != "":
+			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter KmsMasterKeyId. Reason: ", noKMS)
+		case a.Name == sqsManagedAttribute && a.Value == "true" && !n.EncryptsAtRest():
+			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter SqsManagedSseEnabled. Reason: ",
+				"not all nodes of this cluster encrypt data at rest: set encryption-key-file on each, or accept-kms-keys to have the attribute accepted and ignored.")
+		}
+	}
+	return nil
+}
+
+const noKMS = "this server has no keys of KMS. Leave it out and set encryption-key-file on all nodes, or accept-kms-keys to have it accepted and ignored."

@@ -89,6 +89,9 @@ func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bo
 	if refusal == nil && n.cfg.Check != nil {
 		refusal = n.cfg.Check(r.cmd)
 	}
+	if refusal == nil {
+		refusal = n.refuseEncryption(r.cmd)
+	}
 	if refusal != nil {
 		limited, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()

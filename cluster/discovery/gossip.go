@@ -37,6 +37,8 @@ type Member struct {
 	Drained bool  `json:"l,omitempty"` // it is drained
 	Joining bool  `json:"j,omitempty"` // it has a cluster to join and is no member yet
 
+	Encrypts bool `json:"k,omitempty"` // what it writes to its disk is encrypted
+
 	Alive bool `json:"-"` // as far as gossip can tell
 }
 

@@ -14,4 +14,5 @@ const (
 	ExitUnknownFormat ExitCode = 85 // an entry or snapshot this version cannot read
 	ExitStuckTransfer ExitCode = 86 // a leadership transfer never ended
 	ExitRemoved       ExitCode = 87 // this node was removed from the cluster
+	ExitKeyMissing    ExitCode = 89 // what is stored is encrypted with a key that this node was not given
 )

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
@@ -79,6 +80,20 @@ type QueueContents struct {
 	Visible  int64  `json:"visible"`
 	InFlight int64  `json:"inFlight"`
 	Delayed  int64  `json:"delayed"`
+}
+
+// Decrypt returns the text of a backup or of the state file of a snapshot, which may be
+// encrypted with a key of a Keyring.
+func Decrypt(r io.Reader, keys *encryption.Keyring) (io.Reader, error) {
+	buffered := bufio.NewReaderSize(r, 1<<20)
+	if err := storage.SkipSnapshotHead(buffered); err != nil {
+		return nil, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
+	}
+	text, _, err := storage.Decrypted(buffered, keys)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", fault.ErrBadBackup, err)
+	}
+	return text, nil
 }
 
 // InspectSnapshot reads a whole backup or state file of a snapshot, checks every

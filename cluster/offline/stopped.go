@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
@@ -36,10 +37,19 @@ const stoppedDiskDeadline = 5 * time.Minute
 
 // Open opens the data directory of a stopped node and leaves it as it is.
 func Open(ctx context.Context, path string, logger *slog.Logger) (*Stopped, error) {
+	return OpenEncrypted(ctx, path, nil, logger)
+}
+
+// OpenEncrypted is Open for a data directory that is encrypted with keys of a Keyring.
+func OpenEncrypted(ctx context.Context, path string, keys *encryption.Keyring, logger *slog.Logger) (*Stopped, error) {
+	if err := storage.CheckKeys(path, keys); err != nil {
+		return nil, err
+	}
 	dir, err := storage.OpenStoppedDir(path)
 	if err != nil {
 		return nil, err
 	}
+	dir.Keys = keys
 	s := &Stopped{NodeID: dir.NodeID, dir: dir}
 	if err := s.open(ctx, logger); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -62,7 +72,7 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 	}
 	// What ends a running node is an error here.
 	guard := storage.NewDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
-	s.bodies, err = bodies.Open(bodies.Options{Life: context.WithoutCancel(ctx), Dir: group.BodiesPath(), Guard: guard, Logger: logger, ReadOnly: true})
+	s.bodies, err = bodies.Open(bodies.Options{Life: context.WithoutCancel(ctx), Dir: group.BodiesPath(), Guard: guard, Logger: logger, ReadOnly: true, Keys: s.dir.Keys})
 	if err != nil {
 		return err
 	}

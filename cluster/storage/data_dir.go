@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
 // Names of the node's own files. What belongs to a group has its names in
@@ -29,7 +31,9 @@ type Dir struct {
 	Path   string
 	NodeID string // name and eight hex digits
 	Boot   uint64 // counts the starts of this node; orders its addresses in gossip
-	lock   *os.File
+	// Keys encrypt what is written from UseKeys on; nil: nothing is encrypted.
+	Keys *encryption.Keyring
+	lock *os.File
 }
 
 type identityRecord struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
 // DiskGuard stands in front of every write this node makes to its stores. It
@@ -100,6 +101,8 @@ func Unreadable(err error) (fault.ExitCode, error) {
 	switch {
 	case Exhausted(err):
 		return fault.ExitDiskError, fmt.Errorf("%w; nothing is known against the disk: see what takes the file descriptors or the memory, and start this node again", err)
+	case errors.Is(err, encryption.ErrKeyMissing):
+		return fault.ExitKeyMissing, fmt.Errorf("%w: add the line of that key to the file that encryption-key-file names, and start this node again", err)
 	case notGiven(err):
 		return fault.ExitDiskError, fmt.Errorf("%w; check the disk before starting this node again", err)
 	}

@@ -4,8 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
 // A stored entry carries a CRC-32C over its index, term, type, data and
@@ -17,43 +20,118 @@ import (
 // nothing else here uses: appending it to Data would copy every entry. It is
 // added below the cache and taken off above the store, so that neither the
 // state machine nor another node ever sees it.
+//
+// With a key file the data is encrypted below the cache as well: other nodes get it as it
+// was, and encrypt it themselves. The checksum is that of the encrypted data, so that damage
+// is told from a missing key.
 const (
-	sealFormat = 1
-	sealBytes  = 1 + crc32.Size // format, checksum
+	plainFormat     = 1
+	encryptedFormat = 2                // data is encrypted, its head is before the format
+	sealBytes       = 1 + crc32.Size   // format, checksum
+	entryPurpose    = "seriatim entry" // of the log
 )
 
-// sealEntries returns copies of the entries as they are stored.
-func sealEntries(entries []*raft.Log) []*raft.Log {
+// entrySealer makes entries into what is stored, and back. Used by one writer; unseal is safe
+// for concurrent use.
+type entrySealer struct {
+	keys   *encryption.Keyring // nil: nothing is encrypted
+	sealer *encryption.Sealer
+	buffer []byte // for what is encrypted, which the stores copy
+}
+
+// entryBufferMax is how much memory is kept for the next entries.
+const entryBufferMax = 4 << 20
+
+// seal returns copies of the entries as they are stored, valid until the next call.
+func (s *entrySealer) seal(entries []*raft.Log) []*raft.Log {
 	copies := make([]raft.Log, len(entries))
 	sealed := make([]*raft.Log, len(entries))
+	if s.sealer != nil {
+		s.makeRoom(entries)
+	}
 	for i, entry := range entries {
 		copies[i] = *entry
-		extensions := make([]byte, 0, len(entry.Extensions)+sealBytes)
-		extensions = append(extensions, entry.Extensions...)
-		extensions = append(extensions, sealFormat)
-		copies[i].Extensions = binary.LittleEndian.AppendUint32(extensions, entryChecksum(entry))
 		sealed[i] = &copies[i]
+		format := byte(plainFormat)
+		extensions := make([]byte, 0, len(entry.Extensions)+encryption.HeadBytes+sealBytes)
+		extensions = append(extensions, entry.Extensions...)
+		if s.sealer != nil && len(entry.Data) > 0 {
+			begin := len(s.buffer)
+			s.buffer = s.sealer.Seal(s.buffer, entry.Data, tiedTo(entry))
+			record := s.buffer[begin:]
+			extensions = append(extensions, record[:encryption.HeadBytes]...)
+			copies[i].Data, format = record[encryption.HeadBytes:], encryptedFormat
+		}
+		copies[i].Extensions = extensions
+		sum := entryChecksum(&copies[i])
+		copies[i].Extensions = binary.LittleEndian.AppendUint32(append(extensions, format), sum)
 	}
 	return sealed
 }
 
-// unsealEntry checks an entry read from the store at index and restores it.
-func unsealEntry(index uint64, entry *raft.Log) error {
+// makeRoom has the buffer hold the entries without moving.
+func (s *entrySealer) makeRoom(entries []*raft.Log) {
+	need := 0
+	for _, entry := range entries {
+		need += len(entry.Data) + encryption.RecordBytes
+	}
+	if cap(s.buffer) > entryBufferMax {
+		s.buffer = nil
+	}
+	s.buffer = slices.Grow(s.buffer[:0], need)
+}
+
+// tiedTo is what an encrypted entry cannot be taken out of.
+func tiedTo(entry *raft.Log) []byte {
+	tied := binary.LittleEndian.AppendUint64(make([]byte, 0, 17), entry.Index)
+	return append(binary.LittleEndian.AppendUint64(tied, entry.Term), byte(entry.Type))
+}
+
+// unseal checks an entry read from the store at index and restores it.
+func (s *entrySealer) unseal(index uint64, entry *raft.Log) error {
 	if entry.Index != index {
 		return fmt.Errorf("entry %d is stored at index %d: %w", entry.Index, index, ErrDamaged)
 	}
 	n := len(entry.Extensions) - sealBytes
-	if n < 0 || entry.Extensions[n] != sealFormat {
+	if n < 0 || entry.Extensions[n] != plainFormat && entry.Extensions[n] != encryptedFormat {
 		return fmt.Errorf("entry %d has no checksum: %w", index, ErrDamaged)
 	}
-	want := binary.LittleEndian.Uint32(entry.Extensions[n+1:])
+	format, want := entry.Extensions[n], binary.LittleEndian.Uint32(entry.Extensions[n+1:])
 	if entry.Extensions = entry.Extensions[:n:n]; n == 0 {
 		entry.Extensions = nil
 	}
 	if entryChecksum(entry) != want {
 		return fmt.Errorf("entry %d: %w", index, ErrDamaged)
 	}
+	if format == encryptedFormat {
+		return s.decrypt(entry)
+	}
 	return nil
+}
+
+// decrypt restores an entry whose checksum is right.
+func (s *entrySealer) decrypt(entry *raft.Log) error {
+	n := len(entry.Extensions) - encryption.HeadBytes
+	if n < 0 {
+		return fmt.Errorf("entry %d says too little of its encryption: %w", entry.Index, ErrDamaged)
+	}
+	data, err := s.keys.OpenParts(entry.Extensions[n:], entry.Data, tiedTo(entry), entryPurpose)
+	if err != nil {
+		return fmt.Errorf("entry %d: %w", entry.Index, err)
+	}
+	if entry.Data, entry.Extensions = data, entry.Extensions[:n:n]; n == 0 {
+		entry.Extensions = nil
+	}
+	return nil
+}
+
+// entryKey is the key that a stored entry is encrypted with.
+func entryKey(stored *raft.Log) (id encryption.KeyID, encrypted bool) {
+	n := len(stored.Extensions) - sealBytes
+	if n < encryption.HeadBytes || stored.Extensions[n] != encryptedFormat {
+		return encryption.KeyID{}, false
+	}
+	return encryption.KeyOf(stored.Extensions[n-encryption.HeadBytes:]), true
 }
 
 func entryChecksum(entry *raft.Log) uint32 {

@@ -96,6 +96,7 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 		mark:       mark,
 		cache:      &logCache{limit: options.CacheBytes},
 		sizes:      newLogSizes(options.TrailingBytes),
+		sealer:     entrySealer{keys: dir.node.Keys, sealer: dir.node.Keys.NewSealer(entryPurpose)},
 		firstWrite: dir.MarkLog,
 		due:        snapshotDue{signal: wakeup.NewSignal()},
 		monotonic:  options.Monotonic,

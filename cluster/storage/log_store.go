@@ -28,6 +28,7 @@ type LogStore struct {
 	mark    *logMark
 	cache   *logCache
 	sizes   *logSizes
+	sealer  entrySealer
 
 	// firstWrite is called after each append until it was durable once.
 	firstWrite func() error
@@ -92,7 +93,7 @@ func (s *LogStore) GetLog(index uint64, entry *raft.Log) error {
 	if err != nil {
 		return s.readError(err)
 	}
-	if err := unsealEntry(index, entry); err != nil {
+	if err := s.sealer.unseal(index, entry); err != nil {
 		return s.damaged(err)
 	}
 	return nil
@@ -131,7 +132,7 @@ func (s *LogStore) StoreLogs(entries []*raft.Log) error {
 	if truncates(entries) {
 		return nil
 	}
-	sealed := sealEntries(entries)
+	sealed := s.sealer.seal(entries)
 	defer s.timed()()
 	err := s.guard.Write(s.appendName, func() error {
 		if err := s.backend.StoreLogs(sealed); err != nil {
@@ -238,7 +239,7 @@ func (s *LogStore) GetStored(index uint64, entry *raft.Log) error {
 	if err := readEntry(s.backend, index, entry); err != nil {
 		return err
 	}
-	return unsealEntry(index, entry)
+	return s.sealer.unseal(index, entry)
 }
 
 func (s *LogStore) readError(err error) error {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
 // storeHarness opens and reopens the log of one data directory.
@@ -29,6 +30,7 @@ type storeHarness struct {
 	path    string
 	dir     *Dir
 	log     *LogStore
+	keys    *encryption.Keyring // nil: the log is in clear text
 	record  *clustertest.FatalRecord
 }
 
@@ -58,7 +60,7 @@ func (h *storeHarness) open() error {
 	if err != nil {
 		return err
 	}
-	h.dir = dir
+	h.dir, dir.Keys = dir, h.keys
 	group := openTestGroup(h.t, dir, 0)
 	marked := group.HasLog()
 	log, err := OpenLogStore(group, guard, h.options)
@@ -291,9 +293,9 @@ func TestEntryChecksumCoversEveryField(t *testing.T) {
 	}
 	for name, damage := range change {
 		t.Run(name, func(t *testing.T) {
-			sealed := sealEntries([]*raft.Log{{Index: 9, Term: 2, Data: []byte("0123456789"), Extensions: []byte("x")}})[0]
+			sealed := new(entrySealer).seal([]*raft.Log{{Index: 9, Term: 2, Data: []byte("0123456789"), Extensions: []byte("x")}})[0]
 			damage(sealed)
-			if err := unsealEntry(9, sealed); !errors.Is(err, ErrDamaged) {
+			if err := new(entrySealer).unseal(9, sealed); !errors.Is(err, ErrDamaged) {
 				t.Fatalf("got %v", err)
 			}
 		})

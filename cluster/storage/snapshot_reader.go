@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
 // Open opens a snapshot after checking all of it.
@@ -22,7 +24,10 @@ func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 	}
 	described := *meta
 	described.Size -= int64(len(snapshotHead(meta)))
-	reader, err := s.behindHead(path, content, meta)
+	reader, encrypted, err := s.behindHead(path, content, meta)
+	if encrypted {
+		described.Size = encryption.TextBytes(described.Size)
+	}
 	return &described, reader, err
 }
 
@@ -34,16 +39,50 @@ func (s *SnapshotStore) OpenToRestore(meta *raft.SnapshotMeta) (io.ReadCloser, e
 	if err != nil {
 		return nil, s.damaged(path, asDamage(err))
 	}
-	return s.behindHead(path, bufferedFile{bufio.NewReader(file), file}, meta)
+	reader, _, err := s.behindHead(path, bufferedFile{bufio.NewReader(file), file}, meta)
+	return reader, err
 }
 
-// behindHead passes over the head of a state file, which has to be that of the snapshot.
-func (s *SnapshotStore) behindHead(path string, content io.ReadCloser, meta *raft.SnapshotMeta) (io.ReadCloser, error) {
-	if err := checkSnapshotHead(content, meta); err != nil {
-		return nil, errors.Join(s.damaged(path, err), content.Close())
+// behindHead passes over the head of a state file, which has to be that of the snapshot, and
+// decrypts what is behind it.
+func (s *SnapshotStore) behindHead(path string, content io.ReadCloser, meta *raft.SnapshotMeta) (_ io.ReadCloser, encrypted bool, err error) {
+	failed := func(err error) (io.ReadCloser, bool, error) {
+		return nil, false, errors.Join(s.damaged(path, err), content.Close())
 	}
-	return &snapshotReader{ReadCloser: content, index: meta.Index, term: meta.Term, path: path}, nil
+	if err := checkSnapshotHead(content, meta); err != nil {
+		return failed(err)
+	}
+	behind, encrypted, err := Decrypted(content, s.keys)
+	if err != nil {
+		return failed(err)
+	}
+	return &snapshotReader{ReadCloser: bufferedFile{behind, content}, index: meta.Index, term: meta.Term, path: path}, encrypted, nil
 }
+
+// Encrypted writes a snapshot that is encrypted. Its Close ends the snapshot and leaves w open.
+func Encrypted(w io.Writer, keys *encryption.Keyring) (io.WriteCloser, error) {
+	return keys.NewWriter(w, snapshotPurpose)
+}
+
+// Decrypted reads a snapshot without its head, or a backup. Either may be encrypted.
+func Decrypted(stream io.Reader, keys *encryption.Keyring) (_ *bufio.Reader, encrypted bool, err error) {
+	buffered := bufio.NewReaderSize(stream, decryptedBuffer)
+	head, err := buffered.Peek(encryption.StreamHeadBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	if !encryption.IsStream(head) {
+		return buffered, false, nil
+	}
+	reader, err := keys.NewReader(buffered, snapshotPurpose)
+	if err != nil {
+		return nil, true, err
+	}
+	return bufio.NewReaderSize(reader, decryptedBuffer), true, nil
+}
+
+// decryptedBuffer is how much of a stream is read at once.
+const decryptedBuffer = 64 << 10
 
 type bufferedFile struct {
 	*bufio.Reader
@@ -61,7 +100,7 @@ type snapshotReader struct {
 // CreateIncoming makes a file for a snapshot that is put together before it is installed.
 // Whoever made it removes it; what a crash leaves is cleared away at the next start.
 func (s *SnapshotStore) CreateIncoming() (*Spool, error) {
-	return createSpool(s.path, "incoming-*"+snapshotUnfinished)
+	return createSpool(s.path, "incoming-*"+snapshotUnfinished, s.keys)
 }
 
 // Source says which snapshot a content is that the library hands on.

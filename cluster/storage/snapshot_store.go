@@ -21,6 +21,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
 // Layout of the library's file snapshot store.
@@ -47,6 +49,7 @@ type SnapshotStore struct {
 	path      string
 	guard     *DiskGuard
 	syncBytes int64
+	keys      *encryption.Keyring // nil: nothing is encrypted
 
 	newest  atomic.Pointer[SnapshotEnd] // nil: none is known
 	dropped sync.Map                    // names of snapshots that DropOlder removed
@@ -57,7 +60,7 @@ var _ raft.SnapshotStore = (*SnapshotStore)(nil)
 // OpenSnapshotStore opens the snapshots of a group. While one is written it is
 // synced after every syncBytes.
 func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger hclog.Logger) (*SnapshotStore, error) {
-	s := &SnapshotStore{path: dir.file(SnapshotsDir), guard: guard, syncBytes: syncBytes}
+	s := &SnapshotStore{path: dir.file(SnapshotsDir), guard: guard, syncBytes: syncBytes, keys: dir.node.Keys}
 	err := guard.Write("open the snapshots in "+s.path, func() (err error) {
 		if s.inner, err = raft.NewFileSnapshotStoreWithLogger(filepath.Dir(s.path), snapshotsRetained, logger); err != nil {
 			return err
@@ -301,11 +304,19 @@ func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 	}
 	sink.path = filepath.Join(s.path, sink.inner.ID()+snapshotUnfinished, SnapshotStateName)
 	head := snapshotHead(&raft.SnapshotMeta{Index: index, Term: term, Configuration: members, ConfigurationIndex: membersIndex})
-	if _, err := sink.Write(head); err != nil {
+	if _, err := sink.write(head); err != nil {
 		return nil, err
+	}
+	if s.keys != nil {
+		if sink.encrypted, err = Encrypted(sinkFile{sink}, s.keys); err != nil {
+			return nil, err
+		}
 	}
 	return sink, nil
 }
+
+// snapshotPurpose names the derived keys of snapshots and backups.
+const snapshotPurpose = "seriatim snapshot"
 
 func (s *SnapshotStore) damaged(path string, err error) error {
 	return s.guard.FailRead(fmt.Errorf("the snapshot %s cannot be used: %w", path, err))
@@ -339,76 +350,4 @@ func SkipSnapshotHead(content *bufio.Reader) error {
 		return fmt.Errorf("%w: the file ends in its description: %w", ErrDamaged, err)
 	}
 	return nil
-}
-
-// snapshotSink writes a snapshot. Every SyncBytes it syncs, so that dirty
-// pages do not pile up and hold back the syncs of the log. Used by one goroutine.
-type snapshotSink struct {
-	store    *SnapshotStore
-	inner    raft.SnapshotSink
-	path     string // of the state file while it is written
-	index    uint64
-	bytes    int64
-	unsynced int64
-	finished bool
-}
-
-func (s *snapshotSink) ID() string { return s.inner.ID() }
-
-func (s *snapshotSink) Write(content []byte) (written int, err error) {
-	for piece := range slices.Chunk(content, int(s.store.syncBytes)) {
-		err := s.store.guard.Write("write the snapshot "+s.path, func() error {
-			n, err := s.inner.Write(piece)
-			written += n
-			s.bytes += int64(n)
-			if s.unsynced += int64(n); err == nil && s.unsynced >= s.store.syncBytes {
-				s.unsynced = 0
-				err = syncFile(s.path)
-			}
-			return err
-		})
-		if err != nil {
-			return written, err
-		}
-	}
-	return written, nil
-}
-
-// Close makes the snapshot durable and visible. The library syncs the files
-// and the directory above, but not the directory that names the files.
-func (s *snapshotSink) Close() error {
-	if s.finished {
-		return nil
-	}
-	s.finished = true
-	err := s.store.guard.Write("finish the snapshot "+s.path, func() error {
-		if err := syncDir(filepath.Dir(s.path)); err != nil {
-			return err
-		}
-		if err := s.inner.Close(); err != nil {
-			return err
-		}
-		return makePrivate(filepath.Join(s.path, s.inner.ID())) // the description is new
-	})
-	if err == nil {
-		s.store.finished(SnapshotEnd{Index: s.index, Bytes: s.bytes})
-	}
-	return err
-}
-
-// Cancel gives the snapshot up.
-func (s *snapshotSink) Cancel() error {
-	if s.finished {
-		return nil
-	}
-	s.finished = true
-	return s.store.guard.Write("remove the snapshot "+s.path, s.inner.Cancel)
-}
-
-func syncFile(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
 // SpoolPattern names what a restore keeps in the data directory: the backup on its way in,
@@ -36,33 +38,66 @@ type Spool struct {
 	file *os.File
 	read bool // to its end
 
+	keys    *encryption.Keyring // nil: it is not encrypted
+	written int64
+	writer  *encryption.Writer
+	reader  io.Reader // file, decrypted, after Rewind
+
 	once sync.Once
 	left error // why it is still there
 }
 
 var _ io.ReadWriteCloser = (*Spool)(nil)
 
-// CreateSpool begins a file in a data directory.
-func CreateSpool(dataDir string) (*Spool, error) { return createSpool(dataDir, SpoolPattern) }
+// CreateSpool begins a file in a data directory, encrypted if there are keys.
+func CreateSpool(dataDir string, keys *encryption.Keyring) (*Spool, error) {
+	return createSpool(dataDir, SpoolPattern, keys)
+}
 
-func createSpool(dir, pattern string) (*Spool, error) {
+// spoolPurpose names the derived keys of these files.
+const spoolPurpose = "seriatim spool"
+
+func createSpool(dir, pattern string, keys *encryption.Keyring) (*Spool, error) {
 	file, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return nil, err
 	}
-	return &Spool{file: file}, nil
+	s := &Spool{file: file, keys: keys, reader: file}
+	if keys != nil {
+		if s.writer, err = keys.NewWriter(file, spoolPurpose); err != nil {
+			return nil, errors.Join(err, s.Remove())
+		}
+	}
+	return s, nil
 }
 
 // Write adds to the file.
-func (s *Spool) Write(p []byte) (int, error) { return s.file.Write(p) }
-
-// Rewind has Read begin with the first byte, and returns how many were written.
-func (s *Spool) Rewind() (size int64, err error) {
-	size, err = s.file.Seek(0, io.SeekCurrent)
-	if err == nil {
-		_, err = s.file.Seek(0, io.SeekStart)
+func (s *Spool) Write(p []byte) (n int, err error) {
+	if s.writer != nil {
+		n, err = s.writer.Write(p)
+	} else {
+		n, err = s.file.Write(p)
 	}
-	return size, err
+	s.written += int64(n)
+	return n, err
+}
+
+// Rewind has Read begin with the first byte, and returns how many were written. Nothing is
+// written after it.
+func (s *Spool) Rewind() (size int64, err error) {
+	if s.writer != nil {
+		if err := s.writer.Close(); err != nil {
+			return 0, err
+		}
+		s.writer = nil
+	}
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	if s.keys != nil {
+		s.reader, err = s.keys.NewReader(s.file, spoolPurpose)
+	}
+	return s.written, err
 }
 
 // Read reads what was written, after Rewind.
@@ -70,7 +105,7 @@ func (s *Spool) Read(p []byte) (int, error) {
 	if s.read {
 		return 0, io.EOF
 	}
-	n, err := s.file.Read(p)
+	n, err := s.reader.Read(p)
 	if errors.Is(err, io.EOF) {
 		s.read = true
 		_ = s.Remove() // the next call says so

@@ -31,7 +31,7 @@ func TestSpoolIsRemovedWhenItWasRead(t *testing.T) {
 	const text = "what is kept for a while"
 	for _, chunk := range []int{1, 1000} {
 		dir := t.TempDir()
-		s, err := CreateSpool(dir)
+		s, err := CreateSpool(dir, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestSpoolIsRemovedWhenItWasRead(t *testing.T) {
 func TestSpoolsAreRemoved(t *testing.T) {
 	path := t.TempDir()
 	d := openTestDir(t, path, "a")
-	closed, err := CreateSpool(path)
+	closed, err := CreateSpool(path, nil)
 	if err == nil {
 		err = closed.Close()
 	}
@@ -75,7 +75,7 @@ func TestSpoolsAreRemoved(t *testing.T) {
 		t.Errorf("closed: %v, %v", left, err)
 	}
 	// What is open when a process is killed stays: a file, and a directory that is not empty.
-	if _, err := CreateSpool(path); err != nil {
+	if _, err := CreateSpool(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	segments, err := MakeSpoolDir(path)

@@ -122,6 +122,7 @@ func (q *queues) GetQueueAttributes(ctx context.Context, in *seriatimpb.GetQueue
 			return nil, refusal.UnknownAttribute(n)
 		}
 	}
+	attributes.ClaimEncryption(listed, q.server.Node.EncryptsAtRest())
 	listed = append(listed, queue.Attribute{Name: "QueueArn", Value: q.server.Names.QueueARN(c.queue)})
 	out := &seriatimpb.GetQueueAttributesResponse{Attributes: make(map[string]string)}
 	for _, a := range listed {

@@ -30,6 +30,8 @@ import (
 // for concurrent use. Errors are those of aws.Node.
 type Node interface {
 	aws.Node
+	// EncryptsAtRest reports whether all nodes encrypt what they write to their disks.
+	EncryptsAtRest() bool
 	// Receive executes a receive that waits for messages; a negative wait
 	// means the queue's ReceiveMessageWaitTimeSeconds.
 	Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (cluster.Reply, error)

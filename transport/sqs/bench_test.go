@@ -33,6 +33,8 @@ func (answeringNode) BeginReceive(_ context.Context, _ *queue.ReceiveMessages, _
 	complete(cluster.Reply{Result: queue.MessagesReceived{}}, nil)
 }
 
+func (answeringNode) EncryptsAtRest() bool { return false }
+
 func (answeringNode) ReadLocal(func(queue.View)) {}
 
 func (answeringNode) Access() *access.Table { return nil }

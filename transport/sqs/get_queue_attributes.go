@@ -49,6 +49,7 @@ func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQu
 		}
 	}
 	all := slices.Contains(in.Names, attributeAll)
+	attributes.ClaimEncryption(listed, s.Node.EncryptsAtRest())
 	listed = append(listed, queue.Attribute{Name: "QueueArn", Value: c.ResourceARN()})
 	slices.SortFunc(listed, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
 	out := &getQueueAttributesOutput{}

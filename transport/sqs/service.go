@@ -15,6 +15,8 @@ import (
 // for concurrent use.
 type Node interface {
 	aws.Node
+	// EncryptsAtRest reports whether all nodes encrypt what they write to their disks.
+	EncryptsAtRest() bool
 	// BeginReceive begins a receive that waits for messages; a negative wait
 	// means the queue's ReceiveMessageWaitTimeSeconds. complete takes its end, once and
 	// maybe before BeginReceive returns.

@@ -54,7 +54,7 @@ func (w *window) leadsTo(body content.Body, bytes int) bool {
 }
 
 // find returns the text of a body if it was read already.
-func (a *readAhead) find(body content.Body) (text string, found bool) {
+func (a *readAhead) find(body content.Body, c cipher) (text string, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, w := range a.windows {
@@ -63,12 +63,13 @@ func (a *readAhead) find(body content.Body) (text string, found bool) {
 		}
 		begin := int64(body.Place().Offset - w.start)
 		record := w.data[begin : begin+recordBytes(body)]
-		if !isRecordOf(record, body) {
+		text, err := c.textOf(record, body)
+		if err != nil {
 			return "", false
 		}
 		w.next = max(w.next, body.Place().Offset+uint32(len(record)))
 		a.windows = append(slices.Delete(a.windows, i, i+1), w)
-		return textOf(record), true
+		return text, true
 	}
 	return "", false
 }

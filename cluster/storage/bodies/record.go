@@ -2,36 +2,91 @@ package bodies
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"hash/crc32"
+	"unsafe"
 
+	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
 const (
-	segmentMagic = "SRTMBODY"
+	segmentMagic   = "SRTMBODY"
+	encryptedMagic = "SRTMBODE"
 	// headBytes is the head of a segment: magic, number, CRC-32C of both.
 	headBytes = len(segmentMagic) + 4 + 4
-	// recordHeadBytes are the length, the checksum and the digest before a text.
+	// recordHeadBytes are the length, the checksum and the digest before a text, or before
+	// the encrypted text.
 	recordHeadBytes = 4 + 4 + 8
+
+	// encryptedSegments is in the numbers of segments with encrypted bodies, so that the place
+	// of a body says how long its record is. All of them come behind all plain ones: a
+	// directory that was encrypted stays so.
+	encryptedSegments uint32 = 1 << 31
+
+	bodyPurpose = "seriatim body"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+func encrypted(segment uint32) bool { return segment >= encryptedSegments }
+
 // segmentHead is how a segment begins.
 func segmentHead(number uint32) []byte {
-	head := binary.LittleEndian.AppendUint32([]byte(segmentMagic), number)
+	magic := segmentMagic
+	if encrypted(number) {
+		magic = encryptedMagic
+	}
+	head := binary.LittleEndian.AppendUint32([]byte(magic), number)
 	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
 }
 
-// appendRecord appends the record of a text at a place.
-func appendRecord(dst []byte, at content.Place, text string, digest uint64) []byte {
+// recordSize is how much a segment has of a text of so many bytes.
+func recordSize(segment uint32, text int) int {
+	if encrypted(segment) {
+		text += encryption.RecordBytes
+	}
+	return recordHeadBytes + text
+}
+
+// recordBytes is how much a segment has of a body.
+func recordBytes(body content.Body) int64 {
+	return int64(recordSize(body.Place().Segment, body.Len()))
+}
+
+// cipher encrypts and decrypts the texts in records. Safe for concurrent use.
+type cipher struct {
+	keys   *encryption.Keyring
+	sealer *encryption.Sealer
+}
+
+func newCipher(keys *encryption.Keyring) cipher { return cipher{keys, keys.NewSealer(bodyPurpose)} }
+
+// appendRecord appends the record of a text at a place. A digest tells something of its text:
+// an encrypted record is tied to it instead of holding it.
+func (c cipher) appendRecord(dst []byte, at content.Place, text string, digest uint64) []byte {
 	begin := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(text)))
 	dst = append(dst, 0, 0, 0, 0)
-	dst = binary.LittleEndian.AppendUint64(dst, digest)
-	dst = append(dst, text...)
+	if encrypted(at.Segment) {
+		dst = binary.LittleEndian.AppendUint64(dst, 0)
+		dst = c.sealer.Seal(dst, unsafe.Slice(unsafe.StringData(text), len(text)), tiedTo(at, len(text), digest))
+	} else {
+		dst = binary.LittleEndian.AppendUint64(dst, digest)
+		dst = append(dst, text...)
+	}
 	binary.LittleEndian.PutUint32(dst[begin+4:], recordChecksum(at, dst[begin:]))
 	return dst
+}
+
+// tiedTo is what an encrypted body cannot be taken out of.
+func tiedTo(at content.Place, size int, digest uint64) []byte {
+	tied := binary.LittleEndian.AppendUint32(make([]byte, 0, 20), at.Segment)
+	tied = binary.LittleEndian.AppendUint32(tied, at.Offset)
+	tied = binary.LittleEndian.AppendUint32(tied, uint32(size))
+	return binary.LittleEndian.AppendUint64(tied, digest)
 }
 
 // recordChecksum covers all of a record but the checksum itself.
@@ -43,15 +98,21 @@ func recordChecksum(at content.Place, record []byte) uint32 {
 	return crc32.Update(sum, castagnoli, record[8:])
 }
 
-// isRecordOf checks that a record is that of the body.
-func isRecordOf(record []byte, body content.Body) bool {
-	return binary.LittleEndian.Uint32(record) == uint32(body.Len()) &&
-		binary.LittleEndian.Uint64(record[8:]) == body.Digest() &&
-		binary.LittleEndian.Uint32(record[4:]) == recordChecksum(body.Place(), record)
+// textOf is the text in a record, which has to be that of the body.
+func (c cipher) textOf(record []byte, body content.Body) (string, error) {
+	at := body.Place()
+	if binary.LittleEndian.Uint32(record) != uint32(body.Len()) || binary.LittleEndian.Uint32(record[4:]) != recordChecksum(at, record) {
+		return "", errNotWritten
+	}
+	if !encrypted(at.Segment) {
+		if binary.LittleEndian.Uint64(record[8:]) != body.Digest() {
+			return "", errNotWritten
+		}
+		return string(record[recordHeadBytes:]), nil
+	}
+	text, err := c.keys.Open(nil, record[recordHeadBytes:], tiedTo(at, body.Len(), body.Digest()), bodyPurpose)
+	if errors.Is(err, encryption.ErrNotAuthentic) {
+		err = fmt.Errorf("%w: %w", storage.ErrDamaged, err)
+	}
+	return unsafe.String(unsafe.SliceData(text), len(text)), err
 }
-
-// textOf is the text in a record.
-func textOf(record []byte) string { return string(record[recordHeadBytes:]) }
-
-// recordBytes is how much a segment has of a body.
-func recordBytes(body content.Body) int64 { return int64(recordHeadBytes + body.Len()) }

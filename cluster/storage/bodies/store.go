@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue/content"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	CacheBytes   int64 // of what was written last, kept in memory
 	// FreeBytesPerSecond is the pace at which space is given back.
 	FreeBytesPerSecond int64
+	// Keys encrypt new bodies, and decrypt those of earlier runs; nil: new ones are plain.
+	Keys *encryption.Keyring
 }
 
 // Defaults of Options.
@@ -65,6 +68,7 @@ func (o Options) withDefaults() Options {
 // use; see fsm.StateBodies for what Begin returns.
 type Store struct {
 	options Options
+	cipher  cipher
 	before  map[uint32]int64 // segments of earlier runs with their sizes; never changes
 	first   uint32           // segment of this run
 
@@ -117,13 +121,19 @@ func Open(options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the segments of bodies: %w", err)
 	}
-	s := &Store{options: options, before: before, files: make(map[uint32]bool, len(before))}
+	s := &Store{options: options, cipher: newCipher(options.Keys), before: before, files: make(map[uint32]bool, len(before))}
 	s.changed = sync.NewCond(&s.mu)
 	for number := range before {
 		s.files[number] = true
 		s.tail.segment = max(s.tail.segment, number)
 	}
 	s.tail.segment++
+	switch {
+	case options.Keys != nil:
+		s.tail.segment = max(s.tail.segment, encryptedSegments)
+	case encrypted(s.tail.segment) && !options.ReadOnly:
+		return nil, fmt.Errorf("the bodies in %s: %w", options.Dir, encryption.ErrKeyMissing)
+	}
 	s.first = s.tail.segment
 	s.ahead.bytes = int(min(options.CacheBytes/aheadWindows, aheadBytes))
 	s.giving.init(s)
@@ -133,6 +143,9 @@ func Open(options Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// First is the first segment that this run may append to.
+func (s *Store) First() uint32 { return s.first }
 
 // InUse reports whether a state can have bodies here.
 func (s *Store) InUse() bool { return s.options.Keep || len(s.before) > 0 }
@@ -169,8 +182,8 @@ func (s *Store) append(text string, digest uint64, takenIn bool) content.Body {
 	for s.tail.waiting > unwrittenMax && s.failed == nil && !s.closed {
 		s.changed.Wait()
 	}
-	c, at := s.tail.room(recordHeadBytes+len(text), s.options.SegmentBytes)
-	c.data = appendRecord(c.data, at, text, digest)
+	c, at := s.tail.room(recordSize(s.tail.segment, len(text)), s.options.SegmentBytes)
+	c.data = s.cipher.appendRecord(c.data, at, text, digest)
 	if s.intake != nil && !takenIn {
 		s.intake.shared[at.Segment] = true
 	}
@@ -205,7 +218,7 @@ func (s *Store) look(body content.Body) (content.Body, error) {
 	s.mu.RUnlock()
 	if !found { // bytes of a record never change, so no lock is needed from here on
 		s.counts.fromDisk.Add(1)
-		if text, found := s.ahead.find(body); found {
+		if text, found := s.ahead.find(body, s.cipher); found {
 			return content.NewBody(text), nil
 		}
 		var err error
@@ -213,10 +226,11 @@ func (s *Store) look(body content.Body) (content.Body, error) {
 			return content.Body{}, err
 		}
 	}
-	if !isRecordOf(record, body) {
-		return content.Body{}, errNotWritten
+	text, err := s.cipher.textOf(record, body)
+	if err != nil {
+		return content.Body{}, err
 	}
-	return content.NewBody(textOf(record)), nil
+	return content.NewBody(text), nil
 }
 
 // ReadAt reads the body with that place, length and digest.

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cluster/offline"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -24,6 +26,7 @@ import (
 const (
 	envDataDir = "SERIATIM_DATA_DIR"
 	envOutput  = "SERIATIM_OUTPUT"
+	envKeyFile = "SERIATIM_ENCRYPTION_KEY_FILE"
 )
 
 const (
@@ -37,6 +40,7 @@ func AddTo(root *cobra.Command) {
 	groupOf(root, "snapshot", "Look into the snapshots of a stopped node").AddCommand(snapshotListCommand(), snapshotInspectCommand())
 	groupOf(root, "state", "Compute the state of a stopped node").AddCommand(stateHashCommand())
 	groupOf(root, "backup", "Back up and verify").AddCommand(backupVerifyCommand())
+	groupOf(root, "encryption-key", "Make and list the keys that encrypt data at rest").AddCommand(keyCreateCommand(), keyAddCommand(), keyListCommand())
 	groupOf(root, "cluster", "Show the cluster and change its members").AddCommand(forceRecoverCommand())
 }
 
@@ -55,6 +59,25 @@ func groupOf(root *cobra.Command, name, short string) *cobra.Command {
 type options struct {
 	dataDir string
 	output  string
+	keyFile string
+}
+
+// keys reads the key file, nil if none is named.
+func (o *options) keys() (*encryption.Keyring, error) {
+	if o.keyFile == "" {
+		return nil, nil
+	}
+	keys, err := encryption.ReadKeyFile(o.keyFile, rand.Reader)
+	if err != nil {
+		return nil, exit.New(exit.Usage, fmt.Errorf("--encryption-key-file: %w", err), "")
+	}
+	return keys, nil
+}
+
+// bindKeys adds the flag of commands that read what may be encrypted.
+func (o *options) bindKeys(c *cobra.Command) *cobra.Command {
+	c.Flags().StringVar(&o.keyFile, "encryption-key-file", os.Getenv(envKeyFile), "key file of the cluster, if it encrypts what is at rest, env "+envKeyFile)
+	return c
 }
 
 func (o *options) bind(c *cobra.Command) *cobra.Command {
@@ -68,7 +91,7 @@ func (o *options) bind(c *cobra.Command) *cobra.Command {
 
 func (o *options) bindDir(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVar(&o.dataDir, "data-dir", os.Getenv(envDataDir), "data directory of a stopped node, env "+envDataDir)
-	return o.bind(c)
+	return o.bindKeys(o.bind(c))
 }
 
 func (o *options) check() error {
@@ -84,12 +107,18 @@ func (o *options) open(cmd *cobra.Command) (*offline.Stopped, error) {
 	if o.dataDir == "" {
 		return nil, exit.New(exit.Usage, errors.New("--data-dir is missing"), "name the data directory of a stopped node, or set "+envDataDir)
 	}
-	s, err := offline.Open(cmd.Context(), o.dataDir, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	keys, err := o.keys()
+	if err != nil {
+		return nil, err
+	}
+	s, err := offline.OpenEncrypted(cmd.Context(), o.dataDir, keys, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	switch {
 	case errors.Is(err, offline.ErrDataDirInUse):
 		return nil, exit.New(exit.Conflict, err, "stop the node first")
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, exit.New(exit.NotFound, err, "")
+	case errors.Is(err, encryption.ErrKeyMissing):
+		return nil, exit.New(exit.Failed, err, "name the key file of the cluster with --encryption-key-file")
 	case err != nil:
 		return nil, exit.New(exit.Failed, err, "")
 	}

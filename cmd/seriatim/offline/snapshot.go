@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cluster/offline"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -97,9 +98,20 @@ func (o *options) inspectFile(cmd *cobra.Command, name string) error {
 		return exit.Wrap(err)
 	}
 	defer file.Close() //nolint:errcheck // it was read only
-	contents, err := offline.InspectSnapshot(reading{cmd.Context(), file})
+	keys, err := o.keys()
+	if err != nil {
+		return err
+	}
+	var contents offline.SnapshotContents
+	text, err := offline.Decrypt(reading{cmd.Context(), file}, keys)
+	if err == nil {
+		contents, err = offline.InspectSnapshot(text)
+	}
 	if err != nil && cmd.Context().Err() != nil {
 		return exit.Interruption("")
+	}
+	if errors.Is(err, encryption.ErrKeyMissing) {
+		return exit.New(exit.Failed, fmt.Errorf("%s: %w", name, err), "name the key file of its cluster with --encryption-key-file")
 	}
 	if err != nil {
 		return exit.New(exit.Failed, fmt.Errorf("%s: %w", name, err), "")
@@ -123,7 +135,7 @@ func (r reading) Read(p []byte) (int, error) {
 
 func backupVerifyCommand() *cobra.Command {
 	o := &options{}
-	return o.bind(&cobra.Command{
+	return o.bindKeys(o.bind(&cobra.Command{
 		Use: "verify FILE", Short: "Verify a backup file", Args: arguments.Exactly("FILE"),
 		Long: "Verify a backup file without a server: every checksum is checked, the state is built, and its hash is compared with " +
 			"the recorded one. The exit code is 1 if the file is damaged or cut off.\n\nIt takes about as much memory as a server with this state.",
@@ -134,7 +146,7 @@ func backupVerifyCommand() *cobra.Command {
 			}
 			return o.inspectFile(cmd, args[0])
 		},
-	})
+	}))
 }
 
 func (o *options) printContents(cmd *cobra.Command, c offline.SnapshotContents) error {

@@ -21,14 +21,15 @@ type Config struct {
 
 // NodeConfig says who the node is and how it finds its cluster.
 type NodeConfig struct {
-	Name            string        `name:"node-name" env:"SERIATIM_NODE_NAME" default:"" since:"0.1.0" help:"name of this node, part of its node id; empty: the host's name"`
-	DataDir         string        `name:"data-dir" env:"SERIATIM_DATA_DIR" default:"/var/lib/seriatim" since:"0.1.0" help:"directory for everything this node must remember"`
-	BootstrapExpect int           `name:"bootstrap-expect" env:"SERIATIM_BOOTSTRAP_EXPECT" default:"1" since:"0.1.0" help:"how many empty nodes form a new cluster together; the same on all of them; 0: never form one"`
-	Join            []string      `name:"join" env:"SERIATIM_JOIN" default:"" since:"0.1.0" help:"gossip addresses of the nodes, host:port, separated by commas; the own one may be among them"`
-	AutoJoin        bool          `name:"auto-join" env:"SERIATIM_AUTO_JOIN" default:"true" since:"0.1.0" help:"an empty node that finds a cluster asks to become a learner of it, and a leader lets it; false: nodes are added with seriatim cluster add"`
-	Voters          int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as there were initial members"`
-	PromoteAfter    time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
-	GossipKeyFile   string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: clear text"`
+	Name              string        `name:"node-name" env:"SERIATIM_NODE_NAME" default:"" since:"0.1.0" help:"name of this node, part of its node id; empty: the host's name"`
+	DataDir           string        `name:"data-dir" env:"SERIATIM_DATA_DIR" default:"/var/lib/seriatim" since:"0.1.0" help:"directory for everything this node must remember"`
+	BootstrapExpect   int           `name:"bootstrap-expect" env:"SERIATIM_BOOTSTRAP_EXPECT" default:"1" since:"0.1.0" help:"how many empty nodes form a new cluster together; the same on all of them; 0: never form one"`
+	Join              []string      `name:"join" env:"SERIATIM_JOIN" default:"" since:"0.1.0" help:"gossip addresses of the nodes, host:port, separated by commas; the own one may be among them"`
+	AutoJoin          bool          `name:"auto-join" env:"SERIATIM_AUTO_JOIN" default:"true" since:"0.1.0" help:"an empty node that finds a cluster asks to become a learner of it, and a leader lets it; false: nodes are added with seriatim cluster add"`
+	Voters            int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as there were initial members"`
+	PromoteAfter      time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
+	GossipKeyFile     string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: clear text"`
+	EncryptionKeyFile string        `name:"encryption-key-file" env:"SERIATIM_ENCRYPTION_KEY_FILE" default:"" since:"0.1.0" help:"file with the keys that encrypt log, bodies, snapshots and backups, the same on all nodes; seriatim encryption-key create writes it; empty: they are in clear text"`
 }
 
 // ListenConfig holds the addresses of the four ports.
@@ -60,6 +61,7 @@ type APIConfig struct {
 	Auth          bool     `name:"auth" env:"SERIATIM_AUTH" default:"true" since:"0.1.0" help:"accept requests on the client port only if they are signed with an access key and policies permit them; the same on all nodes; false: whoever reaches the port may do everything"`
 	FirstKeyFile  string   `name:"first-key-file" env:"SERIATIM_FIRST_KEY_FILE" default:"" since:"0.1.0" help:"file with the access key that a new cluster begins with, as lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., or folder with a file for each; if there is no such file, a key is drawn and written there; empty: a drawn key is printed on the terminal, without one written to first-key in the data directory; the same on all nodes"`
 	MinimumWindow int      `name:"minimum-window" env:"SERIATIM_MINIMUM_WINDOW" default:"20" since:"0.1.0" help:"lower bound in seconds, 1 to 20, of DeduplicationWindowSeconds and ReceiveAttemptWindowSeconds; below 20 for tests; replicated"`
+	AcceptKMSKeys bool     `name:"accept-kms-keys" env:"SERIATIM_ACCEPT_KMS_KEYS" default:"false" since:"0.1.0" help:"accept KmsMasterKeyId of queues and topics, and SqsManagedSseEnabled without encryption-key-file, and ignore them; false: they are refused; the same on all nodes"`
 	SNSAllow      []string `name:"sns-allow-endpoints" env:"SERIATIM_SNS_ALLOW_ENDPOINTS" default:"" since:"0.1.0" help:"networks, as 127.0.0.0/8, of loopback, link-local, unique local, multicast and reserved addresses that topics may post to, separated by commas; addresses of these kinds are refused otherwise, whatever name leads to them"`
 	AWSCooldowns  bool     `name:"aws-cooldowns" env:"SERIATIM_AWS_COOLDOWNS" default:"false" since:"0.1.0" help:"keep the 60 seconds of AWS after DeleteQueue and between PurgeQueue calls; replicated"`
 }

@@ -37,7 +37,7 @@ const (
 // ownedByDev are the settings that dev gives each node itself.
 var ownedByDev = []string{
 	"node-name", "data-dir", "bootstrap-expect", "join", "client-addr", "admin-addr", "peer-addr", "gossip-addr",
-	"advertise-peer", "advertise-gossip", "tls-cert", "tls-key", "admin-cert", "admin-key", "admin-tokens-file", "insecure-admin", "peer-cert", "peer-key", "peer-ca", "gossip-key-file", "insecure-peers",
+	"advertise-peer", "advertise-gossip", "tls-cert", "tls-key", "admin-cert", "admin-key", "admin-tokens-file", "insecure-admin", "peer-cert", "peer-key", "peer-ca", "gossip-key-file", "encryption-key-file", "insecure-peers",
 }
 
 type devFlags struct {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
@@ -325,6 +326,12 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 	if err != nil {
 		return cluster.Config{}, err
 	}
+	var keys *encryption.Keyring
+	if cfg.Node.EncryptionKeyFile != "" {
+		if keys, err = encryption.ReadKeyFile(cfg.Node.EncryptionKeyFile, rand.Reader); err != nil {
+			return cluster.Config{}, fmt.Errorf("encryption-key-file: %w", err)
+		}
+	}
 	format := uint64(0)
 	if p.formatMax != "" {
 		if format, err = strconv.ParseUint(p.formatMax, 10, 8); err != nil {
@@ -337,9 +344,10 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 		AdvertisePeer: cfg.Listen.AdvertisePeer, AdvertiseGossip: cfg.Listen.AdvertiseGossip, Trust: trust,
 		Log: cluster.LogPolicy{
 			Store: cfg.Storage.LogStore, SegmentBytes: int(cfg.Storage.SegmentBytes), CacheBytes: int(cfg.Storage.CacheBytes),
-			Audit:     cluster.AuditPolicy{Interval: cfg.Storage.AuditInterval, Entries: uint64(cfg.Storage.AuditEntries)},
-			FormatMax: uint32(format),
-			Bodies:    bodyPolicy(&cfg.Storage),
+			Audit:      cluster.AuditPolicy{Interval: cfg.Storage.AuditInterval, Entries: uint64(cfg.Storage.AuditEntries)},
+			FormatMax:  uint32(format),
+			Bodies:     bodyPolicy(&cfg.Storage),
+			Encryption: cluster.EncryptionPolicy{Keys: keys, AcceptKMSKeys: cfg.API.AcceptKMSKeys},
 		},
 		Snapshot: cluster.SnapshotPolicy{
 			LogBytes: int64(cfg.Storage.SnapshotLogBytes), TrailingBytes: int64(cfg.Storage.TrailingBytes),

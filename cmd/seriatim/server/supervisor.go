@@ -350,7 +350,7 @@ func curable(err error) bool {
 		return true
 	}
 	switch code := ended.ExitCode(); cluster.ExitCode(code) {
-	case cluster.ExitChecksum, cluster.ExitStateMismatch, cluster.ExitLostData, cluster.ExitUnknownFormat, cluster.ExitRemoved:
+	case cluster.ExitChecksum, cluster.ExitStateMismatch, cluster.ExitLostData, cluster.ExitUnknownFormat, cluster.ExitRemoved, cluster.ExitKeyMissing:
 		return false
 	default:
 		return exit.Code(code) != exit.Config

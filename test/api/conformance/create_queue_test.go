@@ -19,7 +19,7 @@ var standardDefaults = attrs{
 	"MaximumMessageSize":            "1048576",
 	"MessageRetentionPeriod":        "345600",
 	"ReceiveMessageWaitTimeSeconds": "0",
-	"SqsManagedSseEnabled":          "true",
+	"SqsManagedSseEnabled":          "false", // nothing is encrypted at rest here
 	"VisibilityTimeout":             "30",
 
 	"ApproximateNumberOfMessages":           "0",

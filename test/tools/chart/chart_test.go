@@ -23,6 +23,7 @@ var dimensions = [][]string{
 	{"", "tracing: {endpoint: 'http://collector.monitoring:4318', ratio: 0.25}"},
 	{"", "spread: {hosts: preferred, zones: 'off'}", "spread: {zones: required}"},
 	{"", "auth: false"},
+	{"", "encryption: {secret: keys}"},
 	{"", "memory: {limitMiB: 1024}", "memory: {limitMiB: 65536, requestMiB: 4096}\ncpu: {limit: '4'}"},
 	{"", "image: {digest: 'sha256:" + sixtyFour + "', pullSecrets: [registry]}\npriorityClassName: queues\npodLabels: {team: a}\nnodeSelector: {disk: fast}\ntolerations: [{key: queues, operator: Exists}]"},
 	{"", "nameOverride: q", "settings: {account: '111122223333', log-level: debug}\nstorage: {size: 1Ti, className: fast}"},

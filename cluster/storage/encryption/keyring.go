@@ -1,0 +1,223 @@
+package encryption
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+)
+
+const (
+	keyBytes   = 32
+	keyIDBytes = 8
+	saltBytes  = 16
+	// tagBytes is what GCM adds to a text.
+	tagBytes = 16
+)
+
+// ErrKeyMissing says that something is encrypted with a key that this node was not given.
+var ErrKeyMissing = errors.New("it is encrypted with a key that is not in the encryption key file")
+
+// ErrNotAuthentic says that something is not what was encrypted.
+var ErrNotAuthentic = errors.New("it is not what was encrypted")
+
+// KeyID names a key: it is a hash of it.
+type KeyID [keyIDBytes]byte
+
+// String is the id in hexadecimal digits.
+func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParseKeyID reads what String wrote.
+func ParseKeyID(text string) (id KeyID, err error) {
+	if n, err := hex.Decode(id[:], []byte(text)); len(text) != 2*keyIDBytes || err != nil || n != keyIDBytes {
+		return KeyID{}, fmt.Errorf("%q is not the id of a key: it has %d hexadecimal digits", text, 2*keyIDBytes)
+	}
+	return id, nil
+}
+
+// Keyring is the keys of a key file. The first encrypts, all of them decrypt. A nil Keyring
+// has no keys. Safe for concurrent use.
+type Keyring struct {
+	random io.Reader
+	ids    []KeyID
+	keys   map[KeyID][]byte
+
+	mu      sync.RWMutex
+	derived map[derivation]cipher.AEAD
+}
+
+// derivation names a derived key.
+type derivation struct {
+	id      KeyID
+	salt    [saltBytes]byte
+	purpose string
+}
+
+// derivedMax bounds the derived keys that are kept.
+const derivedMax = 1024
+
+// DrawKey draws a key.
+func DrawKey(random io.Reader) ([]byte, error) {
+	key := make([]byte, keyBytes)
+	_, err := io.ReadFull(random, key)
+	return key, err
+}
+
+// KeyLine is the line of a key in a key file.
+func KeyLine(key []byte) string {
+	return idOf(key).String() + " " + base64.StdEncoding.EncodeToString(key) + "\n"
+}
+
+func idOf(key []byte) (id KeyID) {
+	sum, err := hkdf.Key(sha256.New, key, nil, "seriatim key id", keyIDBytes)
+	if err != nil {
+		panic(err) // the length is a constant
+	}
+	copy(id[:], sum)
+	return id
+}
+
+// NewKeyring makes a Keyring of keys, of which the first encrypts. Each derived key begins
+// with bytes from random, which must be unpredictable and never fail.
+func NewKeyring(random io.Reader, keys ...[]byte) (*Keyring, error) {
+	r := &Keyring{random: random, keys: map[KeyID][]byte{}, derived: map[derivation]cipher.AEAD{}}
+	for _, key := range keys {
+		if len(key) != keyBytes {
+			return nil, fmt.Errorf("a key has %d bytes, not %d", keyBytes, len(key))
+		}
+		id := idOf(key)
+		if r.keys[id] != nil {
+			return nil, fmt.Errorf("the key %s is there twice", id)
+		}
+		r.ids, r.keys[id] = append(r.ids, id), bytes.Clone(key)
+	}
+	if len(r.ids) == 0 {
+		return nil, errors.New("there is no key in it; make one with seriatim encryption-key create")
+	}
+	return r, nil
+}
+
+// keyFileBytesMax bounds what is read of a key file.
+const keyFileBytesMax = 64 << 10
+
+// ReadKeyFile reads a key file. Other users must not be able to read it; the group may, as
+// Kubernetes mounts secrets for a group.
+func ReadKeyFile(path string, random io.Reader) (*Keyring, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o037 != 0 {
+		return nil, fmt.Errorf("%s has the mode %v: only its owner may read and change it, and at most its group read it; run chmod 600 %s", path, mode, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, keyFileBytesMax))
+	if err != nil {
+		return nil, err
+	}
+	r, err := ParseKeyFile(string(text), random)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// ParseKeyFile reads the text of a key file: a line for each key, of its id and the base64 of
+// its 32 bytes. Lines that are empty or begin with # say nothing. No error repeats a key.
+func ParseKeyFile(text string, random io.Reader) (*Keyring, error) {
+	var keys [][]byte
+	for i, line := range strings.Split(text, "\n") {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 {
+			return nil, fmt.Errorf("line %d is not the id of a key and the key", i+1)
+		}
+		id, err := ParseKeyID(fields[0])
+		if err != nil {
+			return nil, fmt.Errorf("line %d does not begin with the id of a key, %d hexadecimal digits", i+1, 2*keyIDBytes)
+		}
+		key, err := base64.StdEncoding.DecodeString(fields[1])
+		if err != nil || len(key) != keyBytes {
+			return nil, fmt.Errorf("line %d: the key %s is not the base64 of %d bytes", i+1, id, keyBytes)
+		}
+		if idOf(key) != id {
+			return nil, fmt.Errorf("line %d: the key does not have the id %s: the line was changed or damaged", i+1, id)
+		}
+		keys = append(keys, key)
+	}
+	return NewKeyring(random, keys...)
+}
+
+// WriteKeyFile writes a new key file. It replaces none.
+func WriteKeyFile(path, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already, and what it encrypts cannot be read without it: give another name: %w", path, err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// IDs are those of the keys; the first is the active one.
+func (r *Keyring) IDs() []KeyID {
+	if r == nil {
+		return nil
+	}
+	return r.ids
+}
+
+// Active is the key that encrypts.
+func (r *Keyring) Active() KeyID { return r.ids[0] }
+
+// Has reports whether a key is there. A nil Keyring has none.
+func (r *Keyring) Has(id KeyID) bool { return r != nil && r.keys[id] != nil }
+
+// derive returns the cipher of a derived key.
+func (r *Keyring) derive(d derivation) (cipher.AEAD, error) {
+	if !r.Has(d.id) {
+		return nil, fmt.Errorf("%w: key %s", ErrKeyMissing, d.id)
+	}
+	r.mu.RLock()
+	aead := r.derived[d]
+	r.mu.RUnlock()
+	if aead != nil {
+		return aead, nil
+	}
+	key, err := hkdf.Key(sha256.New, r.keys[d.id], d.salt[:], d.purpose, keyBytes)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	if aead, err = cipher.NewGCM(block); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.derived) >= derivedMax {
+		clear(r.derived)
+	}
+	r.derived[d] = aead
+	return aead, nil
+}

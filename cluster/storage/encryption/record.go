@@ -1,0 +1,114 @@
+package encryption
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+)
+
+const (
+	// HeadBytes are in front of an encrypted record: the id of the key, 16 random bytes, a counter.
+	HeadBytes = keyIDBytes + saltBytes + 8
+	// RecordBytes are how much longer an encrypted record is than its text.
+	RecordBytes = HeadBytes + tagBytes
+
+	nonceBytes = 12
+
+	// After so many records or bytes a Sealer derives another key.
+	sealerRecordsMax = 1 << 32
+	sealerBytesMax   = 64 << 30
+)
+
+// Sealer encrypts records for one purpose. Safe for concurrent use.
+type Sealer struct {
+	keys    *Keyring
+	purpose string
+
+	mu    sync.Mutex
+	aead  cipher.AEAD
+	salt  [saltBytes]byte
+	count uint64
+	bytes int64
+}
+
+// NewSealer makes a Sealer with the active key. A nil Keyring makes a nil Sealer.
+func (r *Keyring) NewSealer(purpose string) *Sealer {
+	if r == nil {
+		return nil
+	}
+	return &Sealer{keys: r, purpose: purpose}
+}
+
+// next returns the cipher and the head of the next record.
+func (s *Sealer) next(size int) (aead cipher.AEAD, head [HeadBytes]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.aead == nil || s.count >= sealerRecordsMax || s.bytes >= sealerBytesMax {
+		s.aead, s.salt = s.keys.draw(s.purpose)
+		s.count, s.bytes = 0, 0
+	}
+	active := s.keys.Active()
+	copy(head[:], active[:])
+	copy(head[keyIDBytes:], s.salt[:])
+	binary.BigEndian.PutUint64(head[keyIDBytes+saltBytes:], s.count)
+	s.count++
+	s.bytes += int64(size)
+	return s.aead, head
+}
+
+// draw derives a new key from the active one.
+func (r *Keyring) draw(purpose string) (aead cipher.AEAD, salt [saltBytes]byte) {
+	if _, err := io.ReadFull(r.random, salt[:]); err != nil {
+		panic(err) // as crypto/rand does: without new bytes nothing can be encrypted
+	}
+	aead, err := r.derive(derivation{r.Active(), salt, purpose})
+	if err != nil {
+		panic(err) // the active key is there, and all lengths are constants
+	}
+	return aead, salt
+}
+
+// Seal appends the head of a text and the text encrypted, RecordBytes more than the text.
+// Open needs the same tied, which is not stored. dst must not overlap text.
+func (s *Sealer) Seal(dst, text, tied []byte) []byte {
+	aead, head := s.next(len(text))
+	nonce := counterNonce(head[keyIDBytes+saltBytes:])
+	return aead.Seal(append(dst, head[:]...), nonce[:], text, tied)
+}
+
+// Open appends the text of a record that a Sealer of that purpose made.
+func (r *Keyring) Open(dst, record, tied []byte, purpose string) ([]byte, error) {
+	if len(record) < RecordBytes {
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrNotAuthentic, len(record))
+	}
+	return r.open(dst, record[:HeadBytes], record[HeadBytes:], tied, purpose)
+}
+
+// OpenParts is Open for a record whose head is kept apart from what is behind it.
+func (r *Keyring) OpenParts(head, sealed, tied []byte, purpose string) ([]byte, error) {
+	return r.open(nil, head, sealed, tied, purpose)
+}
+
+func (r *Keyring) open(dst, head, sealed, tied []byte, purpose string) ([]byte, error) {
+	d := derivation{id: KeyID(head[:keyIDBytes]), salt: [saltBytes]byte(head[keyIDBytes:]), purpose: purpose}
+	aead, err := r.derive(d)
+	if err != nil {
+		return nil, err
+	}
+	nonce := counterNonce(head[keyIDBytes+saltBytes:])
+	text, err := aead.Open(dst, nonce[:], sealed, tied)
+	if err != nil {
+		return nil, ErrNotAuthentic
+	}
+	return text, nil
+}
+
+// KeyOf is the key of a record or of the beginning of one.
+func KeyOf(record []byte) KeyID { return KeyID(record[:keyIDBytes]) }
+
+func counterNonce(counter []byte) (nonce [nonceBytes]byte) {
+	copy(nonce[nonceBytes-8:], counter)
+	return nonce
+}
