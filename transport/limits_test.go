@@ -85,6 +85,29 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	}
 }
 
+// Half requests of one address do not shut it out: the oldest of them gives way.
+func TestSilentConnectionsOfAnAddressGiveWay(t *testing.T) {
+	for name, netHTTP := range kinds {
+		t.Run(name, func(t *testing.T) {
+			const limit = 3
+			s := limited(t, Config{ConnectionsMax: 10, PerAddress: limit, Handler: echo, NetHTTP: netHTTP})
+			for range 3 * limit {
+				conn, _ := from(t, s, "127.0.0.1")
+				_, _ = io.WriteString(conn, "GET /healthz/live HTTP/1.1\r\nHo")
+			}
+			probe, reader := from(t, s, "127.0.0.1")
+			send(t, probe, plain)
+			answerOf(t, reader)
+			if n := refusedFor(s, refusedAddress); n != 0 {
+				t.Errorf("%d connections were refused", n)
+			}
+			if n := refusedFor(s, refusedRoom); n != 2*limit+1 {
+				t.Errorf("%d are counted that gave way, want %d", n, 2*limit+1)
+			}
+		})
+	}
+}
+
 // Whoever connects and brings no request keeps nobody out, not even those who were there
 // and say nothing now.
 func TestSilentConnectionsGiveWay(t *testing.T) {

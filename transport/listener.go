@@ -14,7 +14,8 @@ import (
 
 // limitListener accepts only so many connections at a time, in all and of each address.
 // When all places are taken the next one waits, and the oldest that has not brought a whole
-// request is closed: who says nothing keeps nobody out. Safe for concurrent use.
+// request is closed, of the same address if that has too many: who says nothing keeps nobody
+// out. Safe for concurrent use.
 type limitListener struct {
 	net.Listener
 	limits
@@ -25,7 +26,8 @@ type limitListener struct {
 	held  atomic.Uint64 // times a connection had to wait for another to end
 
 	mu     sync.Mutex
-	silent list.List // of *limitConn: without a whole request, the oldest first
+	silent list.List             // of *limitConn: without a whole request, the oldest first
+	byHost map[string]*list.List // the same of each host; only those with any
 }
 
 // limits are those of a listener.
@@ -41,7 +43,7 @@ func newLimitListener(l net.Listener, connectionsMax, perAddress int, refused *h
 	}
 	return &limitListener{
 		Listener: l, limits: limits{hosts: hostlimit.New(math.MaxInt, perAddress), refused: refused, work: work},
-		slots: make(chan struct{}, connectionsMax), done: make(chan struct{}),
+		slots: make(chan struct{}, connectionsMax), done: make(chan struct{}), byHost: make(map[string]*list.List),
 	}
 }
 
@@ -55,7 +57,8 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !l.hosts.Begin(conn.RemoteAddr()) {
+		host := hostlimit.HostOf(conn.RemoteAddr())
+		if !l.hosts.Begin(conn.RemoteAddr()) && !(l.closeOldest(host) && l.hosts.Begin(conn.RemoteAddr())) {
 			l.refused.Refuse(refusedAddress, slog.LevelWarn, "refused a connection: its address has too many open", "remote", conn.RemoteAddr().String())
 			_ = conn.Close() // nobody is left who would hear of an error
 			continue
@@ -66,10 +69,8 @@ func (l *limitListener) Accept() (net.Conn, error) {
 			return nil, net.ErrClosed
 		}
 		l.open.Add(1)
-		accepted := &limitConn{Conn: conn, listener: l}
-		l.mu.Lock()
-		accepted.silent = l.silent.PushBack(accepted)
-		l.mu.Unlock()
+		accepted := &limitConn{Conn: conn, listener: l, host: host}
+		l.noteSilent(accepted)
 		return l.work.Wrap(accepted), nil
 	}
 }
@@ -81,20 +82,48 @@ func (l *limitListener) takeSlot() bool {
 		return true
 	default:
 	}
-	l.mu.Lock()
-	oldest := l.silent.Front()
-	l.mu.Unlock()
-	if oldest != nil {
-		conn := oldest.Value.(*limitConn)
-		l.refused.Refuse(refusedRoom, slog.LevelWarn, "all connections are taken: one that has brought no request is closed", "remote", conn.RemoteAddr().String())
-		_ = conn.Close() // whatever it says, the connection is gone
-	}
+	l.closeOldest("")
 	select {
 	case l.slots <- struct{}{}:
 		return true
 	case <-l.done:
 		return false
 	}
+}
+
+// noteSilent notes a connection that has not brought a request yet.
+func (l *limitListener) noteSilent(c *limitConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.silent = l.silent.PushBack(c)
+	ofHost := l.byHost[c.host]
+	if ofHost == nil {
+		ofHost = list.New()
+		l.byHost[c.host] = ofHost
+	}
+	c.ofHost = ofHost.PushBack(c)
+}
+
+// closeOldest closes the oldest connection that has brought no request, of a host unless that is
+// empty. It reports false if there is none.
+func (l *limitListener) closeOldest(host string) bool {
+	l.mu.Lock()
+	from := &l.silent
+	if host != "" {
+		from = l.byHost[host]
+	}
+	var oldest *list.Element
+	if from != nil {
+		oldest = from.Front()
+	}
+	l.mu.Unlock()
+	if oldest == nil {
+		return false
+	}
+	conn := oldest.Value.(*limitConn)
+	l.refused.Refuse(refusedRoom, slog.LevelWarn, "all connections are taken: one that has brought no request is closed", "remote", conn.RemoteAddr().String())
+	_ = conn.Close() // whatever it says, the connection is gone
+	return true
 }
 
 // Close ends Accept.
@@ -107,7 +136,9 @@ func (l *limitListener) Close() error {
 type limitConn struct {
 	net.Conn
 	listener *limitListener
+	host     string
 	silent   *list.Element // its place among those without a whole request; nil: not among them
+	ofHost   *list.Element // and among those of its host
 	closed   sync.Once
 }
 
@@ -121,7 +152,11 @@ func (c *limitConn) NoteRequest() {
 	defer l.mu.Unlock()
 	if c.silent != nil {
 		l.silent.Remove(c.silent)
-		c.silent = nil
+		of := l.byHost[c.host]
+		if of.Remove(c.ofHost); of.Len() == 0 {
+			delete(l.byHost, c.host)
+		}
+		c.silent, c.ofHost = nil, nil
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
@@ -29,7 +30,8 @@ func (p *Network) accept() {
 			}
 			continue
 		}
-		if !p.handshakes.Begin(socket.RemoteAddr()) {
+		places := p.handshakesOf(socket.RemoteAddr())
+		if !places.Begin(socket.RemoteAddr()) {
 			p.refuse(refusedBusy, slog.LevelWarn, "refused a connection to the peer port", "remote", socket.RemoteAddr().String(),
 				"reason", "too many have not said yet who they are")
 			socket.Close()
@@ -37,10 +39,10 @@ func (p *Network) accept() {
 		}
 		conn, err := p.track(socket, p.accepted(socket))
 		if err != nil {
-			p.handshakes.End(socket.RemoteAddr())
+			places.End(socket.RemoteAddr())
 			return
 		}
-		p.wg.Go(func() { p.handshake(conn) })
+		p.wg.Go(func() { p.handshake(conn, places) })
 	}
 }
 
@@ -95,7 +97,7 @@ const acceptPause = 50 * time.Millisecond
 
 // handshake answers the dialing node and puts the connection into the queue of its use,
 // or closes it.
-func (p *Network) handshake(conn *peerConn) {
+func (p *Network) handshake(conn *peerConn, places *hostlimit.Limit) {
 	watchdog := time.AfterFunc(p.options.Timeout, func() { conn.Close() })
 	greeting, err := readHello(conn)
 	var objection error
@@ -105,7 +107,7 @@ func (p *Network) handshake(conn *peerConn) {
 		err = answerHello(conn, objection, own)
 	}
 	late := !watchdog.Stop()
-	p.handshakes.End(conn.RemoteAddr())
+	places.End(conn.RemoteAddr())
 	if err != nil || late {
 		p.refuseHandshake(conn.RemoteAddr(), err, late)
 		conn.Close()

@@ -42,7 +42,9 @@ type Network struct {
 	opened atomic.Bool
 	// handshakes are the connections that have not said yet who they are.
 	handshakes *hostlimit.Limit
-	refused    *hostlimit.Refusals
+	// ofNodes are those from hosts of nodes, which have places of their own.
+	ofNodes *hostlimit.Limit
+	refused *hostlimit.Refusals
 
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
@@ -52,6 +54,7 @@ type Network struct {
 	incoming map[purpose]*connQueue
 	conns    map[*peerConn]struct{} // open, both directions
 	arrivals uint64                 // connections that other nodes have opened
+	hosts    map[string]struct{}    // of nodes that have shaken hands
 	closed   bool
 }
 
@@ -62,6 +65,8 @@ const (
 	// handshakesPerHost leaves room for the other nodes when somebody opens connections
 	// and says nothing.
 	handshakesPerHost = 64
+	// hostsMax bounds the hosts that are known to have a node.
+	hostsMax = 1024
 )
 
 // ErrClosed is the error of every dial and accept after Close.
@@ -90,6 +95,8 @@ func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, 
 		socket:     socket,
 		network:    network,
 		handshakes: hostlimit.New(handshakesMax, handshakesPerHost),
+		ofNodes:    hostlimit.New(handshakesMax, handshakesPerHost),
+		hosts:      map[string]struct{}{},
 		refused:    hostlimit.NewRefusals(options.Logger, options.Clock.Monotonic, reasons()...),
 		ctx:        ctx,
 		cancel:     cancel,
@@ -219,11 +226,25 @@ func tooOld(own FormatRange, nodeID string, theirs FormatRange) error {
 }
 
 // noteFormats remembers who is at the other end and what it can read, for as long as the
-// connection lives.
+// connection lives, and that its host has a node.
 func (p *Network) noteFormats(conn *peerConn, nodeID string, formats FormatRange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	conn.node, conn.formats = nodeID, formats
+	if len(p.hosts) < hostsMax {
+		p.hosts[hostlimit.HostOf(conn.RemoteAddr())] = struct{}{}
+	}
+}
+
+// handshakesOf are those that count beside one from an address: strangers take no places of
+// hosts that have a node.
+func (p *Network) handshakesOf(remote net.Addr) *hostlimit.Limit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.hosts[hostlimit.HostOf(remote)]; known {
+		return p.ofNodes
+	}
+	return p.handshakes
 }
 
 // FormatMaxOf is the highest format that a node has said it can read, on the

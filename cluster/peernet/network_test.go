@@ -184,6 +184,40 @@ func TestPeersBoundTheHandshakes(t *testing.T) {
 	}
 }
 
+// Strangers at other addresses, however many, take no places of a host that has a node.
+func TestHandshakesOfNodesHavePlaces(t *testing.T) {
+	b := newTestNetwork(t, "b-2", "c")
+	answer := func() error {
+		conn, err := net.Dial("tcp", b.BoundAddr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := (hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(clustertest.Patience)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = readAnswer(conn)
+		return err
+	}
+	if err := answer(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range handshakesMax {
+		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i/handshakesPerHost))}}
+		conn, err := from.Dial("tcp", b.BoundAddr())
+		if err != nil {
+			t.Skipf("this machine has one loopback address only: %v", err)
+		}
+		defer conn.Close()
+	}
+	if err := answer(); err != nil {
+		t.Errorf("a node beside %d silent connections: %v", handshakesMax, err)
+	}
+}
+
 func TestAddressBookSurvivesARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), storage.AddressesName)
 	book := OpenAddressBook(path, clustertest.Logger(t, 0))

@@ -48,7 +48,7 @@ func TestClientsBesideStrangers(t *testing.T) {
 		return
 	}
 	c := start(t)
-	friends := startFriends(t, c)
+	friends := startFriends(t, c, 2)
 	time.Sleep(turn) // to warm up
 	var without, with figures
 	for range *turns {

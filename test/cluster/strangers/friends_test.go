@@ -30,8 +30,8 @@ const (
 	sendEvery    = 20 * time.Millisecond // of each
 )
 
-// startFriends begins. The clients know the nodes whose client port has no TLS.
-func startFriends(t *testing.T, c *harness.Cluster) *friends {
+// startFriends begins. The clients know the first nodes, whose client ports have no TLS.
+func startFriends(t *testing.T, c *harness.Cluster, nodes int) *friends {
 	t.Helper()
 	f := &friends{t: t, stop: make(chan struct{})}
 	created, err := c.NewSQS(harness.Only(c.Nodes[0])).CreateQueue(t.Context(), &sqs.CreateQueueInput{
@@ -41,7 +41,7 @@ func startFriends(t *testing.T, c *harness.Cluster) *friends {
 		t.Fatal(err)
 	}
 	for i := range friendsCount {
-		client := c.NewSQS(harness.Only(c.Nodes[i%2]))
+		client := c.NewSQS(harness.Only(c.Nodes[i%nodes]))
 		f.sending.Go(func() { f.send(client, *created.QueueUrl, i) })
 	}
 	return f
@@ -94,6 +94,13 @@ func (f *friends) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.took = nil
+}
+
+// longest is the longest that a call took since the last look.
+func (f *friends) longest() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Max(f.took)
 }
 
 // p99 is the time that one of a hundred calls takes longer than, since the last look.

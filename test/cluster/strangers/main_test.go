@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if ports := os.Getenv(elsewhere); ports != "" {
 		os.Exit(tryElsewhere(ports))
 	}
+	if flood := os.Getenv(flooding); flood != "" {
+		os.Exit(floodElsewhere(flood))
+	}
 	os.Exit(harness.WithBinary(&binary, m.Run))
 }
 

@@ -15,7 +15,7 @@ import (
 // and seldom logged, and no call of a client fails meanwhile.
 func TestStrangersCostLittle(t *testing.T) {
 	c := start(t)
-	friends := startFriends(t, c)
+	friends := startFriends(t, c, 2)
 	plain, secure := c.Nodes[1], c.Nodes[2]
 	files, routines := measured(t, plain, "process_open_fds"), measured(t, plain, "go_goroutines")
 	began := time.Now()
@@ -31,6 +31,7 @@ func TestStrangersCostLittle(t *testing.T) {
 	trying.Go(func() { a.Hold(plain.Admin, perAddress, halfHeader) })
 	trying.Go(func() { a.shakeHands(t.Context(), secure.Client, perAddress/4) })
 	trying.Wait()
+	a.Hold(plain.Client, perAddress+perAddress/4, whole) // the silent ones give way, and then there are too many
 	await(t, "one address to be refused", func() bool { return refused(t, plain, "client", "address") > 0 })
 	await(t, "a handshake to fail", func() bool { return refused(t, secure, "client", "handshake") > 0 })
 	b.Hold(plain.Client, perAddress, "") // with those of the other, more than there is room for

@@ -1,0 +1,144 @@
+package strangers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/stranger"
+)
+
+// flooding is the variable that makes this binary a flood, and describes it.
+const flooding = "SERIATIM_TEST_FLOOD"
+
+// floodElsewhere floods until its standard input ends.
+func floodElsewhere(text string) int {
+	var f stranger.Flood
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	fmt.Printf("%d KiB of answers", f.Run(ctx)>>10)
+	return 0
+}
+
+// flooded runs something beside a flood, which has a process of its own with the lowest priority.
+func flooded(t *testing.T, f stranger.Flood, beside func()) (answers string) {
+	t.Helper()
+	text, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "nice", "-n", "19", os.Args[0])
+	cmd.Env = append(os.Environ(), flooding+"="+string(text))
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	beside()
+	_ = stdin.Close() // it is only there to end
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the flood: %v", err)
+	}
+	return printed.String()
+}
+
+// startGuarded starts a cluster that wants access keys.
+func startGuarded(t *testing.T) *harness.Cluster {
+	t.Helper()
+	key := t.TempDir() + "/first-key"
+	if err := harness.WriteFirstKey(key); err != nil {
+		t.Fatal(err)
+	}
+	return harness.New(t, harness.Options{Binary: binary, Args: []string{"--auth=true", "--first-key-file", key}})
+}
+
+// term is the leader and its term, as a node sees them.
+type term struct {
+	Leader string
+	Term   uint64
+}
+
+func termOf(t *testing.T, n *harness.Node) term {
+	t.Helper()
+	s, err := n.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return term{s.LeaderID, s.Term}
+}
+
+const (
+	stallMax = 500 * time.Millisecond
+	p99Times = 3
+)
+
+// A flood of requests without a key, at the leader or at all nodes, deposes no leader. `make
+// strangers` also measures the clients that have a key: their p99 and their longest wait.
+func TestFloods(t *testing.T) {
+	c := startGuarded(t)
+	leader, err := c.WaitLeader(t.Context(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string][]string{"the leader": {leader.Client}}
+	for _, n := range c.Nodes {
+		targets["all nodes"] = append(targets["all nodes"], n.Client)
+	}
+	measure := *turns > 0
+	sizes, depths, last := []int{100}, []int{300}, 2*time.Second
+	if measure {
+		sizes, depths, last = []int{100, 1000}, []int{10, 300}, turn
+	}
+	friends := startFriends(t, c, len(c.Nodes))
+	friends.goOn(100)
+	for _, target := range []string{"the leader", "all nodes"} {
+		for _, http2 := range []bool{false, true} {
+			for _, size := range sizes {
+				for _, depth := range depths {
+					flood := stranger.Flood{Addresses: targets[target], Conns: size, Depth: depth, HTTP2: http2}
+					name := fmt.Sprintf("%s, HTTP/2 %v, %d connections, %d deep", target, http2, size, depth)
+					before := termOf(t, leader)
+					var without, with, stall time.Duration
+					if measure {
+						friends.look()
+						time.Sleep(last)
+						without = friends.p99()
+					}
+					friends.look()
+					answers := flooded(t, flood, func() {
+						time.Sleep(last)
+						friends.goOn(10)
+						with, stall = friends.p99(), friends.longest()
+					})
+					t.Logf("%s: p99 %v, without the flood %v; longest %v; the flood got %s", name, with, without, stall, answers)
+					if after := termOf(t, leader); after != before {
+						t.Errorf("%s: the leader was %+v, is %+v", name, before, after)
+					}
+					if measure && (stall > stallMax || with > p99Times*without) {
+						t.Errorf("%s: at most %v and %d times p99 are expected", name, stallMax, p99Times)
+					}
+				}
+			}
+		}
+	}
+	friends.finish()
+}
