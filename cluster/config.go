@@ -14,7 +14,6 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm/format"
-	"github.com/seriatimq/seriatim/queue"
 )
 
 // Config is what a node needs to know to be part of a cluster. Everything the
@@ -36,10 +35,6 @@ type Config struct {
 	Limits   RequestLimits
 	Settings ClusterSettings
 	Members  MembershipPolicy
-
-	// Check refuses commands before they go into the log, by what needs no state and is no
-	// matter of package queue; nil refuses none.
-	Check func(queue.Command) *queue.Error
 
 	Version string                      // of the program, shown to the other nodes
 	Clock   environment.Clock           // default SystemClock()

@@ -28,6 +28,9 @@ type RequestLimits struct {
 	Pressure        PressureLimits
 	// QueueTotals is how many queues have counts of their own, see Node.QueueTotals.
 	QueueTotals int
+	// Check refuses commands before they go into the log, by what needs no state and is no
+	// matter of package queue; nil refuses none.
+	Check func(queue.Command) *queue.Error
 }
 
 const requestTimeoutDefault = 10 * time.Second

@@ -86,8 +86,8 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 // with this answer.
 func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bool, err error) {
 	prepared, refusal := queue.Prepare(r.cmd)
-	if refusal == nil && n.cfg.Check != nil {
-		refusal = n.cfg.Check(r.cmd)
+	if refusal == nil && n.cfg.Limits.Check != nil {
+		refusal = n.cfg.Limits.Check(r.cmd)
 	}
 	if refusal == nil {
 		refusal = n.refuseEncryption(r.cmd)

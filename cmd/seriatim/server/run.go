@@ -156,7 +156,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 		audit = audit.With("node", cfg.Node.Name)
 	}
 	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators, poster: push.New(push.Addresses{Allowed: allowed, Own: net.InterfaceAddrs})}
-	nodeConfig.Poster, nodeConfig.Check = r.poster, names(cfg).CheckPolicy
+	nodeConfig.Poster, nodeConfig.Limits.Check = r.poster, names(cfg).CheckPolicy
 	if r.traces, err = p.openTraces(ctx, cfg); err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
