@@ -88,6 +88,20 @@ func (c *Publish) wellFormed() *Error {
 
 // check checks one entry, in the order of sns.md 3.5.
 func (e *PublishEntry) check(fifo bool) *Error {
+	if err := e.CheckMessage(); err != nil {
+		return err
+	}
+	if err := e.checkIDs(fifo); err != nil {
+		return err
+	}
+	if content.BadCharacter(e.Message) {
+		return refusal.SNSInvalid("Message Reason: invalid characters found")
+	}
+	return nil
+}
+
+// CheckMessage checks the message without its ids and the characters of its text.
+func (e *PublishEntry) CheckMessage() *Error {
 	var wrong error
 	switch {
 	case e.SubjectGiven && notification.CheckSubject(e.Subject) != nil:
@@ -101,12 +115,6 @@ func (e *PublishEntry) check(fifo bool) *Error {
 	}
 	if wrong != nil {
 		return publishError(wrong)
-	}
-	if err := e.checkIDs(fifo); err != nil {
-		return err
-	}
-	if content.BadCharacter(e.Message) {
-		return refusal.SNSInvalid("Message Reason: invalid characters found")
 	}
 	return nil
 }

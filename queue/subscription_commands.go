@@ -296,7 +296,8 @@ func (c *ConfirmSubscription) Validate() *Error {
 	return nil
 }
 
-func badToken() *Error { return refusal.SNSInvalid("Token") }
+// badToken has the text recorded at SNS.
+func badToken() *Error { return refusal.New(refusal.SNSInvalidParameter, "Invalid token") }
 
 // subscription is what the command confirms. A token is good for three days, and may be
 // used again: its subscription is confirmed already (SNS).

@@ -117,7 +117,7 @@ func TestConfirmSubscription(t *testing.T) {
 	number, arn := w.subscribeWeb("t", webEndpoint)
 	token := w.token(number)
 	w.publish("t", PublishEntry{Message: "before"})
-	const bad = "Invalid parameter: Token"
+	const bad = "Invalid token"
 	forged := []byte(token)
 	forged[63] ^= 1
 	for _, text := range []string{"", "x", strings.ToUpper(token), token + "0", string(forged), strings.Repeat("0", 300)} {
@@ -158,7 +158,7 @@ func TestConfirmationExpires(t *testing.T) {
 	w.must(&AdvanceClock{})
 	w.pass(1)
 	w.must(&AdvanceClock{})
-	w.refused(&ConfirmSubscription{Topic: "t", Token: first}, refusal.SNSInvalidParameter, "Invalid parameter: Token")
+	w.refused(&ConfirmSubscription{Topic: "t", Token: first}, refusal.SNSInvalidParameter, "Invalid token")
 	w.pass(2*24*logtime.Hour - 1)
 	w.must(&AdvanceClock{})
 	if n := len(w.b.View().ListSubscriptions(0, 10)); n != 1 || second == first {

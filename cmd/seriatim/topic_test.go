@@ -20,7 +20,7 @@ func TestTopicSubscribers(t *testing.T) {
 	if !strings.Contains(list, " readers arn:") || !strings.Contains(list, " https://example.invalid/hook PendingConfirmation") {
 		t.Errorf("listed is %s", list)
 	}
-	if out, code := tool(t, "topic", "confirm", "news", "x", "--endpoint", node); code == 0 || !strings.Contains(out, "Invalid parameter: Token") {
+	if out, code := tool(t, "topic", "confirm", "news", "x", "--endpoint", node); code == 0 || !strings.Contains(out, "Invalid token") {
 		t.Errorf("confirmed with a bad token: %d %s", code, out)
 	}
 	must(t, "topic", "unsubscribe", "news", "readers", "--endpoint", node)

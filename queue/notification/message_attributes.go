@@ -38,8 +38,7 @@ func CheckAttributes(attributes []content.MessageAttribute) error {
 		base := a.BaseType()
 		switch {
 		case base == "" || len(a.DataType) > limits.AttributeTypeLengthMax || content.BadCharacter(a.DataType):
-			return AttributeError("The message attribute '" + a.Name +
-				"' has an invalid message attribute type, the set of supported type prefixes is Binary, Number, and String.")
+			return BadAttributeType(a.Name)
 		case a.Value == "":
 			return AttributeError("The message attribute '" + a.Name +
 				"' must contain non-empty message attribute value for message attribute type '" + a.DataType + "'.")
@@ -51,6 +50,12 @@ func CheckAttributes(attributes []content.MessageAttribute) error {
 		}
 	}
 	return nil
+}
+
+// BadAttributeType refuses the type of an attribute, in words recorded at SNS.
+func BadAttributeType(name string) AttributeError {
+	return AttributeError("The message attribute '" + name +
+		"' has an invalid message attribute type, the set of supported type prefixes is Binary, Number, and String.")
 }
 
 func checkAttributeName(name string) error {

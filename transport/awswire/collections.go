@@ -1,6 +1,9 @@
 package awswire
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // elementsMax bounds the elements of all lists and maps of one request, so that a
 // small request cannot make the node hold many structures: it is decoded before it
@@ -111,8 +114,14 @@ func (m mapMember) decodeJSON(s *scanner, into any) error {
 	return err
 }
 
+// decodeForm also reads a map under the name of its member: the Java SDKs of the Query era send
+// Tags.1.Key where the model says Tag.1.Key (aws-sdk-java-v2#2524).
 func (m mapMember) decodeForm(n *formNode, into any) error {
-	for _, item := range n.items(m.query) {
+	items := n.items(m.query)
+	if len(items) == 0 && m.json != m.query {
+		items = n.items(strings.ToUpper(m.json[:1]) + m.json[1:])
+	}
+	for _, item := range items {
 		key, _ := item.text(m.key)
 		value, _ := item.text(m.value)
 		*m.at(into) = append(*m.at(into), Pair{key, value})

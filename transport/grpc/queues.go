@@ -35,7 +35,11 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 	if err := c.permit(aws.Resource{Name: name}); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.CreateQueue{Queue: name, Attributes: queueAttributes(in.GetAttributes()), Tags: queueTags(in.GetTags())})
+	tags, err := queueTags(in.GetTags())
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.submit(ctx, &queue.CreateQueue{Queue: name, Attributes: queueAttributes(in.GetAttributes()), Tags: tags})
 	return &seriatimpb.CreateQueueResponse{}, err
 }
 
@@ -188,7 +192,11 @@ func (q *queues) TagQueue(ctx context.Context, in *seriatimpb.TagQueueRequest) (
 	if len(in.GetTags()) == 0 {
 		return nil, refusal.MissingParameter("tags")
 	}
-	_, err := c.submit(ctx, &queue.SetQueueTags{Queue: c.queue, Set: queueTags(in.GetTags())})
+	tags, err := queueTags(in.GetTags())
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.submit(ctx, &queue.SetQueueTags{Queue: c.queue, Set: tags})
 	return &seriatimpb.TagQueueResponse{}, err
 }
 
@@ -246,13 +254,16 @@ func queueAttributes(values map[string]string) []queue.Attribute {
 }
 
 // queueTags are tags in the form of the domain: sorted by key.
-func queueTags(values map[string]string) []queue.Tag {
+func queueTags(values map[string]string) ([]queue.Tag, error) {
 	out := make([]queue.Tag, 0, len(values))
 	for key, value := range values {
 		out = append(out, queue.Tag{Key: key, Value: value})
 	}
 	slices.SortFunc(out, func(a, b queue.Tag) int { return strings.Compare(a.Key, b.Key) })
-	return out
+	if reason := aws.BadTag(out); reason != "" {
+		return nil, refusal.InvalidParameter(reason)
+	}
+	return out, nil
 }
 
 // page is one step through a list sorted by name.

@@ -45,8 +45,12 @@ func (t *topics) CreateTopic(ctx context.Context, in *seriatimpb.CreateTopicRequ
 	if err := c.permit(aws.Resource{Topic: name}); err != nil {
 		return nil, err
 	}
+	tags, err := queueTags(in.GetTags())
+	if err != nil {
+		return nil, err
+	}
 	created, err := resultOf[queue.TopicCreated](c.submit(ctx, &queue.CreateTopic{
-		Topic: name, TopicARN: t.server.Names.TopicARN(name), Attributes: queueAttributes(in.GetAttributes()), Tags: queueTags(in.GetTags()),
+		Topic: name, TopicARN: t.server.Names.TopicARN(name), Attributes: queueAttributes(in.GetAttributes()), Tags: tags,
 	}))
 	return &seriatimpb.CreateTopicResponse{TopicArn: created.TopicARN}, err
 }
@@ -146,7 +150,11 @@ func (t *topics) TagTopic(ctx context.Context, in *seriatimpb.TagTopicRequest) (
 	if len(in.GetTags()) == 0 {
 		return nil, refusal.MissingParameter("tags")
 	}
-	_, err := c.submit(ctx, &queue.SetTopicTags{Topic: c.topic, Set: queueTags(in.GetTags())})
+	tags, err := queueTags(in.GetTags())
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.submit(ctx, &queue.SetTopicTags{Topic: c.topic, Set: tags})
 	return &seriatimpb.TagTopicResponse{}, err
 }
 

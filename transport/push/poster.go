@@ -57,13 +57,16 @@ func newPoster(dial func(ctx context.Context, network, address string) (net.Conn
 	return p
 }
 
+// userAgent is the name that SNS posts under; subscribers look at it.
+const userAgent = "Amazon Simple Notification Service Agent"
+
 // Post implements environment.Poster.
 func (p *Poster) Post(ctx context.Context, request *environment.Post) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, request.URL, strings.NewReader(request.Body))
 	if err != nil {
 		return 0, withoutURL("making a request", err)
 	}
-	r.Header.Set("User-Agent", "seriatim")
+	r.Header.Set("User-Agent", userAgent)
 	for _, h := range request.Header {
 		r.Header.Set(h[0], h[1])
 	}

@@ -58,7 +58,7 @@ func TestPost(t *testing.T) {
 	if err != nil || status != http.StatusAccepted {
 		t.Fatal(status, err)
 	}
-	want := request{"POST", "/hook?a=b", "body", "text/plain", "Notification", "seriatim", "name", "secret"}
+	want := request{"POST", "/hook?a=b", "body", "text/plain", "Notification", "Amazon Simple Notification Service Agent", "name", "secret"}
 	if diff := cmp.Diff(want, <-got); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}

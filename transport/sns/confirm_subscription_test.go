@@ -144,7 +144,7 @@ func TestMadeUpTokensCostTheirSenders(t *testing.T) {
 	h := newHandler(n)
 	for i := range 5 {
 		status, answer := ask(t, h, "", "Action", "ConfirmSubscription", "TopicArn", topicARN, "Token", strings.Repeat("0", 64))
-		if status != http.StatusBadRequest || !strings.Contains(answer, "Invalid parameter: Token") {
+		if status != http.StatusBadRequest || !strings.Contains(answer, "Invalid token") {
 			t.Errorf("request %d: %d %s", i, status, answer)
 		}
 	}

@@ -1,6 +1,8 @@
 package sns
 
 import (
+	"strings"
+
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -46,10 +48,16 @@ var attributeValueSchema = awswire.Structure(
 
 // domainAttributes turns message attributes into the form of the domain, in the order of
 // the request. A value has to be in the field that its type names (recorded at SNS).
-func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, *queue.Error) {
+func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, error) {
 	out := make([]queue.MessageAttribute, len(values))
 	for i := range values {
 		v := &values[i]
+		if v.DataType == "" {
+			return nil, absent("messageAttributes." + refusal.Echo(v.Name) + ".member.dataType")
+		}
+		if _, custom, given := strings.Cut(v.DataType, "."); given && custom == "" {
+			return nil, refusal.New(refusal.ParameterValueInvalid, string(notification.BadAttributeType(v.Name)))
+		}
 		a := queue.MessageAttribute{Name: v.Name, DataType: v.DataType, Value: v.StringValue.Value}
 		field := "String"
 		if a.IsBinary() {
@@ -69,7 +77,7 @@ const structureJSON = "json"
 
 // entry turns a message into one to publish, as it was given: which text queues receive of
 // a structured one is found by resolve, after the checks of the whole.
-func (m *message) entry() (queue.PublishEntry, *queue.Error) {
+func (m *message) entry() (queue.PublishEntry, error) {
 	attributes, refused := domainAttributes(m.Attributes)
 	if refused != nil {
 		return queue.PublishEntry{}, refused
@@ -84,25 +92,31 @@ func (m *message) entry() (queue.PublishEntry, *queue.Error) {
 	}, nil
 }
 
-// resolve replaces the texts of structured messages by what queues receive. What is wrong
-// with the messages as they were given is said first, in the order of SNS.
+// resolve replaces the texts of structured messages by what queues receive. Errors come in
+// the order of SNS: the message itself, its structure, its ids.
 func resolve(cmd *queue.Publish, structured func(i int) bool) *queue.Error {
-	checked := false
+	texts := make(map[int]string)
 	for i := range cmd.Entries {
-		if !structured(i) {
-			continue
+		e := &cmd.Entries[i]
+		if !structured(i) || e.CheckMessage() != nil {
+			continue // Validate says what is wrong
 		}
-		if !checked {
-			if refused := cmd.Validate(); refused != nil {
-				return refused
-			}
-			checked = true
-		}
-		text, err := notification.QueueText(cmd.Entries[i].Message)
+		text, err := notification.QueueText(e.Message)
 		if err != nil {
 			return refusal.New(refusal.SNSInvalidParameter, err.Error())
 		}
-		cmd.Entries[i].Message = text
+		texts[i] = text
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	if refused := cmd.Validate(); refused != nil {
+		return refused
+	}
+	for i := range cmd.Entries {
+		if text, ok := texts[i]; ok {
+			cmd.Entries[i].Message = text
+		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -48,6 +49,9 @@ func domainTags(given []tag) ([]queue.Tag, error) {
 			return nil, absent(path + "value")
 		}
 		out[i] = queue.Tag{Key: t.Key.Value, Value: t.Value.Value}
+	}
+	if reason := aws.BadTag(out); reason != "" {
+		return nil, refusal.SNSInvalid(reason)
 	}
 	slices.SortStableFunc(out, func(a, b queue.Tag) int { return strings.Compare(a.Key, b.Key) })
 	return out, nil

@@ -2,6 +2,7 @@ package sns
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -10,15 +11,15 @@ import (
 )
 
 type publishInput struct {
-	onTopic
-	TargetARN   string
+	TopicARN    awswire.Text
+	TargetARN   awswire.Text
 	PhoneNumber awswire.Text
 	message
 }
 
 var publishInputSchema = awswire.Structure(append([]awswire.Member[publishInput]{
-	topicMember(func(v *publishInput) *onTopic { return &v.onTopic }),
-	awswire.String("TargetArn", func(v *publishInput) *string { return &v.TargetARN }),
+	awswire.OptionalString("TopicArn", func(v *publishInput) *awswire.Text { return &v.TopicARN }),
+	awswire.OptionalString("TargetArn", func(v *publishInput) *awswire.Text { return &v.TargetARN }),
 	awswire.OptionalString("PhoneNumber", func(v *publishInput) *awswire.Text { return &v.PhoneNumber }),
 }, messageMembers(func(v *publishInput) *message { return &v.message })...)...)
 
@@ -51,10 +52,14 @@ func byTarget(c *aws.Call, input any) (aws.Resource, error) {
 	switch {
 	case in.PhoneNumber.Given:
 		return aws.Resource{}, refusal.SNSInvalid("PhoneNumber Reason: there are no phone numbers here, publish to a TopicArn")
-	case in.TopicARN != "":
-		return byTopic(c, &in.onTopic)
-	case in.TargetARN != "":
-		return byTopic(c, &onTopic{in.TargetARN})
+	case in.TopicARN.Value != "":
+		return byTopic(c, &onTopic{in.TopicARN.Value})
+	case in.TargetARN.Value != "":
+		return byTopic(c, &onTopic{in.TargetARN.Value})
+	case in.TopicARN.Given:
+		return aws.Resource{}, tooFewElements("TopicArn", 1)
+	case in.TargetARN.Given:
+		return aws.Resource{}, tooFewElements("TargetArn", 1)
 	}
 	return aws.Resource{}, missing("TopicArn or TargetArn")
 }
@@ -97,7 +102,29 @@ func submitPublish(ctx context.Context, c *aws.Call, cmd *queue.Publish, structu
 	c.Record.Trace.Published(cmd.Entries)
 	result, err := c.Submit(ctx, cmd)
 	if err != nil {
-		return queue.Published{}, err
+		return queue.Published{}, batchError(ctx, c, cmd, err)
 	}
 	return aws.ResultOf[queue.Published](result)
+}
+
+// batchError answers that the topic of a refused batch does not exist, which SNS says before
+// it looks at the entries (recorded). It costs a look at the state, of refused batches only.
+func batchError(ctx context.Context, c *aws.Call, cmd *queue.Publish, err error) error {
+	if _, refused := errors.AsType[*queue.Error](err); !refused || !cmd.Batch {
+		return err
+	}
+	if missing := topicExists(ctx, c); missing != nil {
+		return missing
+	}
+	return err
+}
+
+// topicExists refuses a request about a topic that does not exist.
+func topicExists(ctx context.Context, c *aws.Call) error {
+	return c.Read(ctx, func(v queue.View) error {
+		if _, refused := v.TopicARN(c.Resource.Topic); refused != nil {
+			return refused
+		}
+		return nil
+	})
 }

@@ -26,6 +26,12 @@ func setTopicAttributes(ctx context.Context, c *aws.Call, in *setTopicAttributes
 	if err := noDataProtection(attributes, ""); err != nil {
 		return nil, err
 	}
+	for i := range attributes {
+		// Terraform takes the policy away like this, as it does others that may be empty.
+		if a := &attributes[i]; a.Name == "ArchivePolicy" && a.Value == "" {
+			a.Value = "{}"
+		}
+	}
 	_, err = c.Submit(ctx, &queue.SetTopicAttributes{Topic: c.Resource.Topic, Attributes: attributes})
 	return &aws.Nothing{}, err
 }

@@ -73,6 +73,11 @@ func besideSubscribed(c *aws.Call, input any) ([]aws.Need, error) {
 func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscriptionOutput, error) {
 	protocol, err := readProtocol(in.Protocol)
 	if err != nil {
+		if slices.Contains(otherProtocols[:], in.Protocol) {
+			if missing := topicExists(ctx, c); missing != nil {
+				return nil, missing
+			}
+		}
 		return nil, err
 	}
 	cmd := &queue.Subscribe{

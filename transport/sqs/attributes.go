@@ -66,11 +66,15 @@ func wireAttributes(attributes []queue.MessageAttribute) []attributeValue {
 	return out
 }
 
-func queueTags(pairs []awswire.Pair) []queue.Tag {
+func queueTags(pairs []awswire.Pair) ([]queue.Tag, error) {
 	out := make([]queue.Tag, len(pairs))
 	for i, p := range pairs {
 		out[i] = queue.Tag{Key: p.Key, Value: p.Value}
 	}
 	slices.SortStableFunc(out, func(a, b queue.Tag) int { return strings.Compare(a.Key, b.Key) })
-	return aws.LastOfEach(out, func(a, b queue.Tag) bool { return a.Key == b.Key })
+	out = aws.LastOfEach(out, func(a, b queue.Tag) bool { return a.Key == b.Key })
+	if reason := aws.BadTag(out); reason != "" {
+		return nil, refusal.InvalidParameter(reason)
+	}
+	return out, nil
 }

@@ -25,8 +25,10 @@ var createQueueInputSchema = awswire.Structure(
 
 // createQueue creates a queue, or confirms an equal one.
 func (s *Service) createQueue(ctx context.Context, c *aws.Call, in *createQueueInput) (*queueURLOutput, error) {
-	_, err := c.Submit(ctx, &queue.CreateQueue{
-		Queue: c.Resource.Name, Attributes: aws.Attributes(in.Attributes), Tags: queueTags(in.Tags),
-	})
+	tags, err := queueTags(in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Submit(ctx, &queue.CreateQueue{Queue: c.Resource.Name, Attributes: aws.Attributes(in.Attributes), Tags: tags})
 	return &queueURLOutput{s.Names.QueueURL(c.Request, c.Resource.Name)}, err
 }

@@ -26,6 +26,10 @@ func (s *Service) tagQueue(ctx context.Context, c *aws.Call, in *tagQueueInput) 
 	if len(in.Tags) == 0 {
 		return nil, refusal.MissingParameter("Tags")
 	}
-	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.Resource.Name, Set: queueTags(in.Tags)})
+	tags, err := queueTags(in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Submit(ctx, &queue.SetQueueTags{Queue: c.Resource.Name, Set: tags})
 	return &aws.Nothing{}, err
 }

@@ -11,6 +11,6 @@ func TestConfirmSubscription(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic := c.stdTopic(t, nil)
 		_, got := call(t, c.sns.ConfirmSubscription, &sns.ConfirmSubscriptionInput{TopicArn: &topic, Token: aws.String("x")}, nil)
-		refused(t, got, invalid, "Invalid parameter: Token")
+		refused(t, got, invalid, "Invalid token")
 	})
 }

@@ -10,7 +10,6 @@ import (
 // TestWireServices: SQS and SNS share a port and have actions of the same names, so the
 // version of a form says which of them is meant, else what it was signed for.
 func TestWireServices(t *testing.T) {
-	const snsVersion, sqsVersion = "2010-03-31", "2012-11-05"
 	const snsNamespace, sqsNamespace = "http://sns.amazonaws.com/doc/2010-03-31/", "http://queue.amazonaws.com/doc/2012-11-05/"
 	scope := func(service string) string {
 		return "AWS4-HMAC-SHA256 Credential=AKIA/20260101/us-east-1/" + service + "/aws4_request, SignedHeaders=host, Signature=0"
