@@ -127,9 +127,9 @@ func (n *Node) reply(ctx context.Context, r *request, o leader.Outcome, err erro
 
 // refuse answers a command that is wrong in itself, without the log. An unknown
 // queue comes before wrong values (sqs.md 1.7), and whether a queue is unknown is
-// a read.
+// a read; so is a bound that is a setting of the cluster.
 func (n *Node) refuse(ctx context.Context, cmd queue.Command, refusal *queue.Error) (Reply, error) {
-	if cmd.QueueName() == "" {
+	if !queue.RefusedByState(cmd) {
 		return Reply{}, refusal
 	}
 	index, err := n.readBarrier(ctx)

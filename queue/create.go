@@ -31,7 +31,11 @@ func (c *CreateQueue) Validate() *Error {
 	if err := c.wellFormed(); err != nil {
 		return err
 	}
-	return attributes.Check(isFIFOName(c.Queue), c.Attributes)
+	return c.checkAttributes(attributes.AnyWindow())
+}
+
+func (c *CreateQueue) checkAttributes(in attributes.Assignment) *Error {
+	return attributes.Check(isFIFOName(c.Queue), c.Attributes, in)
 }
 
 // wellFormed checks the name, against the rule that FifoQueue selects, and the

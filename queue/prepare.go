@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
@@ -79,14 +80,33 @@ func (p Prepared) Answer(result Result) Result {
 // refuser is a command whose refusal depends on its queue.
 type refuser interface {
 	// refuse is the answer, nil and nil for that of Validate.
-	refuse(q *Queue) (Result, *Error)
+	refuse(b *Broker, q *Queue) (Result, *Error)
+}
+
+// bounded is a command whose attributes have bounds that are settings of the cluster.
+type bounded interface {
+	// checkAttributes checks what Validate checks, with these bounds.
+	checkAttributes(in attributes.Assignment) *Error
+}
+
+// RefusedByState reports whether the text of a refusal depends on the state: then
+// View.Refuse has to know what is committed.
+func RefusedByState(cmd Command) bool {
+	_, ok := cmd.(bounded)
+	return cmd.QueueName() != "" || ok && wellFormed(cmd) == nil
 }
 
 // Refuse answers a command that Validate refuses, without the log. An unknown
 // queue comes before wrong values (sqs.md 1.7), and what the attributes of the
-// queue rule out before what every queue does. A batch whose entries are all
-// refused has a result, as if it had been applied.
+// queue rule out before what every queue does. Bounds in the text are those in
+// force. A batch whose entries are all refused has a result, as if it had been
+// applied.
 func (v View) Refuse(cmd Command, err *Error) (Result, *Error) {
+	if c, ok := cmd.(bounded); ok && wellFormed(cmd) == nil {
+		if inForce := c.checkAttributes(v.b.assignment(Policies{})); inForce != nil {
+			err = inForce
+		}
+	}
 	name := cmd.QueueName()
 	if name == "" {
 		return nil, err
@@ -96,7 +116,7 @@ func (v View) Refuse(cmd Command, err *Error) (Result, *Error) {
 		return nil, refusal.NoSuchQueue()
 	}
 	if c, ok := cmd.(refuser); ok {
-		if result, specific := c.refuse(q); result != nil || specific != nil {
+		if result, specific := c.refuse(v.b, q); result != nil || specific != nil {
 			return result, specific
 		}
 	}

@@ -70,6 +70,35 @@ func TestRefusedBeforeTheLog(t *testing.T) {
 	}
 }
 
+// A refusal names the bounds in force, whether the log saw the command or not.
+func TestRefusalNamesTheWindowInForce(t *testing.T) {
+	topicARN := func(name string) string { return "arn:aws:sns:us-east-1:000000000000:" + name }
+	for _, minimum := range []string{"20", "7"} {
+		w := newWorld(t)
+		w.must(&SetClusterSetting{Name: SettingMinimumWindow, Value: minimum})
+		w.create("q.fifo")
+		w.must(&CreateTopic{Topic: "t.fifo", TopicARN: topicARN("t.fifo"), Attributes: []Attribute{{Name: "FifoTopic", Value: "true"}}})
+		want := "ust be between " + minimum + " and 604800."
+		for _, value := range []string{"abc", "", "-1", "0", "6", "20.5", "604801"} {
+			window := Attribute{Name: "DeduplicationWindowSeconds", Value: value}
+			for _, cmd := range []Command{
+				&CreateQueue{Queue: "new.fifo", Attributes: []Attribute{window, {Name: "FifoQueue", Value: "true"}}},
+				&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{window}},
+				&CreateTopic{Topic: "new.fifo", TopicARN: topicARN("new.fifo"), Attributes: []Attribute{window, {Name: "FifoTopic", Value: "true"}}},
+				&SetTopicAttributes{Topic: "t.fifo", Attributes: []Attribute{window}},
+			} {
+				_, err, logged := w.accepted(cmd)
+				if err == nil || !strings.HasSuffix(err.Message, want) {
+					t.Errorf("%T with %q: %v, want ...%s", cmd, value, err, want)
+				}
+				if logged && value != "6" {
+					t.Errorf("%T with %q went into the log", cmd, value)
+				}
+			}
+		}
+	}
+}
+
 // The entries of a batch that are refused before the log are answered in their
 // places, and count where the batch is judged as a whole.
 func TestRefusedEntries(t *testing.T) {

@@ -85,7 +85,7 @@ func (c *SendMessages) prepare() (Prepared, *Error) {
 	return Prepared{Command: &ready, refusals: refused.errs}, nil
 }
 
-func (c *SendMessages) refuse(q *Queue) (Result, *Error) {
+func (c *SendMessages) refuse(_ *Broker, q *Queue) (Result, *Error) {
 	if err := c.wellFormed(); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,11 @@ func (c *SetQueueAttributes) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
 	}
-	return attributes.Check(isFIFOName(c.Queue), c.Attributes)
+	return c.checkAttributes(attributes.AnyWindow())
+}
+
+func (c *SetQueueAttributes) checkAttributes(in attributes.Assignment) *Error {
+	return attributes.Check(isFIFOName(c.Queue), c.Attributes, in)
 }
 
 // wellFormed checks nothing: the attributes are checked against the queue.
@@ -54,8 +58,8 @@ func queuePolicy(name string, given []Attribute) (AccessPolicy, bool) {
 	return AccessPolicy{Queue: name, Text: text, Refuse: attributes.InvalidPolicy}, text != ""
 }
 
-func (c *SetQueueAttributes) refuse(q *Queue) (Result, *Error) { //nolint:unparam // as refuser has it
-	_, err := q.attributes.WithChanges(c.Attributes, attributes.Assignment{MinimumWindow: 1})
+func (c *SetQueueAttributes) refuse(b *Broker, q *Queue) (Result, *Error) { //nolint:unparam // as refuser has it
+	_, err := q.attributes.WithChanges(c.Attributes, b.assignment(Policies{}))
 	return nil, err
 }
 

@@ -32,7 +32,11 @@ func (c *CreateTopic) Validate() *Error {
 	if err := c.wellFormed(); err != nil {
 		return err
 	}
-	_, err := attributes.CreateTopic(isFIFOName(c.Topic), c.Attributes, attributes.Assignment{MinimumWindow: 1})
+	return c.checkAttributes(attributes.AnyWindow())
+}
+
+func (c *CreateTopic) checkAttributes(in attributes.Assignment) *Error {
+	_, err := attributes.CreateTopic(isFIFOName(c.Topic), c.Attributes, in)
 	return err
 }
 
@@ -176,7 +180,11 @@ func (c *SetTopicAttributes) Validate() *Error {
 	if err := checkTopic(c.Topic); err != nil {
 		return err
 	}
-	return attributes.CheckTopicChanges(isFIFOName(c.Topic), c.Attributes)
+	return c.checkAttributes(attributes.AnyWindow())
+}
+
+func (c *SetTopicAttributes) checkAttributes(in attributes.Assignment) *Error {
+	return attributes.CheckTopicChanges(isFIFOName(c.Topic), c.Attributes, in)
 }
 
 // wellFormed checks nothing: the attributes are checked against the topic.

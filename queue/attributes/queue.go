@@ -159,7 +159,7 @@ func (a *Queue) preset(profile string) *refusal.Error {
 		if r := findAttribute(g.Name); r.kind != anyQueue && !a.FIFO {
 			continue
 		}
-		if err := a.assign(g, Assignment{MinimumWindow: 1}); err != nil {
+		if err := a.assign(g, AnyWindow()); err != nil {
 			return err
 		}
 	}
@@ -265,10 +265,10 @@ func (a Queue) List() []Attribute {
 
 // Check checks what needs no state: that the attributes of a
 // queue of this type exist, and have a value that a queue may have.
-func Check(fifo bool, given []Attribute) *refusal.Error {
+func Check(fifo bool, given []Attribute, in Assignment) *refusal.Error {
 	a := Default(fifo)
 	for _, g := range given {
-		if err := a.assign(g, Assignment{MinimumWindow: 1}); err != nil {
+		if err := a.assign(g, in); err != nil {
 			return err
 		}
 	}

@@ -76,6 +76,10 @@ type Assignment struct {
 	Policies      Policies
 }
 
+// AnyWindow is for checks that do not know the setting of the cluster: it lets pass
+// every window that a cluster may allow.
+func AnyWindow() Assignment { return Assignment{MinimumWindow: 1} }
+
 type (
 	parseAttribute func(a *Queue, value string, in Assignment) *refusal.Error
 	printAttribute func(a *Queue) string

@@ -91,8 +91,7 @@ func isTopicName(stem string) bool {
 }
 
 // CreateTopic are the attributes of a new topic: the defaults, then what the
-// request gives. Before the setting of the cluster is known, a MinimumWindow of 1
-// checks the rest.
+// request gives.
 func CreateTopic(fifo bool, given []Attribute, in Assignment) (Topic, *refusal.Error) {
 	a := DefaultTopic(fifo)
 	reason := topicTable.assign(&a, assignment{given: given, in: in, fifo: fifo})
@@ -125,10 +124,10 @@ func (a Topic) WithChanges(given []Attribute, in Assignment) (Topic, *refusal.Er
 
 // CheckTopicChanges checks of a change what needs no state: that a topic of this
 // type has the attributes, and that they have a value that it may have.
-func CheckTopicChanges(fifo bool, given []Attribute) *refusal.Error {
+func CheckTopicChanges(fifo bool, given []Attribute, in Assignment) *refusal.Error {
 	a := DefaultTopic(fifo)
 	return refuse(prefixSet, topicTable.assign(&a, assignment{
-		given: given, in: Assignment{MinimumWindow: 1}, fifo: fifo, change: true,
+		given: given, in: in, fifo: fifo, change: true,
 	}))
 }
 
