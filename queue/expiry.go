@@ -221,7 +221,7 @@ func (b *Broker) fireDue(q *Queue, budget int) int {
 }
 
 // expireMessages deletes messages older than the retention period, in whatever
-// state they are. Sequence numbers rise with sentAt except for messages that
+// state they are, but for deferred ones. Sequence numbers rise with sentAt except for messages that
 // kept their age in a move, which byAge orders.
 func (b *Broker) expireMessages(q *Queue, budget int) int {
 	expired := 0
@@ -241,14 +241,14 @@ func (b *Broker) expireMessages(q *Queue, budget int) int {
 
 // oldestMessage is the message with the earliest sentAt. If the one with the
 // lowest number kept its age it is in byAge as well; if it did not, every
-// later one that did not was sent later. Deferred ones are of FIFO queues, where no
-// message keeps its age.
+// later one that did not was sent later. Deferred ones do not age under
+// ruleDeferredKept. They are of FIFO queues, where no message keeps its age.
 func (q *Queue) oldestMessage() (*Message, bool) {
 	first, ok := q.messages.Min()
 	if aged, some := q.byAge.Min(); some && aged.at < first.sentAt {
 		return q.messages.Get(aged.sequence)
 	}
-	if aside, some := q.aside.deferred.Min(); some && (!ok || aside.sentAt < first.sentAt) {
+	if aside, some := q.aside.deferred.Min(); some && !q.keepsDeferred && (!ok || aside.sentAt < first.sentAt) {
 		return aside, true
 	}
 	return first, ok

@@ -76,6 +76,13 @@ type delivery struct {
 // delivered reports whether this queue has handed the message out.
 func (m *Message) delivered() bool { return m.delivery != nil && m.delivery.count > 0 }
 
+// wasScheduled reports whether this queue enqueued the message at its scheduled time, with
+// the delivery that a scheduled message has, and has not handed it out yet. A message that
+// was moved here was received before.
+func (m *Message) wasScheduled() bool {
+	return m.delivery != nil && m.delivery.count == 0 && m.delivery.firstReceivedAt == 0
+}
+
 // handOuts is how often this queue has handed the message out and not taken it back.
 func (m *Message) handOuts() int64 {
 	if m.delivery == nil {

@@ -25,7 +25,7 @@ type Queue struct {
 	tags        []Tag // sorted by key, replaced as a whole
 	changeTimes
 	lastSequence  uint64
-	deliveredMax  uint64      // highest number among stored messages that were handed out, or above it
+	timedMax      uint64      // highest number among stored messages that have a timer, see hasTimer, or above it
 	messages      *messageMap // by sequence, without scheduled ones
 	made          messageBlocks
 	byAge         *btree.BTreeG[timed] // messages whose sentAt is out of order, by sentAt
@@ -39,6 +39,7 @@ type Queue struct {
 	bodies        content.Store // of Broker
 	generation    uint64
 	deadline      Timestamp // as registered in Broker.deadlines, zero if not
+	keepsDeferred bool      // see ruleDeferredKept
 }
 
 // changeTimes is when a queue was changed as a whole, in log time; zero is never.
@@ -103,6 +104,7 @@ type queueSums struct {
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}, bodies: b.bodies}
 	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
+	q.keepsDeferred = b.follows(ruleDeferredKept)
 	q.sums.usage = b.usage.Of(account.OwnerOf(name))
 	q.sums.usage.Queues++
 	q.setNoMessages()
@@ -161,7 +163,7 @@ func (q *Queue) ordered(m *Message) bool { return q.attributes.FIFO && m.group !
 // hasTimer reports whether m.delivery.visibleAt decides when m is visible.
 func (q *Queue) hasTimer(m *Message) bool {
 	if q.attributes.FIFO {
-		return m.delivered()
+		return m.delivered() || m.wasScheduled()
 	}
 	return m.delivery != nil
 }
@@ -193,6 +195,9 @@ func (q *Queue) availableAt(m *Message) Timestamp {
 
 // expired reports whether retention has passed for m at now.
 func (q *Queue) expired(m *Message, now Timestamp) bool {
+	if q.keepsDeferred && m.deferred() {
+		return false
+	}
 	return now.Sub(m.sentAt) >= logtime.Seconds(q.attributes.RetentionSeconds)
 }
 
@@ -214,8 +219,8 @@ func (q *Queue) index(m *Message) {
 	if m.extra != nil && m.extra.keepsAge {
 		q.byAge.Set(timed{m.sentAt, m.sequence})
 	}
-	if m.delivered() {
-		q.deliveredMax = max(q.deliveredMax, m.sequence)
+	if q.hasTimer(m) {
+		q.timedMax = max(q.timedMax, m.sequence)
 	}
 	if q.ordered(m) {
 		q.groups.add(m)
@@ -239,8 +244,8 @@ func (q *Queue) replace(k statehash.Key, old, m *Message) {
 		return
 	}
 	q.groups.recall(m.group)
-	if m.delivered() {
-		q.deliveredMax = max(q.deliveredMax, m.sequence)
+	if q.hasTimer(m) {
+		q.timedMax = max(q.timedMax, m.sequence)
 	}
 	q.dequeue(old)
 	m.hashed = m.sum(k, q.incarnation, false)

@@ -80,7 +80,16 @@ func (b *Broker) redriveRule(q *Queue) redriveRule {
 // target's deduplication cannot swallow two messages that shared an id; on
 // standard queues the sent time stays. The target's history is neither read
 // nor written.
-func (b *Broker) deadLetter(q *Queue, messages []*Message) { b.deadLetterFor(q, messages, nil) }
+//
+// A consumer that knows Service Bus finds the reason in the message; one of AWS or
+// Yandex finds what it finds there.
+func (b *Broker) deadLetter(q *Queue, messages []*Message) {
+	var why []MessageAttribute
+	if a := &q.attributes; b.follows(ruleReasonOfCount) && (a.Profile == attributes.ProfileServiceBus || a.ReservedAttributes || a.ImplicitDeadLetterQueue) {
+		why = []MessageAttribute{{Name: deadLetterReason, DataType: "String", Value: reasonTooManyDeliveries}}
+	}
+	b.deadLetterFor(q, messages, why)
+}
 
 // deadLetterFor moves messages to the dead-letter queue and gives them more attributes.
 func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttribute) {

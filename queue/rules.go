@@ -45,6 +45,15 @@ const (
 	// ruleAbandonAtAnyAge lets the holder of a session abandon a message that it has had for
 	// more than 12 hours.
 	ruleAbandonAtAnyAge uint32 = 4
+	// ruleDeferredKept keeps deferred messages for as long as they are deferred. Before, the
+	// retention period deleted them.
+	ruleDeferredKept uint32 = 5
+	// rulePromptSchedule delivers a scheduled message when it was asked for. Before, the
+	// DelaySeconds of the queue came on top.
+	rulePromptSchedule uint32 = 5
+	// ruleReasonOfCount gives messages that are dead-lettered for their receive count a
+	// DeadLetterReason, on queues with rules of Service Bus.
+	ruleReasonOfCount uint32 = 5
 )
 
 // follows reports whether a rule is in force. A state without a format version
@@ -57,20 +66,26 @@ func (b *Broker) follows(rule uint32) bool {
 // differently. It takes time in proportion to the messages that are visible
 // again, once in the life of a cluster.
 func (b *Broker) changeRules(version uint32) {
-	before := b.follows(ruleOldestFirst)
+	oldestFirst, deferredKept := b.follows(ruleOldestFirst), b.follows(ruleDeferredKept)
 	b.formatVersion = version
-	if b.follows(ruleOldestFirst) == before {
+	oldestFirst, deferredKept = b.follows(ruleOldestFirst) != oldestFirst, b.follows(ruleDeferredKept) != deferredKept
+	if !oldestFirst && !deferredKept {
 		return
 	}
 	var again []*Queue
 	b.queues.Scan(func(_ string, q *Queue) bool {
-		if !q.attributes.FIFO {
+		if oldestFirst && !q.attributes.FIFO || deferredKept && q.attributes.FIFO {
 			again = append(again, q)
 		}
 		return true
 	})
 	for _, q := range again {
-		b.own(q).serveOldestFirst(!before)
+		if q = b.own(q); !q.attributes.FIFO {
+			q.serveOldestFirst(b.follows(ruleOldestFirst))
+			continue
+		}
+		q.keepsDeferred = b.follows(ruleDeferredKept)
+		b.register(q) // as a replica does that reads the queue from a snapshot
 	}
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -10,13 +11,18 @@ import (
 
 // Each rule of rules.go, before the format version that brings it and since.
 
-// underFormat runs a test under the first format version and the newest.
+// underFormat runs a test under the first format version and the second.
 func underFormat(t *testing.T, test func(t *testing.T, w *world, since bool)) {
-	for version := uint32(1); version <= 2; version++ {
+	underFormats(t, 2, test)
+}
+
+// underFormats runs a test under the format version that brings a rule, and the one before.
+func underFormats(t *testing.T, rule uint32, test func(t *testing.T, w *world, since bool)) {
+	for version := rule - 1; version <= rule; version++ {
 		t.Run(fmt.Sprint("format ", version), func(t *testing.T) {
 			w := newWorld(t)
 			w.must(&SetFormatVersion{version})
-			test(t, w, version == 2)
+			test(t, w, version == rule)
 		})
 	}
 }
@@ -220,4 +226,138 @@ func TestMovedMessageKeepsItsKeys(t *testing.T) {
 			t.Fatalf("another partition: %+v", got)
 		}
 	})
+}
+
+// deferred sends a message and defers it.
+func (w *world) deferred(queue, group, body string) SequenceNumber {
+	w.t.Helper()
+	w.send(queue, group, body, body)
+	m := w.receive(queue, 1)[0]
+	w.must(&Defer{Queue: queue, Handles: []string{m.Handle.String()}})
+	return m.Sequence
+}
+
+func TestDeferredOutlivesRetention(t *testing.T) {
+	underFormats(t, ruleDeferredKept, func(t *testing.T, w *world, since bool) {
+		w.create("q.fifo", Attribute{Name: "MessageRetentionPeriod", Value: "60"})
+		number := w.deferred("q.fifo", "g", "a")
+		w.send("q.fifo", "g", "b", "b")
+		w.pass(121 * logtime.Second)
+		w.must(&AdvanceClock{})
+		want := int64(0)
+		if since {
+			want = 1
+		}
+		if s, _ := w.b.View().Stats("q.fifo"); s.Deferred != want || s.Visible != 0 {
+			t.Fatalf("stats %+v", s)
+		}
+		ask := &ReceiveDeferred{Queue: "q.fifo", Sequences: []SequenceNumber{number}}
+		if !since {
+			if _, err := w.apply(ask); err == nil {
+				t.Fatal("an expired message was received")
+			}
+			return
+		}
+		handles := map[string]bool{}
+		for range 3 { // received, given back, and received again: it stays deferred
+			got := w.must(ask).(MessagesReceived).Messages
+			if bodies(got) != "a " {
+				t.Fatalf("received %q", bodies(got))
+			}
+			handle := got[0].Handle.String()
+			handles[handle] = true
+			w.must(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{handle, Some(0)}}})
+			w.pass(60 * logtime.Second)
+		}
+		if got := w.receive("q.fifo", 10); len(got) != 0 || len(handles) != 3 {
+			t.Fatalf("an ordinary receive found %q; %d handles", bodies(got), len(handles))
+		}
+		got := w.must(ask).(MessagesReceived).Messages
+		w.must(&DeleteMessages{Queue: "q.fifo", Handles: []string{got[0].Handle.String()}})
+		if _, err := w.apply(ask); err == nil {
+			t.Fatal("a deleted message was received")
+		}
+	})
+}
+
+// The retention of what is deferred while the format version is raised ends there, on a
+// replica that reads it from a snapshot, too.
+func TestRaisingTheFormatKeepsDeferred(t *testing.T) {
+	w := newWorld(t)
+	w.must(&SetFormatVersion{ruleDeferredKept - 1})
+	w.create("q.fifo", Attribute{Name: "MessageRetentionPeriod", Value: "60"})
+	number := w.deferred("q.fifo", "g", "a")
+	w.must(&SetFormatVersion{ruleDeferredKept}) // the invariants compare the deadlines
+	w.pass(61 * logtime.Second)
+	w.must(&AdvanceClock{})
+	if got := w.must(&ReceiveDeferred{Queue: "q.fifo", Sequences: []SequenceNumber{number}}).(MessagesReceived).Messages; bodies(got) != "a " {
+		t.Fatalf("received %q", bodies(got))
+	}
+}
+
+func TestScheduledMessageIsNotDelayed(t *testing.T) {
+	underFormats(t, rulePromptSchedule, func(t *testing.T, w *world, since bool) {
+		w.create("q.fifo", Attribute{Name: "DelaySeconds", Value: "2"})
+		w.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{{
+			Body: "scheduled", GroupID: "a", GroupIDGiven: true, DeduplicationID: "1", DeduplicationIDGiven: true,
+			Options: &SendOptions{EnqueueAt: w.at.Add(logtime.Second)},
+		}}})
+		w.pass(logtime.Second - 1)
+		if got := w.lookAt("q.fifo", 10); len(got) != 0 {
+			t.Fatalf("received %q before its time", bodies(got))
+		}
+		w.pass(1)
+		w.send("q.fifo", "a", "2", "behind")
+		w.send("q.fifo", "b", "3", "sent")
+		want := ""
+		if since {
+			want = "scheduled "
+		}
+		counts := func(visible, delayed int64) {
+			t.Helper()
+			if s, _ := w.b.View().Stats("q.fifo"); s.Visible != visible || s.Delayed != delayed || s.NotVisible != 0 {
+				t.Fatalf("stats %+v", s)
+			}
+		}
+		if since {
+			counts(1, 2)
+		} else {
+			counts(0, 3)
+		}
+		if got := bodies(w.lookAt("q.fifo", 10)); got != want {
+			t.Fatalf("at its time received %q, want %q", got, want)
+		}
+		w.pass(2*logtime.Second - 1)
+		if got := bodies(w.lookAt("q.fifo", 10)); got != want {
+			t.Fatalf("before the delay is over received %q, want %q", got, want)
+		}
+		w.pass(1)
+		if got := w.lookAt("q.fifo", 10); len(got) != 3 {
+			t.Fatalf("after the delay received %q", bodies(got))
+		}
+		counts(3, 0)
+	})
+}
+
+func TestDeadLetterReasonOfTheReceiveCount(t *testing.T) {
+	for _, extension := range []Attribute{
+		{Name: "VisibilityTimeout", Value: "30"}, {Name: "CompatibilityProfile", Value: "ymq"},
+		{Name: "CompatibilityProfile", Value: "servicebus"}, {Name: "ReservedAttributesEnabled", Value: "true"}, {Name: "ImplicitDeadLetterQueue", Value: "true"},
+	} {
+		underFormats(t, ruleReasonOfCount, func(t *testing.T, w *world, since bool) {
+			w.create("q-dlq.fifo")
+			w.create("q.fifo", extension, redrive("q-dlq.fifo", "1"))
+			w.send("q.fifo", "g", "1", "m")
+			w.lookAt("q.fifo", 1)
+			w.lookAt("q.fifo", 1)
+			got := w.receive("q-dlq.fifo", 1)
+			var want []MessageAttribute
+			if since && extension.Name != "VisibilityTimeout" && extension.Value != "ymq" {
+				want = []MessageAttribute{{Name: "DeadLetterReason", DataType: "String", Value: "MaxDeliveryCountExceeded"}}
+			}
+			if len(got) != 1 || !slices.Equal(got[0].Attributes, want) {
+				t.Fatalf("%s=%s: dead-lettered %+v, want the attributes %v", extension.Name, extension.Value, got, want)
+			}
+		})
+	}
 }

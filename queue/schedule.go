@@ -90,7 +90,8 @@ func (q *Queue) isScheduled(sequence uint64, now Timestamp) bool {
 }
 
 // activateScheduled appends messages whose scheduled time has come, as if they
-// were sent at that instant, each under a new sequence number (Service Bus).
+// were sent at that instant, each under a new sequence number (Service Bus). They
+// keep the time in their delivery: no delay of the queue comes on top.
 func (b *Broker) activateScheduled(q *Queue, budget int) int {
 	for ; budget > 0; budget-- {
 		t, ok := q.aside.byTime.Min()
@@ -109,7 +110,9 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 		if newest, ok := q.aside.deferred.Max(); ok {
 			m.sentAt = max(m.sentAt, newest.sentAt)
 		}
-		m.delivery = nil
+		if !b.follows(rulePromptSchedule) {
+			m.delivery = nil
+		}
 		extra := messageExtra{}
 		if m.extra != nil {
 			extra = *m.extra

@@ -90,6 +90,8 @@ type DeadLetterEntry struct {
 const (
 	deadLetterReason      = "DeadLetterReason"
 	deadLetterDescription = "DeadLetterErrorDescription"
+	// reasonTooManyDeliveries is the reason for a message that was received maxReceiveCount times.
+	reasonTooManyDeliveries = "MaxDeliveryCountExceeded"
 	// deadLetterTextMax bounds each; Service Bus.
 	deadLetterTextMax = 4096
 )

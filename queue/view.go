@@ -140,8 +140,8 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 
 // delayedFirst counts the messages that a FIFO queue's delay still hides:
 // those sent less than the delay ago, which binary search finds because
-// sequence numbers rise with sentAt. Only after the delay was raised can some
-// of them have been handed out already; those do not count.
+// sequence numbers rise with sentAt. Some were scheduled, or were handed out
+// before the delay was raised; those do not count.
 func (q *Queue) delayedFirst(now Timestamp) int64 {
 	delay := q.firstDeliveryDelay()
 	if delay == 0 {
@@ -152,12 +152,12 @@ func (q *Queue) delayedFirst(now Timestamp) int64 {
 		return 0
 	}
 	delayed := int64(q.messages.CountFrom(from))
-	if from <= q.deliveredMax {
+	if from <= q.timedMax {
 		q.messages.Ascend(from, func(sequence uint64, m *Message) bool {
-			if m.delivered() {
+			if q.hasTimer(m) {
 				delayed--
 			}
-			return sequence < q.deliveredMax
+			return sequence < q.timedMax
 		})
 	}
 	return delayed

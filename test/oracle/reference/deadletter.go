@@ -53,6 +53,15 @@ func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
 	return b.queues[r.Target] // nil: kept and delivered
 }
 
+// deadLetterByCount moves m because it was received too often. Where consumers know
+// Service Bus, it has the reason of that service (servicebus.md 4).
+func (b *Broker) deadLetterByCount(q, target *Queue, m *Message) {
+	if q.Settings.Profile == "servicebus" || q.Settings.Reserved || q.Settings.Implicit {
+		m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterReason", "MaxDeliveryCountExceeded")
+	}
+	b.deadLetter(q, target, m)
+}
+
 // deadLetter moves m. What a target sees: same message id, body and group, a
 // new number, a receive count that goes on. A FIFO copy starts its retention
 // again, and its deduplication id becomes the message id unless the source

@@ -18,6 +18,7 @@ type Message struct {
 	Scheduled  bool  // waits outside its group until DueAt
 	Deferred   bool  // set aside outside its group, handed out by its number only
 	DueAt      int64
+	Prompt     bool   // was scheduled: the delay of the queue does not apply
 	Partition  string // PartitionKey it was sent with
 	attempt    *attempt
 	tail       int // planted bug only: order of redelivery
@@ -46,9 +47,12 @@ func (b *Broker) availableSince(q *Queue, m *Message) int64 {
 	since := m.HiddenTill
 	if m.Delivery == 0 {
 		since = m.SentAt + m.StartDelay
+		if m.Prompt {
+			since = m.DueAt
+		}
 		// A changed DelaySeconds is retroactive on FIFO queues, and only
 		// there (sqs.md 3.1).
-		if q.FIFO && !b.bugs[DelayNotRetroactive] {
+		if q.FIFO && !b.bugs[DelayNotRetroactive] && !m.Prompt {
 			since = m.SentAt + q.Settings.Delay*1000
 		}
 	}
@@ -103,7 +107,7 @@ func (b *Broker) newMessageID() int {
 }
 
 // dropExpired is retention: a message older than MessageRetentionPeriod goes,
-// in whatever state (sqs.md 3.2). A scheduled one counts from its activation
+// in whatever state but deferred (sqs.md 3.2). A scheduled one counts from its activation
 // (servicebus.md 5.6).
 func (b *Broker) dropExpired(q *Queue) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
@@ -118,7 +122,8 @@ func (b *Broker) dropExpired(q *Queue) {
 	})
 }
 
-// over: its retention is over. That of a scheduled message has not begun.
+// over: its retention is over. That of a scheduled message has not begun, and a deferred
+// one is kept until a client asks for it (servicebus.md 4).
 func (q *Queue) over(m *Message, now int64) bool {
-	return !m.Scheduled && m.SentAt+q.Settings.Retention*1000 <= now
+	return !m.Scheduled && !m.Deferred && m.SentAt+q.Settings.Retention*1000 <= now
 }

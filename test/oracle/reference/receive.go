@@ -111,7 +111,7 @@ func (b *Broker) pick(q *Queue, r ReceiveRequest) (picked []*Message) {
 				break
 			}
 			if target := b.deadLetterTarget(q, m); target != nil {
-				b.deadLetter(q, target, m)
+				b.deadLetterByCount(q, target, m)
 				continue
 			}
 			picked = append(picked, m)

@@ -18,7 +18,7 @@ func (b *Broker) activateScheduled(q *Queue) {
 		}
 		q.remove(next)
 		next.Scheduled = false
-		next.SentAt = next.DueAt
+		next.SentAt, next.Prompt = next.DueAt, true
 		if b.bugs[ActivationKeepsNumber] {
 			q.messages = append(q.messages, next)
 			continue

@@ -42,7 +42,7 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 			break // still delayed: nothing behind it comes first
 		}
 		if target := b.deadLetterTarget(q, m); target != nil {
-			b.deadLetter(q, target, m)
+			b.deadLetterByCount(q, target, m)
 			continue
 		}
 		picked = append(picked, m)
