@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -71,6 +72,8 @@ func (v View) Queues() int { return v.b.queues.Len() }
 
 // Attributes lists every attribute that has a value, sorted by name, with the
 // counters and timestamps but without QueueArn, which the protocol layer adds.
+// A client of SQS that sums the three counters of AWS finds every message in
+// them: deferred ones, which were received and not deleted, are not visible.
 func (v View) Attributes(queue string) ([]Attribute, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -79,10 +82,13 @@ func (v View) Attributes(queue string) ([]Attribute, *Error) {
 	s := q.stats(v.b.now)
 	list := append(q.attributes.List(),
 		Attribute{Name: "ApproximateNumberOfMessages", Value: strconv.FormatInt(s.Visible, 10)},
-		Attribute{Name: "ApproximateNumberOfMessagesNotVisible", Value: strconv.FormatInt(s.NotVisible, 10)},
+		Attribute{Name: "ApproximateNumberOfMessagesNotVisible", Value: strconv.FormatInt(s.NotVisible+s.Deferred, 10)},
 		Attribute{Name: "ApproximateNumberOfMessagesDelayed", Value: strconv.FormatInt(s.Delayed, 10)},
 		Attribute{Name: "CreatedTimestamp", Value: epochSeconds(q.createdAt)},
 		Attribute{Name: "LastModifiedTimestamp", Value: epochSeconds(q.modifiedAt)})
+	if s.Deferred > 0 { // ours: a client of AWS sees what AWS lists
+		list = append(list, Attribute{Name: attributes.NameMessagesDeferred, Value: strconv.FormatInt(s.Deferred, 10)})
+	}
 	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }

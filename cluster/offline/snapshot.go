@@ -80,6 +80,7 @@ type QueueContents struct {
 	Visible  int64  `json:"visible"`
 	InFlight int64  `json:"inFlight"`
 	Delayed  int64  `json:"delayed"`
+	Deferred int64  `json:"deferred"`
 }
 
 // Decrypt returns the text of a backup or of the state file of a snapshot, which may be
@@ -128,7 +129,7 @@ func InspectSnapshot(r io.Reader) (SnapshotContents, error) {
 	}
 	for _, name := range broker.View().ListQueues("", "", int(counts.Queues)) {
 		if stats, refusal := broker.View().Stats(name); refusal == nil {
-			contents.Queues = append(contents.Queues, QueueContents{name, stats.Visible, stats.NotVisible, stats.Delayed})
+			contents.Queues = append(contents.Queues, QueueContents{name, stats.Visible, stats.NotVisible, stats.Delayed, stats.Deferred})
 		}
 	}
 	return contents, nil

@@ -139,10 +139,15 @@ var attributeTable = [...]attribute{
 		func(a *Queue) *int64 { return &a.VisibilitySeconds })),
 }
 
+// NameMessagesDeferred counts the deferred messages of a queue. It is an extension, listed
+// if there are any.
+const NameMessagesDeferred = "ApproximateNumberOfMessagesDeferred"
+
 // readOnlyAttributes are known to GetQueueAttributes only. Sorted.
 var readOnlyAttributes = [...]string{
 	"All",
 	"ApproximateNumberOfMessages",
+	NameMessagesDeferred,
 	"ApproximateNumberOfMessagesDelayed",
 	"ApproximateNumberOfMessagesNotVisible",
 	"CreatedTimestamp",

@@ -26,6 +26,7 @@ type queueCounts struct {
 	Visible  int64  `json:"visible"`
 	InFlight int64  `json:"inFlight"`
 	Delayed  int64  `json:"delayed"`
+	Deferred int64  `json:"deferred"`
 }
 
 func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +43,7 @@ func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 			if refusal != nil {
 				return refusal
 			}
-			list.Queues = append(list.Queues, queueCounts{name, stats.Visible, stats.NotVisible, stats.Delayed})
+			list.Queues = append(list.Queues, queueCounts{name, stats.Visible, stats.NotVisible, stats.Delayed, stats.Deferred})
 		}
 		if len(names) == limit {
 			list.Next = list.Queues[limit-1].Name

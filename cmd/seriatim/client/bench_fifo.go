@@ -292,11 +292,11 @@ func (f *fifoLoad) finish(ctx context.Context, r *benchRun, report *benchReport)
 	lost := f.sent.Load() - f.deleted.Load()
 	left := min(lost, f.stranded.Load())
 	if left > 0 {
-		q, err := r.wire.describe(ctx, r.queueURL, countNames)
+		q, err := r.wire.describe(ctx, r.queueURL)
 		if err != nil {
 			return err
 		}
-		left = min(left, q.Visible+q.InFlight+q.Delayed)
+		left = min(left, q.Visible+q.InFlight+q.Delayed+q.Deferred)
 	}
 	report.check("messages sent", f.sent.Load(), false)
 	report.check("lost: sent and confirmed, never received", lost-max(left, 0), !f.breaks || len(report.Errors) == 0)

@@ -30,6 +30,7 @@ type deadLetterQueue struct {
 	Visible  int64              `json:"visible"`
 	InFlight int64              `json:"inFlight"`
 	Delayed  int64              `json:"delayed"`
+	Deferred int64              `json:"deferred"`
 	Sources  []deadLetterSource `json:"sources"`
 }
 
@@ -50,7 +51,7 @@ func deadLetterListCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			queues, err := w.describeAll(cmd.Context(), urls, append([]string{"RedrivePolicy"}, countNames...))
+			queues, err := w.describeAll(cmd.Context(), urls)
 			if err != nil {
 				return err
 			}
@@ -91,7 +92,7 @@ func deadLetterQueues(queues []queueInfo) ([]deadLetterQueue, error) {
 	}
 	for _, q := range queues {
 		if d := found[q.Name]; d != nil {
-			d.Missing, d.Visible, d.InFlight, d.Delayed = false, q.Visible, q.InFlight, q.Delayed
+			d.Missing, d.Visible, d.InFlight, d.Delayed, d.Deferred = false, q.Visible, q.InFlight, q.Delayed, q.Deferred
 		}
 	}
 	list := make([]deadLetterQueue, 0, len(found))
@@ -103,7 +104,7 @@ func deadLetterQueues(queues []queueInfo) ([]deadLetterQueue, error) {
 }
 
 func deadLetterTable(list []deadLetterQueue) table {
-	t := table{heading: []string{"NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "MESSAGES COME FROM"}}
+	t := table{heading: []string{"NAME", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED", "MESSAGES COME FROM"}}
 	for _, d := range list {
 		sources := make([]string, len(d.Sources))
 		for i, s := range d.Sources {
@@ -113,7 +114,7 @@ func deadLetterTable(list []deadLetterQueue) table {
 		if d.Missing {
 			visible = "missing"
 		}
-		t.add(d.Name, visible, decimal(d.InFlight), decimal(d.Delayed), strings.Join(sources, ", "))
+		t.add(d.Name, visible, decimal(d.InFlight), decimal(d.Delayed), decimal(d.Deferred), strings.Join(sources, ", "))
 	}
 	return t
 }

@@ -28,6 +28,7 @@ type queueInfo struct {
 	Visible    int64             `json:"visible"`
 	InFlight   int64             `json:"inFlight"`
 	Delayed    int64             `json:"delayed"`
+	Deferred   int64             `json:"deferred"`
 	Attributes map[string]string `json:"attributes,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 }
@@ -85,7 +86,7 @@ func queueShowCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			q, err := w.describe(cmd.Context(), u, []string{"All"})
+			q, err := w.describe(cmd.Context(), u)
 			if err != nil {
 				return err
 			}
@@ -148,12 +149,12 @@ func destroy(cmd *cobra.Command, w *wire, p *printer, yes bool, name, action, ve
 	if err != nil {
 		return err
 	}
-	q, err := w.describe(cmd.Context(), u, countNames)
+	q, err := w.describe(cmd.Context(), u)
 	if err != nil {
 		return err
 	}
 	if !yes {
-		p.say("%s has %d visible, %d in flight and %s.", q.Name, q.Visible, q.InFlight, plural.Count(q.Delayed, "delayed message", "delayed messages"))
+		p.say("%s has %d visible, %d in flight, %d deferred and %s.", q.Name, q.Visible, q.InFlight, q.Deferred, plural.Count(q.Delayed, "delayed message", "delayed messages"))
 		if err := p.confirm(cmd, "the name of the queue to "+verb, q.Name); err != nil {
 			return err
 		}
@@ -180,22 +181,31 @@ func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
 	return exit.New(exit.Usage, fmt.Errorf("that is not %q, nothing was changed", name), "")
 }
 
-var countNames = []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"}
-
-func (w *wire) describe(ctx context.Context, queueURL string, names []string) (queueInfo, error) {
+func (w *wire) describe(ctx context.Context, queueURL string) (queueInfo, error) {
 	var out struct{ Attributes map[string]string }
-	in := map[string]any{"QueueUrl": queueURL, "AttributeNames": names}
+	in := map[string]any{"QueueUrl": queueURL, "AttributeNames": []string{"All"}}
 	if err := w.call(ctx, "GetQueueAttributes", in, &out, 0); err != nil {
 		return queueInfo{}, err
 	}
 	q := queueInfo{Name: nameOf(queueURL), URL: queueURL, Type: typeOf(queueURL), Attributes: out.Attributes}
-	for i, count := range []*int64{&q.Visible, &q.InFlight, &q.Delayed} {
-		n, err := strconv.ParseInt(out.Attributes[countNames[i]], 10, 64)
-		if err != nil {
-			return queueInfo{}, fmt.Errorf("%s of %s: %w", countNames[i], q.Name, err)
+	for _, count := range []struct {
+		name string
+		to   *int64
+	}{
+		{"ApproximateNumberOfMessages", &q.Visible}, {"ApproximateNumberOfMessagesNotVisible", &q.InFlight},
+		{"ApproximateNumberOfMessagesDelayed", &q.Delayed}, {"ApproximateNumberOfMessagesDeferred", &q.Deferred},
+	} {
+		text, listed := out.Attributes[count.name]
+		if !listed && count.to == &q.Deferred {
+			continue // there are none
 		}
-		*count = n
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return queueInfo{}, fmt.Errorf("%s of %s: %w", count.name, q.Name, err)
+		}
+		*count.to = n
 	}
+	q.InFlight -= q.Deferred
 	return q, nil
 }
 

@@ -40,9 +40,9 @@ func queueListCommand(o *options) *cobra.Command {
 				queues[i].Attributes = nil
 			}
 			return p.print(map[string]any{"queues": queues}, func() table {
-				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED"}}
+				t := table{heading: []string{"NAME", "TYPE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED"}}
 				for _, q := range queues {
-					t.add(q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed))
+					t.add(q.Name, q.Type, decimal(q.Visible), decimal(q.InFlight), decimal(q.Delayed), decimal(q.Deferred))
 				}
 				return t
 			})
@@ -90,7 +90,7 @@ func (w *wire) countAll(ctx context.Context, urls []string, prefix string) ([]qu
 			return queues, err
 		}
 	}
-	return w.describeAll(ctx, urls, countNames)
+	return w.describeAll(ctx, urls)
 }
 
 // countByAdmin reads the counts from the admin port.
@@ -100,6 +100,7 @@ func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) (
 		Visible  int64  `json:"visible"`
 		InFlight int64  `json:"inFlight"`
 		Delayed  int64  `json:"delayed"`
+		Deferred int64  `json:"deferred"`
 	}
 	found := make(map[string]counts, len(urls))
 	query := url.Values{"prefix": {prefix}, "account": {path.Base(path.Dir(urls[0]))}}
@@ -126,18 +127,18 @@ func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) (
 	queues := make([]queueInfo, 0, len(urls))
 	for _, u := range urls {
 		if c, exists := found[nameOf(u)]; exists { // else deleted since it was listed
-			queues = append(queues, queueInfo{Name: c.Name, URL: u, Type: typeOf(u), Visible: c.Visible, InFlight: c.InFlight, Delayed: c.Delayed})
+			queues = append(queues, queueInfo{Name: c.Name, URL: u, Type: typeOf(u), Visible: c.Visible, InFlight: c.InFlight, Delayed: c.Delayed, Deferred: c.Deferred})
 		}
 	}
 	return queues, nil
 }
 
 // describeAll describes many queues, without those that were deleted meanwhile.
-func (w *wire) describeAll(ctx context.Context, urls []string, names []string) ([]queueInfo, error) {
+func (w *wire) describeAll(ctx context.Context, urls []string) ([]queueInfo, error) {
 	found := make([]queueInfo, len(urls))
 	err := forEach(ctx, len(urls), func(ctx context.Context, i int) error {
 		var err error
-		if found[i], err = w.describe(ctx, urls[i], names); exit.CodeOf(err) == exit.NotFound {
+		if found[i], err = w.describe(ctx, urls[i]); exit.CodeOf(err) == exit.NotFound {
 			return nil
 		}
 		return err

@@ -168,10 +168,10 @@ func (o *options) printContents(cmd *cobra.Command, c offline.SnapshotContents) 
 			{"Sections", fmt.Sprint(c.Sections)},
 		}
 		if len(c.Queues) > 0 {
-			rows = append(rows, nil, []string{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED"})
+			rows = append(rows, nil, []string{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED"})
 		}
 		for _, q := range c.Queues {
-			rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed)})
+			rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed), fmt.Sprint(q.Deferred)})
 		}
 		if len(c.Topics) > 0 {
 			rows = append(rows, nil, []string{"TOPIC", "SUBSCRIBED"})

@@ -300,8 +300,8 @@ func deadLetters(ctx context.Context, nodes Nodes, _ time.Time) (f finding, err 
 	for next := ""; ; {
 		var page struct {
 			Queues []struct {
-				Name                       string
-				Visible, InFlight, Delayed int64
+				Name                                 string
+				Visible, InFlight, Delayed, Deferred int64
 			}
 			Next string
 		}
@@ -317,7 +317,7 @@ func deadLetters(ctx context.Context, nodes Nodes, _ time.Time) (f finding, err 
 			if !strings.Contains(q.Name, "dlq") && !strings.Contains(q.Name, "dead") {
 				continue
 			}
-			stored := q.Visible + q.InFlight + q.Delayed
+			stored := q.Visible + q.InFlight + q.Delayed + q.Deferred
 			if f.none, f.value = "", f.value+float64(stored); stored > most {
 				most, f.of = stored, "most in "+q.Name
 			}
