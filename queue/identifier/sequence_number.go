@@ -1,10 +1,15 @@
 package identifier
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // SequenceNumber orders the messages of one queue. It counts from 1 in the
 // order of commits and is never reused, not even by a queue created again
 // under the same name. Zero means "none" (standard queues show none).
+//
+// Clients see one number in every protocol and every text: that of Number and String.
 type SequenceNumber uint64
 
 // sequenceBase makes every printed number 20 digits long, as on AWS.
@@ -21,12 +26,32 @@ func (s SequenceNumber) Append(b []byte) []byte {
 	return strconv.AppendUint(b, sequenceBase+uint64(s), 10)
 }
 
-// ParseSequenceNumber reads the 20-digit text form. It reports false for
-// anything that String cannot have printed.
-func ParseSequenceNumber(text string) (SequenceNumber, bool) {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || n < sequenceBase || len(text) != 20 {
+// Number is the number that String prints, zero for none.
+func (s SequenceNumber) Number() uint64 {
+	if s == 0 {
+		return 0
+	}
+	return sequenceBase + uint64(s)
+}
+
+// SequenceNumberOf reads a number that a client sent: that of Number, or the count alone.
+// It reports false for what is neither.
+func SequenceNumberOf(number uint64) (SequenceNumber, bool) {
+	switch {
+	case number >= sequenceBase:
+		return SequenceNumber(number - sequenceBase), true
+	case number <= math.MaxInt64:
+		return SequenceNumber(number), true
+	default:
 		return 0, false
 	}
-	return SequenceNumber(n - sequenceBase), true
+}
+
+// ParseSequenceNumber reads the text of a number that SequenceNumberOf reads.
+func ParseSequenceNumber(text string) (SequenceNumber, bool) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return SequenceNumberOf(n)
 }

@@ -37,7 +37,7 @@ func (i *inspection) LookUpDeduplication(ctx context.Context, in *seriatimpb.Loo
 		}
 		if found {
 			out = &seriatimpb.LookUpDeduplicationResponse{
-				Known: true, MessageId: known.MessageID.String(), SequenceNumber: uint64(known.Sequence), Scope: scopes[known.Scope],
+				Known: true, MessageId: known.MessageID.String(), SequenceNumber: known.Sequence.Number(), Scope: scopes[known.Scope],
 				AcceptedAtMs: int64(known.AcceptedAt), ForgottenAtMs: int64(known.ForgottenAt), State: known.State,
 			}
 		}
@@ -148,7 +148,7 @@ func wireGroup(g *queue.GroupInfo) *seriatimpb.MessageGroup {
 		GroupId: g.Name, Messages: g.Messages, InFlight: g.InFlight, State: groupStates[g.State], UntilMs: int64(g.Until), Explanation: explain(g),
 	}
 	if g.First.Sequence != 0 {
-		out.FirstSequenceNumber, out.FirstMessageId = uint64(g.First.Sequence), g.First.MessageID.String()
+		out.FirstSequenceNumber, out.FirstMessageId = g.First.Sequence.Number(), g.First.MessageID.String()
 		out.FirstSentAtMs, out.FirstReceiveCount = int64(g.First.SentAt), g.First.ReceiveCount
 	}
 	return out

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -121,10 +122,17 @@ func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDe
 	if err != nil {
 		return nil, err
 	}
+	numbers, err := c.sequences(ctx, in.GetSequenceNumbers())
+	if err != nil {
+		return nil, err
+	}
 	received, err := resultOf[queue.MessagesReceived](c.submit(ctx, &queue.ReceiveDeferred{
-		Queue: c.queue, Sequences: sequences(in.GetSequenceNumbers()), Session: ref,
+		Queue: c.queue, Sequences: numbers, Session: ref,
 		VisibilityTimeout: domainInt(in.VisibilityTimeoutSeconds), Delete: in.GetDeleteOnReceipt(),
 	}))
+	if refused, ok := errors.AsType[*queue.Error](err); ok {
+		return nil, asSent(refused, in.GetSequenceNumbers())
+	}
 	if err != nil {
 		return nil, err
 	}

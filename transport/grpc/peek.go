@@ -42,12 +42,16 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 	if limit < 1 || limit > peekMax {
 		return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(limit), "max_messages", "Must be between 1 and 100, if provided."))
 	}
+	from, err := c.sequences(ctx, []uint64{in.GetFromSequenceNumber()})
+	if err != nil {
+		return nil, err
+	}
 	var found []queue.PeekedMessage
 	var bodies content.Reader
-	err := c.read(ctx, func(v queue.View) error {
+	err = c.read(ctx, func(v queue.View) error {
 		var refused *queue.Error
 		bodies = v.Bodies()
-		if found, refused = v.Peek(c.queue, queue.SequenceNumber(in.GetFromSequenceNumber()), in.GetGroupId(), limit+1); refused != nil {
+		if found, refused = v.Peek(c.queue, from[0], in.GetGroupId(), limit+1); refused != nil {
 			return refused
 		}
 		return nil
@@ -59,7 +63,7 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 	var total int64
 	for i := range found {
 		if i == limit || total+int64(found[i].Body.Len()) > peekBytes {
-			out.NextSequenceNumber = uint64(found[i].Sequence)
+			out.NextSequenceNumber = found[i].Sequence.Number()
 			break
 		}
 		if found[i].Body, err = bodies.Read(found[i].Body); err != nil {
@@ -67,7 +71,7 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 		}
 		one, size := wireMessages([]queue.ReceivedMessage{found[i].ReceivedMessage})
 		if total+size > peekBytes {
-			out.NextSequenceNumber = uint64(found[i].Sequence)
+			out.NextSequenceNumber = found[i].Sequence.Number()
 			break
 		}
 		total += size

@@ -2,8 +2,11 @@ package grpc
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -35,17 +38,41 @@ func (m *messages) CancelScheduled(ctx context.Context, in *seriatimpb.CancelSch
 	if err := c.on(in.GetQueue()); err != nil {
 		return nil, err
 	}
+	numbers, err := c.sequences(ctx, in.GetSequenceNumbers())
+	if err != nil {
+		return nil, err
+	}
 	done, err := resultOf[queue.EntriesDone](c.submit(ctx, &queue.CancelScheduled{
-		Queue: c.queue, Sequences: sequences(in.GetSequenceNumbers()), ForgetDeduplicationID: in.GetForgetDeduplicationId(),
+		Queue: c.queue, Sequences: numbers, ForgetDeduplicationID: in.GetForgetDeduplicationId(),
 	}))
+	for i, refused := range done.Errs {
+		done.Errs[i] = asSent(refused, in.GetSequenceNumbers())
+	}
 	return &seriatimpb.CancelScheduledResponse{Outcomes: outcomes(done)}, err
 }
 
 // sequences are sequence numbers in the form of the domain.
-func sequences(numbers []uint64) []queue.SequenceNumber {
-	out := make([]queue.SequenceNumber, len(numbers))
-	for i, n := range numbers {
-		out[i] = queue.SequenceNumber(n)
+func (c *call) sequences(ctx context.Context, sent []uint64) ([]queue.SequenceNumber, error) {
+	out := make([]queue.SequenceNumber, len(sent))
+	for i, n := range sent {
+		var ok bool
+		if out[i], ok = identifier.SequenceNumberOf(n); !ok {
+			return nil, c.refuse(ctx, refusal.InvalidValue(strconv.FormatUint(n, 10), "sequence_number", "No message has such a number."))
+		}
 	}
-	return out
+	return out, nil
+}
+
+// asSent is a refusal with the sequence numbers in its text as the client wrote them.
+func asSent(refused *queue.Error, sent []uint64) *queue.Error {
+	if refused == nil {
+		return nil
+	}
+	text := refused.Message
+	for _, n := range sent {
+		if number, _ := identifier.SequenceNumberOf(n); number.Number() != n {
+			text = strings.ReplaceAll(text, number.String(), strconv.FormatUint(n, 10))
+		}
+	}
+	return refusal.New(refused.Code, text)
 }

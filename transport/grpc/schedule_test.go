@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -124,5 +125,47 @@ func TestPeekOfLongMessages(t *testing.T) {
 	}
 	if seen != 6 {
 		t.Errorf("%d messages", seen)
+	}
+}
+
+// TestOneSequenceNumber: every call takes the number of a message that the SQS API and
+// peeks show, and the count alone, and refuses in the words of the caller.
+func TestOneSequenceNumber(t *testing.T) {
+	const base = 10_000_000_000_000_000_000
+	f := newFixture(t, nil)
+	ctx, name := t.Context(), f.create(nil)
+	sent := f.send(name, "g", "m")[0]
+	if sent.GetSequenceNumber() != base+1 {
+		t.Fatalf("the number is %d, the SQS API says %d", sent.GetSequenceNumber(), uint64(base+1))
+	}
+	got := f.receive(name).GetMessages()[0]
+	if got.GetSequenceNumber() != sent.GetSequenceNumber() {
+		t.Fatalf("sent as %d, received as %d", sent.GetSequenceNumber(), got.GetSequenceNumber())
+	}
+	if _, err := f.messages().Defer(ctx, &seriatimpb.DeferRequest{Queue: name, ReceiptHandles: []string{got.GetReceiptHandle()}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []uint64{base + 1, 1, 0} {
+		out, err := f.messages().Peek(ctx, &seriatimpb.PeekRequest{Queue: name, FromSequenceNumber: from})
+		if err != nil || len(out.GetMessages()) != 1 || out.GetMessages()[0].GetMessage().GetSequenceNumber() != base+1 {
+			t.Errorf("peeked from %d: %v, %v", from, out, err)
+		}
+	}
+	for number, want := range map[uint64]string{
+		5:                   "There is no deferred message with the sequence number 5.",
+		base + 5:            "There is no deferred message with the sequence number 10000000000000000005.",
+		9223372036854775808: "Value 9223372036854775808 for parameter sequence_number is invalid. Reason: No message has such a number.",
+	} {
+		_, err := f.messages().ReceiveDeferred(ctx, &seriatimpb.ReceiveDeferredRequest{Queue: name, SequenceNumbers: []uint64{number}})
+		if got := status.Convert(err).Message(); got != want {
+			t.Errorf("ReceiveDeferred(%d): %q, want %q", number, got, want)
+		}
+	}
+	if failure := f.cancel(&seriatimpb.CancelScheduledRequest{Queue: name, SequenceNumbers: []uint64{7}}); failure.GetMessage() != "There is no scheduled message with the sequence number 7." {
+		t.Errorf("CancelScheduled(7): %v", failure)
+	}
+	out, err := f.messages().ReceiveDeferred(ctx, &seriatimpb.ReceiveDeferredRequest{Queue: name, SequenceNumbers: []uint64{base + 1}})
+	if err != nil || len(out.GetMessages()) != 1 {
+		t.Errorf("ReceiveDeferred: %v, %v", out, err)
 	}
 }

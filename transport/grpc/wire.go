@@ -62,7 +62,7 @@ func sendResult(e *queue.SentEntry, repeated bool) *seriatimpb.SendResult {
 	if e.Err != nil {
 		return &seriatimpb.SendResult{Failure: refusalFailure(e.Err)}
 	}
-	out := &seriatimpb.SendResult{MessageId: e.MessageID.String(), SequenceNumber: uint64(e.Sequence)}
+	out := &seriatimpb.SendResult{MessageId: e.MessageID.String(), SequenceNumber: e.Sequence.Number()}
 	if !repeated {
 		out.Duplicate, out.FirstAcceptedAtMs, out.FirstIsScheduled = &e.Duplicate, int64(e.FirstAcceptedAt), e.FirstIsScheduled
 	}
@@ -76,7 +76,7 @@ func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, 
 		m := &received[i]
 		out[i] = &seriatimpb.Message{
 			MessageId: m.MessageID.String(), Body: m.Body.String(),
-			GroupId: m.GroupID, DeduplicationId: m.DeduplicationID, SequenceNumber: uint64(m.Sequence),
+			GroupId: m.GroupID, DeduplicationId: m.DeduplicationID, SequenceNumber: m.Sequence.Number(),
 			SentAtMs: int64(m.SentAt), FirstReceivedAtMs: int64(m.FirstReceivedAt), ReceiveCount: m.ReceiveCount,
 			SenderId: m.SenderID, TraceHeader: m.TraceHeader, DeadLetterSource: account.PlainName(m.DeadLetterSource),
 		}

@@ -64,7 +64,7 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	if text := parameters.Get("from"); text != "" {
 		n, ok := identifier.ParseSequenceNumber(text)
 		if !ok {
-			a.fail(w, http.StatusBadRequest, "from must be a sequence number of 20 digits")
+			a.fail(w, http.StatusBadRequest, "from is no sequence number: "+refusal.Echo(text))
 			return
 		}
 		from = n

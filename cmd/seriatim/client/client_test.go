@@ -444,7 +444,7 @@ func TestNotConfirmed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": counts}) // DeleteQueue would fail the test
 			r := runTool(t, endpoint, stdin, "queue", "delete", "q.fifo")
-			if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.words, "q.fifo has 2 visible, 1 in flight and 0 delayed") {
+			if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.words, "q.fifo has 2 visible, 1 in flight, 0 deferred and 0 delayed") {
 				t.Errorf("got %v, %q", r.err, r.words)
 			}
 		})
@@ -728,10 +728,10 @@ func TestScheduledTooFar(t *testing.T) {
 	}
 }
 
-// TestSequenceNumbers: those of both APIs are read.
+// TestSequenceNumbers: the server gets the number that was typed, and its refusal quotes it.
 func TestSequenceNumbers(t *testing.T) {
-	for text, want := range map[string]uint64{"17": 17, "10000000000000000017": 17, "10000000000000000000": 0} {
-		if got, err := parseSequence(text); err != nil || got != want {
+	for text, want := range map[string]uint64{"17": 17, "10000000000000000017": 10_000_000_000_000_000_017} {
+		if got, err := parseSequence(text); err != nil || got != want || sequenceText(got) != text {
 			t.Errorf("%s is %d, want %d: %v", text, got, want, err)
 		}
 	}

@@ -39,7 +39,7 @@ func peekCommand(o *options) *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.StringVar(&from, "from", "", "sequence number to begin at, with its 20 digits")
+	f.StringVar(&from, "from", "", "sequence number to begin at")
 	f.StringVarP(&group, "group", "g", "", "only this message group")
 	f.IntVarP(&limit, "limit", "n", 10, "most messages to show")
 	return c

@@ -17,20 +17,19 @@ import (
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// sequenceBase is what the SQS API adds to sequence numbers, so that they have 20 digits.
-const sequenceBase = 10_000_000_000_000_000_000
+// sequenceText is a sequence number of the native API, empty for none.
+func sequenceText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatUint(n, 10)
+}
 
-// sequenceText is a sequence number of the native API as the SQS API writes it.
-func sequenceText(n uint64) string { return strconv.FormatUint(sequenceBase+n, 10) }
-
-// parseSequence is the inverse of sequenceText; it also takes the number of the native API.
+// parseSequence is the inverse of sequenceText.
 func parseSequence(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0, exit.New(exit.Usage, fmt.Errorf("%q is no sequence number", text), "seriatim msg schedule prints it, and seriatim msg peek QUEUE shows what is scheduled")
-	}
-	if n >= sequenceBase {
-		n -= sequenceBase
 	}
 	return n, nil
 }

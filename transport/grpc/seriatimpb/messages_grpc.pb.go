@@ -70,7 +70,7 @@ type MessagesClient interface {
 	// attributes DeadLetterReason and DeadLetterErrorDescription, if those are given.
 	DeadLetter(ctx context.Context, in *DeadLetterRequest, opts ...grpc.CallOption) (*SettleResponse, error)
 	// ReceiveDeferred hands out 1 to 10 deferred messages by their numbers: all, or none
-	// if one is not found (NOT_FOUND).
+	// if one is not found (NOT_FOUND). A deferred message does not expire.
 	ReceiveDeferred(ctx context.Context, in *ReceiveDeferredRequest, opts ...grpc.CallOption) (*ReceiveDeferredResponse, error)
 }
 
@@ -208,7 +208,7 @@ type MessagesServer interface {
 	// attributes DeadLetterReason and DeadLetterErrorDescription, if those are given.
 	DeadLetter(context.Context, *DeadLetterRequest) (*SettleResponse, error)
 	// ReceiveDeferred hands out 1 to 10 deferred messages by their numbers: all, or none
-	// if one is not found (NOT_FOUND).
+	// if one is not found (NOT_FOUND). A deferred message does not expire.
 	ReceiveDeferred(context.Context, *ReceiveDeferredRequest) (*ReceiveDeferredResponse, error)
 	mustEmbedUnimplementedMessagesServer()
 }
