@@ -85,6 +85,9 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 // prepare brings a command into the form that goes to the leader, unless it is refused
 // with this answer.
 func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bool, err error) {
+	if p, ok := r.cmd.(*queue.Publish); ok && n.process.inForce.Load() < queue.TracedPublishVersion && p.Traced() {
+		r.cmd = p.WithoutTraces() // another program would not know them
+	}
 	prepared, refusal := queue.Prepare(r.cmd)
 	if refusal == nil && n.cfg.Limits.Check != nil {
 		refusal = n.cfg.Limits.Check(r.cmd)

@@ -37,6 +37,9 @@ type PublishEntry struct {
 	GroupIDGiven         bool
 	DeduplicationID      string
 	DeduplicationIDGiven bool
+	// TraceHeader is the AWSTraceHeader that queues receive, empty if absent. A command
+	// has one under ruleTracedPublish.
+	TraceHeader string
 	// ContentHash is the SHA-256 of Message if the accepting node computed it already,
 	// else nil and the broker computes it when a rule needs it.
 	ContentHash []byte
@@ -97,6 +100,9 @@ func (e *PublishEntry) check(fifo bool) *Error {
 	if content.BadCharacter(e.Message) {
 		return refusal.SNSInvalid("Message Reason: invalid characters found")
 	}
+	if !content.ValidTraceHeader(e.TraceHeader) {
+		return refusal.SNSInvalid("AWSTraceHeader Reason: it is too long or has invalid characters")
+	}
 	return nil
 }
 
@@ -117,6 +123,24 @@ func (e *PublishEntry) CheckMessage() *Error {
 		return publishError(wrong)
 	}
 	return nil
+}
+
+// TracedPublishVersion is the format version under which a Publish may have trace headers.
+const TracedPublishVersion = ruleTracedPublish
+
+// Traced reports whether an entry has a trace header.
+func (c *Publish) Traced() bool {
+	return slices.ContainsFunc(c.Entries, func(e PublishEntry) bool { return e.TraceHeader != "" })
+}
+
+// WithoutTraces is the command as programs know it that have no trace headers.
+func (c *Publish) WithoutTraces() *Publish {
+	plain := *c
+	plain.Entries = slices.Clone(c.Entries)
+	for i := range plain.Entries {
+		plain.Entries[i].TraceHeader = ""
+	}
+	return &plain
 }
 
 // checkIDs checks what the order and the deduplication in queues rely on.
@@ -225,6 +249,7 @@ func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedE
 		TopicARN: t.ARN, MessageID: accepted.MessageID, SequenceNumber: accepted.Sequence,
 		Subject: e.Subject, Message: content.NewBody(e.Message), Timestamp: b.now, Attributes: e.Attributes,
 		SenderID: *b.intern(c.SenderID), Endpoint: *b.intern(c.Endpoint), GroupID: e.GroupID, DeduplicationID: ids.Own,
+		TraceHeader: e.TraceHeader,
 	}, &b.publications)
 	if t.Attributes.Archive.Days > 0 {
 		t.Archive(b.key, p)

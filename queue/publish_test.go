@@ -352,3 +352,33 @@ func TestDefaultWindowOfTopics(t *testing.T) {
 		t.Errorf("after the window: %+v", again)
 	}
 }
+
+// A trace header travels through a topic to its queues, raw or not, out of the archive, too,
+// and through a move.
+func TestTraceHeaderOfAPublish(t *testing.T) {
+	const trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"
+	w := newWorld(t)
+	w.createTopic("t.fifo", archivedDays("1"))
+	w.create("raw.fifo")
+	w.create("wrapped.fifo")
+	w.create("late.fifo")
+	w.subscribe("t.fifo", "raw.fifo", Attribute{Name: rawDelivery, Value: "true"})
+	w.subscribe("t.fifo", "wrapped.fifo")
+	traced := entry("g", "1", "traced")
+	traced.TraceHeader = trace
+	w.publish("t.fifo", traced, entry("h", "2", "plain"))
+	w.subscribe("t.fifo", "late.fifo", replayFrom(w.at))
+	w.replay()
+	for _, name := range []string{"raw.fifo", "wrapped.fifo", "late.fifo"} {
+		got := w.receive(name, 10)
+		if len(got) != 2 || got[0].TraceHeader != trace || got[1].TraceHeader != "" {
+			t.Errorf("%s received %+v", name, got)
+		}
+	}
+	if c := (&Publish{Topic: "t.fifo", Entries: []PublishEntry{traced}}); !c.Traced() || c.WithoutTraces().Traced() || !c.Traced() {
+		t.Error("the command without its trace headers")
+	}
+	traced.TraceHeader = "\x00"
+	w.refused(&Publish{Topic: "t.fifo", Entries: []PublishEntry{traced}}, refusal.SNSInvalidParameter,
+		"Invalid parameter: AWSTraceHeader Reason: it is too long or has invalid characters")
+}

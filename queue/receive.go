@@ -211,6 +211,7 @@ func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
 		r.Attributes, r.TraceHeader, r.DeadLetterSource = e.attributes, e.traceHeader, e.deadLetterSource
 		if e.published != nil {
 			r.Body, r.Attributes = e.published.text(), withAttributes(e.published.attributes(), e.attributes)
+			r.TraceHeader = e.published.publication.Content().TraceHeader
 		}
 	}
 	if d := m.delivery; d != nil {

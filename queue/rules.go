@@ -54,6 +54,9 @@ const (
 	// ruleReasonOfCount gives messages that are dead-lettered for their receive count a
 	// DeadLetterReason, on queues with rules of Service Bus.
 	ruleReasonOfCount uint32 = 5
+	// ruleTracedPublish is the version of a Publish with trace headers. Before, they are
+	// dropped.
+	ruleTracedPublish uint32 = 5
 )
 
 // follows reports whether a rule is in force. A state without a format version

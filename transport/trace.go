@@ -80,7 +80,7 @@ func (t *Trace) Published(entries []queue.PublishEntry) {
 		return
 	}
 	for i := range entries {
-		t.link("", "", entries[i].Attributes)
+		t.link("", entries[i].TraceHeader, entries[i].Attributes)
 	}
 }
 

@@ -167,6 +167,7 @@ func publishMessage(cmd *queue.Publish) *fsmpb.Publish {
 			GroupId:         givenText(e.GroupID, e.GroupIDGiven),
 			DeduplicationId: givenText(e.DeduplicationID, e.DeduplicationIDGiven),
 			ContentHash:     e.ContentHash,
+			TraceHeader:     e.TraceHeader,
 		})
 	}
 	return m
@@ -188,6 +189,7 @@ func publishCommand(m *fsmpb.Publish) (*queue.Publish, error) {
 		entry.Attributes = protobuf.MessageAttributes(e.Attributes)
 		entry.GroupID, entry.GroupIDGiven = text(e.GroupId)
 		entry.DeduplicationID, entry.DeduplicationIDGiven = text(e.DeduplicationId)
+		entry.TraceHeader = e.TraceHeader
 		if err := checkContentHash(e.ContentHash); err != nil {
 			return nil, err
 		}

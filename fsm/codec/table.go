@@ -68,7 +68,7 @@ var codecs = [...]codec{
 	line(45, 1, 3, "Subscribe", traits{addsNone, never, onceOnly, subscribeNeeds}, subscribeMessage, subscribeCommand),
 	line(46, 1, 3, "Unsubscribe", traits{addsNone, never, onceOnly, nothing}, unsubscribeMessage, unsubscribeCommand),
 	line(47, 1, 3, "SetSubscriptionAttributes", traits{addsNone, never, onceOnly, setSubscriptionNeeds}, setSubscriptionAttributesMessage, setSubscriptionAttributesCommand),
-	line(48, 1, 3, "Publish", traits{adds, never, publishedAgain, nothing}, publishMessage, publishCommand),
+	line(48, 1, 3, "Publish", traits{adds, never, publishedAgain, publishNeeds}, publishMessage, publishCommand),
 	line(49, 1, 3, "ConfirmSubscription", traits{addsNone, never, onceOnly, nothing}, confirmSubscriptionMessage, confirmSubscriptionCommand),
 	line(50, 1, 3, "AcceptSession", traits{addsNone, acceptWaits, acceptedAgain, nothing}, acceptSessionMessage, acceptSessionCommand),
 	line(51, 1, 3, "RenewSession", traits{addsNone, never, repeatable, nothing}, renewSessionMessage, renewSessionCommand),

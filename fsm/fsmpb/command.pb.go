@@ -2505,6 +2505,7 @@ type PublishEntry struct {
 	GroupId         *string                `protobuf:"bytes,4,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
 	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,6,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
+	TraceHeader     string                 `protobuf:"bytes,7,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"` // since format version 5
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2579,6 +2580,13 @@ func (x *PublishEntry) GetContentHash() []byte {
 		return x.ContentHash
 	}
 	return nil
+}
+
+func (x *PublishEntry) GetTraceHeader() string {
+	if x != nil {
+		return x.TraceHeader
+	}
+	return ""
 }
 
 type ReplayMessages struct {
@@ -3970,7 +3978,7 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05batch\x18\x04 \x01(\bR\x05batch\x124\n" +
 	"\aentries\x18\x05 \x03(\v2\x1a.seriatim.fsm.PublishEntryR\aentries\x12%\n" +
-	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\"\x80\x02\n" +
+	"\x0erepeated_since\x18\x06 \x01(\x03R\rrepeatedSince\"\xa3\x02\n" +
 	"\fPublishEntry\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1f\n" +
 	"\asubject\x18\x02 \x01(\tB\x05\xaa\x01\x02\b\x01R\asubject\x12>\n" +
@@ -3979,7 +3987,8 @@ const file_fsm_command_proto_rawDesc = "" +
 	"attributes\x12 \n" +
 	"\bgroup_id\x18\x04 \x01(\tB\x05\xaa\x01\x02\b\x01R\agroupId\x120\n" +
 	"\x10deduplication_id\x18\x05 \x01(\tB\x05\xaa\x01\x02\b\x01R\x0fdeduplicationId\x12!\n" +
-	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHash\"F\n" +
+	"\fcontent_hash\x18\x06 \x01(\fR\vcontentHash\x12!\n" +
+	"\ftrace_header\x18\a \x01(\tR\vtraceHeader\"F\n" +
 	"\x0eReplayMessages\x12\"\n" +
 	"\fsubscription\x18\x01 \x01(\x04R\fsubscription\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x03R\x03max\"]\n" +

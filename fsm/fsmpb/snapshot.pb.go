@@ -1635,6 +1635,7 @@ type Publication struct {
 	GroupId         string                 `protobuf:"bytes,8,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
 	DeduplicationId string                 `protobuf:"bytes,9,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	SenderId        string                 `protobuf:"bytes,10,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
+	TraceHeader     string                 `protobuf:"bytes,11,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"` // since format version 5
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1735,6 +1736,13 @@ func (x *Publication) GetDeduplicationId() string {
 func (x *Publication) GetSenderId() string {
 	if x != nil {
 		return x.SenderId
+	}
+	return ""
+}
+
+func (x *Publication) GetTraceHeader() string {
+	if x != nil {
+		return x.TraceHeader
 	}
 	return ""
 }
@@ -3086,7 +3094,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\x12)\n" +
 	"\x10subscription_arn\x18\x03 \x01(\tR\x0fsubscriptionArn\x12\x10\n" +
 	"\x03raw\x18\x04 \x01(\bR\x03raw\x12\x1a\n" +
-	"\breplayed\x18\x05 \x01(\bR\breplayed\"\xd7\x02\n" +
+	"\breplayed\x18\x05 \x01(\bR\breplayed\"\xfa\x02\n" +
 	"\vPublication\x12\x1b\n" +
 	"\ttopic_arn\x18\x01 \x01(\tR\btopicArn\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
@@ -3100,7 +3108,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\bgroup_id\x18\b \x01(\tR\agroupId\x12)\n" +
 	"\x10deduplication_id\x18\t \x01(\tR\x0fdeduplicationId\x12\x1b\n" +
 	"\tsender_id\x18\n" +
-	" \x01(\tR\bsenderId\"t\n" +
+	" \x01(\tR\bsenderId\x12!\n" +
+	"\ftrace_header\x18\v \x01(\tR\vtraceHeader\"t\n" +
 	"\x0eArchivedRecord\x12%\n" +
 	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
 	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\x92\x03\n" +

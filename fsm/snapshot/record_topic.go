@@ -203,6 +203,7 @@ func publicationMessage(n *notification.Notification) *fsmpb.Publication {
 		Endpoint:        n.Endpoint,
 		GroupId:         n.GroupID,
 		DeduplicationId: n.DeduplicationID,
+		TraceHeader:     n.TraceHeader,
 	}
 }
 
@@ -235,6 +236,7 @@ func publication(id queue.MessageID, p *fsmpb.Publication) *notification.Notific
 		Endpoint:        p.Endpoint,
 		GroupID:         p.GroupId,
 		DeduplicationID: p.DeduplicationId,
+		TraceHeader:     p.TraceHeader,
 	}
 }
 

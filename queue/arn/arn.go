@@ -3,7 +3,7 @@ package arn
 import "strings"
 
 // Queue is the name of the queue in arn:<partition>:sqs:<region>:<account>:<name>.
-// Region and account are not compared: a cluster has one of each.
+// Region and account are not compared here.
 func Queue(text string) (name string, ok bool) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "sqs" || parts[5] == "" {
@@ -29,6 +29,15 @@ func Topic(text string) (name string, ok bool) {
 // OfTopic is the ARN of a topic.
 func OfTopic(region, account, name string) string {
 	return "arn:aws:sns:" + region + ":" + account + ":" + name
+}
+
+// RegionOf is the region in an ARN, empty if it has none.
+func RegionOf(text string) string {
+	parts := strings.SplitN(text, ":", topicElements)
+	if len(parts) < topicElements {
+		return ""
+	}
+	return parts[3]
 }
 
 // AccountOf is the account in an ARN, empty if it has none.

@@ -24,6 +24,8 @@ type Notification struct {
 	// DeduplicationID is the effective one: as given, or the hash of the
 	// content. FIFO queues are told it in either case (SNS).
 	DeduplicationID string
+	// TraceHeader is the AWSTraceHeader that queues receive, empty if absent.
+	TraceHeader string
 }
 
 // Delivery is what the envelope of one subscription has of its own.

@@ -39,6 +39,9 @@ func contentHash(k statehash.Key, n *notification.Notification) uint64 {
 		a := &n.Attributes[i]
 		r = r.Text(a.Name).Text(a.DataType).Num(k.HashText(a.Value)).Num(uint64(len(a.Value)))
 	}
+	if n.TraceHeader != "" {
+		r = r.Text(n.TraceHeader)
+	}
 	return k.Hash(r)
 }
 
@@ -69,7 +72,7 @@ const (
 // Size estimates the memory of a publication, which its ledger counts while it is held.
 func (p *Publication) Size() int64 {
 	n := p.content
-	bytes := publicationOverhead + n.Message.Len() + len(n.Subject) + len(n.SenderID) + len(n.Endpoint) + len(n.GroupID) + len(n.DeduplicationID)
+	bytes := publicationOverhead + n.Message.Len() + len(n.Subject) + len(n.SenderID) + len(n.Endpoint) + len(n.GroupID) + len(n.DeduplicationID) + len(n.TraceHeader)
 	for i := range n.Attributes {
 		a := &n.Attributes[i]
 		bytes += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)

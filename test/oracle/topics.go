@@ -77,6 +77,7 @@ func (o *Oracle) publish(c *queue.Publish, result queue.Result, refusal *queue.E
 		entries = append(entries, reference.PublishEntry{
 			Message: e.Message, Subject: text(e.Subject, e.SubjectGiven), Attributes: attributes(e.Attributes),
 			Group: text(e.GroupID, e.GroupIDGiven), Dedup: text(e.DeduplicationID, e.DeduplicationIDGiven),
+			Trace: e.TraceHeader,
 		})
 	}
 	want.Published, want.Deliveries, want.Err = o.Model.Publish(c.Topic, c.SenderID, c.Endpoint, entries)

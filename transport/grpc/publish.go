@@ -82,7 +82,7 @@ func (c *call) publisher(ctx context.Context) func([]queue.PublishEntry) ([]*ser
 		for i := range results {
 			e := &published.Entries[i]
 			results[i] = &seriatimpb.PublishResult{
-				MessageId: e.MessageID.String(), SequenceNumber: uint64(e.Sequence), FirstAcceptedAtMs: int64(e.AcceptedAt),
+				MessageId: e.MessageID.String(), SequenceNumber: e.Sequence.Number(), FirstAcceptedAtMs: int64(e.AcceptedAt),
 			}
 			if !reply.Repeated {
 				results[i].Duplicate = &e.Duplicate
@@ -98,6 +98,7 @@ func publishEntry(m *seriatimpb.TopicMessage) queue.PublishEntry {
 		Message: m.GetMessage(), Subject: m.GetSubject(), SubjectGiven: m.Subject != nil, Attributes: domainAttributes(m.GetAttributes()),
 		GroupID: m.GetGroupId(), GroupIDGiven: m.GroupId != nil,
 		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil,
+		TraceHeader: m.GetTraceHeader(),
 	}
 }
 

@@ -12,6 +12,7 @@ type PublishEntry struct {
 	Attributes []Attribute
 	Group      *string
 	Dedup      *string
+	Trace      string
 }
 
 // Publication is what a topic delivers (sns.md 6): to a queue with raw delivery its
@@ -21,6 +22,7 @@ type Publication struct {
 	Message      int // the topic's
 	Number       int // the topic's, 0 on standard topics
 	Subject      string
+	Trace        string
 	Text         string
 	At           int64
 	Attributes   []Attribute
@@ -109,6 +111,7 @@ func badPublishID(name string) *Error {
 func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *Deliveries) Published {
 	group, id := orEmpty(e.Group), orEmpty(e.Dedup)
 	published := Publication{
+		Trace:    e.Trace,
 		TopicARN: t.ARN, Subject: orEmpty(e.Subject), Text: e.Message, At: b.now, Attributes: e.Attributes, Endpoint: endpoint,
 	}
 	var ids []string
@@ -178,7 +181,7 @@ func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, gro
 		return
 	}
 	p.Subscription, p.Raw = s.ID, s.raw
-	m := Message{Sender: sender, Group: group, DedupID: id, Sent: SendEntry{Published: &p}}
+	m := Message{Sender: sender, Group: group, DedupID: id, Sent: SendEntry{Published: &p, Trace: p.Trace}}
 	if s.raw {
 		m.Sent.Body, m.Sent.Attributes = p.Text, p.Attributes
 		if p.Replayed {

@@ -1626,8 +1626,10 @@ type TopicMessage struct {
 	// FIFO topics only. Queues are told it, too; without one it is made of the
 	// content, if the topic has ContentBasedDeduplication.
 	DeduplicationId *string `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// AWSTraceHeader of the messages that queues receive.
+	TraceHeader   string `protobuf:"bytes,6,opt,name=trace_header,json=traceHeader,proto3" json:"trace_header,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TopicMessage) Reset() {
@@ -1691,6 +1693,13 @@ func (x *TopicMessage) GetGroupId() string {
 func (x *TopicMessage) GetDeduplicationId() string {
 	if x != nil && x.DeduplicationId != nil {
 		return *x.DeduplicationId
+	}
+	return ""
+}
+
+func (x *TopicMessage) GetTraceHeader() string {
+	if x != nil {
+		return x.TraceHeader
 	}
 	return ""
 }
@@ -2122,7 +2131,7 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x1a\n" +
 	"\bendpoint\x18\x03 \x01(\tR\bendpoint\x12\x14\n" +
 	"\x05queue\x18\x04 \x01(\tR\x05queue\x12\x18\n" +
-	"\apending\x18\x05 \x01(\bR\apending\"\xe7\x02\n" +
+	"\apending\x18\x05 \x01(\bR\apending\"\x8a\x03\n" +
 	"\fTopicMessage\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1d\n" +
 	"\asubject\x18\x02 \x01(\tH\x00R\asubject\x88\x01\x01\x12I\n" +
@@ -2130,7 +2139,8 @@ const file_transport_grpc_topics_proto_rawDesc = "" +
 	"attributes\x18\x03 \x03(\v2).seriatim.v1.TopicMessage.AttributesEntryR\n" +
 	"attributes\x12\x1e\n" +
 	"\bgroup_id\x18\x04 \x01(\tH\x01R\agroupId\x88\x01\x01\x12.\n" +
-	"\x10deduplication_id\x18\x05 \x01(\tH\x02R\x0fdeduplicationId\x88\x01\x01\x1aU\n" +
+	"\x10deduplication_id\x18\x05 \x01(\tH\x02R\x0fdeduplicationId\x88\x01\x01\x12!\n" +
+	"\ftrace_header\x18\x06 \x01(\tR\vtraceHeader\x1aU\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.seriatim.v1.AttributeR\x05value:\x028\x01B\n" +
