@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -44,6 +45,9 @@ type Call struct {
 	// Duplicate is what the answer says of sends that were dropped as
 	// duplicates, empty if none was.
 	Duplicate string
+	// AttemptID is the ReceiveRequestAttemptId that the server made for a receive,
+	// empty if it made none.
+	AttemptID string
 
 	ctx        context.Context // of the request
 	handler    *Handler
@@ -52,6 +56,17 @@ type Call struct {
 	examined   bool   // Identity is who the caller is
 	permitted  bool   // the caller may do what was asked for
 	negotiated bool   // a Query request that wants JSON
+}
+
+// TraceHeader is the trace of the request, which the messages that it makes have as
+// AWSTraceHeader; empty if there is none. Proxies add it, so a bad one is no fault of
+// the client.
+func (c *Call) TraceHeader() string {
+	trace := c.Request.Header.Get("X-Amzn-Trace-Id")
+	if !content.ValidTraceHeader(trace) {
+		return ""
+	}
+	return trace
 }
 
 // Submit executes a command and notes its position in the log.

@@ -39,6 +39,9 @@ const (
 	// for a batch the ids of such entries with commas. SQS does not tell. It is
 	// missing if the node made the send twice and may have met its own first try.
 	headerDuplicate = "X-Seriatim-Duplicate"
+	// headerAttempt is the ReceiveRequestAttemptId of messages whose receive had none, so
+	// that a client can have them again. SQS does not tell the one it makes.
+	headerAttempt = "X-Seriatim-Attempt-Id"
 
 	// bufferKeepMax is the largest buffer that is kept for the next request.
 	bufferKeepMax = 256 << 10
@@ -324,6 +327,9 @@ func (h *Handler) write(w http.ResponseWriter, c *Call, status int, body []byte)
 	}
 	if c.Duplicate != "" && !c.repeated {
 		header[headerDuplicate] = []string{c.Duplicate}
+	}
+	if c.AttemptID != "" {
+		header[headerAttempt] = []string{c.AttemptID}
 	}
 	w.WriteHeader(status)
 	// Any other error means that the client is gone; nobody is left to tell.

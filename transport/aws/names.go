@@ -5,14 +5,54 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/arn"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/queue/policy"
+	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
 // Names are the account of the cluster and the region that names of resources have.
 type Names struct {
 	Account string // 12 digits
 	Region  string
+	// AnyRegion takes the region in ARNs of requests for the one of the cluster,
+	// whatever it is.
+	AnyRegion bool
+}
+
+// Elsewhere reports whether an ARN in a request names something of another region, where
+// nothing is (AWS).
+func (n Names) Elsewhere(text string) bool { return !n.AnyRegion && arn.RegionOf(text) != n.Region }
+
+// CheckRedrive refuses a dead-letter queue of another region in the attributes of a queue.
+func (n Names) CheckRedrive(given []queue.Attribute) *queue.Error {
+	sent, target := redriveTarget(given)
+	if target == "" || !n.Elsewhere(target) {
+		return nil
+	}
+	return attributes.RedriveTargetMissing(sent)
+}
+
+// CheckDeadLetter refuses a dead-letter queue of another region in the attributes of a
+// subscription.
+func (n Names) CheckDeadLetter(given []queue.Attribute) *queue.Error {
+	if _, target := redriveTarget(given); target == "" || !n.Elsewhere(target) {
+		return nil
+	}
+	return refusal.SNSInvalid("RedrivePolicy: deadLetterTargetArn is an ARN of another region")
+}
+
+// redriveTarget is the ARN in a RedrivePolicy, and that as it was sent; empty if there is
+// none.
+func redriveTarget(given []queue.Attribute) (sent, target string) {
+	sent, _ = attributes.ValueOf(given, "RedrivePolicy")
+	target = policy.RedriveTargetARN(sent)
+	if _, ok := arn.Queue(target); !ok {
+		return sent, ""
+	}
+	return sent, target
 }
 
 // ID is the number of an account that the state calls owner.

@@ -66,6 +66,9 @@ func (s *Scope) Of(id, name string) string {
 	return s.Own(name)
 }
 
+// Elsewhere is that of Names.
+func (s *Scope) Elsewhere(text string) bool { return s.names.Elsewhere(text) }
+
 // Foreign reports whether something is not of the caller's account.
 func (s *Scope) Foreign(qualified string) bool { return account.OwnerOf(qualified) != s.caller }
 

@@ -35,11 +35,15 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 	if err := c.permit(aws.Resource{Name: name}); err != nil {
 		return nil, err
 	}
+	given := queueAttributes(in.GetAttributes())
+	if refused := q.server.Names.CheckRedrive(given); refused != nil {
+		return nil, refused
+	}
 	tags, err := queueTags(in.GetTags())
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.submit(ctx, &queue.CreateQueue{Queue: name, Attributes: queueAttributes(in.GetAttributes()), Tags: tags})
+	_, err = c.submit(ctx, &queue.CreateQueue{Queue: name, Attributes: given, Tags: tags})
 	return &seriatimpb.CreateQueueResponse{}, err
 }
 
@@ -146,7 +150,11 @@ func (q *queues) SetQueueAttributes(ctx context.Context, in *seriatimpb.SetQueue
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
 	}
-	_, err := c.submit(ctx, &queue.SetQueueAttributes{Queue: c.queue, Attributes: queueAttributes(in.GetAttributes())})
+	given := queueAttributes(in.GetAttributes())
+	if refused := q.server.Names.CheckRedrive(given); refused != nil {
+		return nil, c.refuse(ctx, refused)
+	}
+	_, err := c.submit(ctx, &queue.SetQueueAttributes{Queue: c.queue, Attributes: given})
 	return &seriatimpb.SetQueueAttributesResponse{}, err
 }
 

@@ -21,6 +21,9 @@ func (c *call) onSubscription(text string) error {
 		return refusal.MissingParameter("subscription_arn")
 	}
 	name, _, _ := arn.Subscription(text)
+	if name != "" && c.scope.Elsewhere(text) {
+		return refusal.SNSInvalid("subscription_arn Reason: it is of another region")
+	}
 	c.record.Topic = c.scope.Of(arn.AccountOf(text), name[:min(len(name), limits.TopicNameLengthMax)])
 	return c.permit(aws.Resource{Topic: c.record.Topic})
 }
@@ -33,6 +36,9 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 	}
 	names := t.server.Names
 	cmd := &queue.Subscribe{Topic: c.topic, Attributes: queueAttributes(in.GetAttributes())}
+	if refused := names.CheckDeadLetter(cmd.Attributes); refused != nil {
+		return nil, refused
+	}
 	cmd.Owner, cmd.Principal = c.scope.Subscriber(c.in.identity, c.topic)
 	switch {
 	case in.GetQueue() == "" && in.GetUrl() == "":
@@ -107,9 +113,11 @@ func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.S
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
 	}
-	_, err := c.submit(ctx, &queue.SetSubscriptionAttributes{
-		SubscriptionARN: in.GetSubscriptionArn(), Attributes: queueAttributes(in.GetAttributes()),
-	})
+	given := queueAttributes(in.GetAttributes())
+	if refused := t.server.Names.CheckDeadLetter(given); refused != nil {
+		return nil, refused
+	}
+	_, err := c.submit(ctx, &queue.SetSubscriptionAttributes{SubscriptionARN: in.GetSubscriptionArn(), Attributes: given})
 	return &seriatimpb.SetSubscriptionAttributesResponse{}, err
 }
 

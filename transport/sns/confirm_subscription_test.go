@@ -229,3 +229,33 @@ func TestTokenThatIsNews(t *testing.T) {
 		t.Errorf("%d commands, %d reads", n.submitted, n.reads)
 	}
 }
+
+// TestOtherRegion: a topic, a subscription or a queue of another region is refused, and
+// nothing of it gets into the log.
+func TestOtherRegion(t *testing.T) {
+	t.Parallel()
+	n := newLaggingNode(t)
+	h := newHandler(n)
+	const elsewhere = "arn:aws:sns:us-east-2:" + victim + ":t"
+	for _, c := range []struct {
+		want  string
+		asked []string
+	}{
+		{"Invalid parameter: TopicArn", []string{"Action", "Publish", "TopicArn", elsewhere, "Message", "m"}},
+		{"Invalid parameter: TopicArn", []string{"Action", "GetTopicAttributes", "TopicArn", elsewhere}},
+		{"Invalid parameter: ResourceArn", []string{"Action", "ListTagsForResource", "ResourceArn", elsewhere}},
+		{"Invalid parameter: SubscriptionArn", []string{"Action", "GetSubscriptionAttributes", "SubscriptionArn", elsewhere + ":00000000-0000-0000-0000-000000000000"}},
+		{"the queue is in another region", []string{"Action", "Subscribe", "TopicArn", topicARN, "Protocol", "sqs", "Endpoint", "arn:aws:sqs:us-east-2:" + victim + ":q"}},
+		{"is an ARN of another region", []string{
+			"Action", "Subscribe", "TopicArn", topicARN, "Protocol", "sqs", "Endpoint", "arn:aws:sqs:us-east-1:" + victim + ":q",
+			"Attributes.entry.1.key", "RedrivePolicy", "Attributes.entry.1.value", `{"deadLetterTargetArn":"arn:aws:sqs:us-east-2:` + victim + `:d"}`,
+		}},
+	} {
+		if status, answer := ask(t, h, victim, c.asked...); status != http.StatusBadRequest || !strings.Contains(answer, c.want) {
+			t.Errorf("%v: %d %s, want %s", c.asked, status, answer, c.want)
+		}
+	}
+	if n.submitted != 0 {
+		t.Errorf("%d commands were submitted", n.submitted)
+	}
+}

@@ -99,6 +99,10 @@ func submitPublish(ctx context.Context, c *aws.Call, cmd *queue.Publish, structu
 	if cmd.Batch {
 		c.Record.Trace.Batch(len(cmd.Entries))
 	}
+	trace := c.TraceHeader()
+	for i := range cmd.Entries {
+		cmd.Entries[i].TraceHeader = trace
+	}
 	c.Record.Trace.Published(cmd.Entries)
 	result, err := c.Submit(ctx, cmd)
 	if err != nil {

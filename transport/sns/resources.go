@@ -31,7 +31,7 @@ func resourceMember[T any](at func(*T) *onResource) awswire.Member[T] {
 	return awswire.String("ResourceArn", func(v *T) *string { return &at(v).ResourceARN })
 }
 
-// byTopic is for actions on the topic that an ARN names. The region is not compared.
+// byTopic is for actions on the topic that an ARN names.
 func byTopic(c *aws.Call, input any) (aws.Resource, error) {
 	parameter, text := input.(interface{ topicARN() (string, string) }).topicARN()
 	if text == "" {
@@ -42,6 +42,9 @@ func byTopic(c *aws.Call, input any) (aws.Resource, error) {
 		if elements := strings.Count(text, ":") + 1; elements < arnElementsMin {
 			return aws.Resource{}, tooFewElements(parameter, elements)
 		}
+		return aws.Resource{}, refusal.SNSInvalid(parameter)
+	}
+	if c.Scope.Elsewhere(text) {
 		return aws.Resource{}, refusal.SNSInvalid(parameter)
 	}
 	return topicResource(c, text, name), nil
@@ -74,6 +77,9 @@ func bySubscription(c *aws.Call, input any) (aws.Resource, error) {
 	text := input.(interface{ subscriptionARN() string }).subscriptionARN()
 	if refused := queue.CheckSubscriptionARN(text); refused != nil {
 		return aws.Resource{}, refused
+	}
+	if c.Scope.Elsewhere(text) {
+		return aws.Resource{}, refusal.SNSInvalid("SubscriptionArn")
 	}
 	name, _, _ := arn.Subscription(text)
 	return topicResource(c, text, name), nil

@@ -33,6 +33,9 @@ func setSubscriptionAttributes(ctx context.Context, c *aws.Call, in *setSubscrip
 	if err != nil {
 		return nil, err
 	}
+	if refused := c.Names().CheckDeadLetter(attributes); refused != nil {
+		return nil, refused
+	}
 	_, err = c.Submit(ctx, &queue.SetSubscriptionAttributes{SubscriptionARN: in.SubscriptionARN, Attributes: attributes})
 	return &aws.Nothing{}, err
 }

@@ -83,7 +83,13 @@ func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscript
 	cmd := &queue.Subscribe{
 		Topic: c.Resource.Topic, Protocol: protocol, Endpoint: in.Endpoint, Attributes: aws.Attributes(in.Attributes),
 	}
+	if refused := c.Names().CheckDeadLetter(cmd.Attributes); refused != nil {
+		return nil, refused
+	}
 	cmd.Owner, cmd.Principal = c.Scope.Subscriber(c.Identity, c.Resource.Topic)
+	if _, ok := arn.Queue(in.Endpoint); ok && !protocol.Web() && c.Scope.Elsewhere(in.Endpoint) {
+		return nil, refusal.SNSInvalid("Endpoint Reason: the queue is in another region")
+	}
 	if subscribed := in.queue(&c.Scope); account.OwnerOf(subscribed) != "" {
 		cmd.Queue = subscribed
 	}

@@ -401,3 +401,60 @@ func TestDeadLettersAndMoveTasks(t *testing.T) {
 		}
 	})
 }
+
+// TestMadeAttemptIDIsTold: a receive without a ReceiveRequestAttemptId answers with the one
+// that the server made, as Yandex says of its own; repeated under it, it gives the same.
+func TestMadeAttemptIDIsTold(t *testing.T) {
+	t.Parallel()
+	const header = "X-Seriatim-Attempt-Id"
+	both(t, func(t *testing.T, f *fixture, protocol string) {
+		f.create("aws.fifo", nil)
+		f.create("ymq.fifo", members{"CompatibilityProfile": "ymq"})
+		ask := func(name, attempt string) answer {
+			in := members{"QueueUrl": f.url(name)}
+			if attempt != "" {
+				in["ReceiveRequestAttemptId"] = attempt
+			}
+			return f.ok(f.call(protocol, "ReceiveMessage", in))
+		}
+		if made := ask("ymq.fifo", "").header.Get(header); made != "" {
+			t.Errorf("an empty receive has the id %q", made)
+		}
+		f.send("aws.fifo", "m")
+		f.send("ymq.fifo", "m")
+		first := ask("ymq.fifo", "")
+		made := first.header.Get(header)
+		if made == "" || first.element("ReceiptHandle") == "" {
+			t.Fatalf("header %q, answer %s", made, first.body)
+		}
+		again := ask("ymq.fifo", made)
+		if again.element("ReceiptHandle") != first.element("ReceiptHandle") || again.header.Get(header) != "" {
+			t.Errorf("repeated: header %q, answer %s", again.header.Get(header), again.body)
+		}
+		if got := ask("aws.fifo", ""); got.element("ReceiptHandle") == "" || got.header.Get(header) != "" {
+			t.Errorf("a queue of AWS: header %q, answer %s", got.header.Get(header), got.body)
+		}
+	})
+}
+
+// TestOtherRegion: nothing is in another region than that of the cluster.
+func TestOtherRegion(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, f *fixture, protocol string) {
+		f.create("dlq", nil)
+		f.create("q", nil)
+		for region, same := range map[string]bool{"us-east-1": true, "us-east-2": false, "": false} {
+			target := "arn:aws:sqs:" + region + ":000000000000:dlq"
+			policy := members{"RedrivePolicy": `{"deadLetterTargetArn":"` + target + `","maxReceiveCount":3}`}
+			for _, a := range []answer{
+				f.call(protocol, "CreateQueue", members{"QueueName": "q-" + region, "Attributes": policy}),
+				f.call(protocol, "SetQueueAttributes", members{"QueueUrl": f.url("q"), "Attributes": policy}),
+				f.call(protocol, "ListMessageMoveTasks", members{"SourceArn": target}),
+			} {
+				if refused := strings.Contains(a.body, "does not exist") || strings.Contains(a.body, "doesn't exist"); refused == same || (a.status == 200) != same {
+					t.Errorf("region %q: %d %s", region, a.status, a.body)
+				}
+			}
+		}
+	})
+}

@@ -45,7 +45,7 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{t: t, node: newBrokerNode(), actions: map[string]*aws.Action{}}
 	logger := slog.New(slog.DiscardHandler)
-	f.service = New(t.Context(), Options{Node: f.node, Names: testNames})
+	f.service = New(t.Context(), Options{Node: f.node, Names: testNames, Random: rand.Reader})
 	api := f.service.API()
 	for _, a := range api.Actions {
 		f.actions[a.Name] = a

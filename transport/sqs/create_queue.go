@@ -25,10 +25,14 @@ var createQueueInputSchema = awswire.Structure(
 
 // createQueue creates a queue, or confirms an equal one.
 func (s *Service) createQueue(ctx context.Context, c *aws.Call, in *createQueueInput) (*queueURLOutput, error) {
+	attributes := aws.Attributes(in.Attributes)
+	if refused := s.Names.CheckRedrive(attributes); refused != nil {
+		return nil, refused
+	}
 	tags, err := queueTags(in.Tags)
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.Submit(ctx, &queue.CreateQueue{Queue: c.Resource.Name, Attributes: aws.Attributes(in.Attributes), Tags: tags})
+	_, err = c.Submit(ctx, &queue.CreateQueue{Queue: c.Resource.Name, Attributes: attributes, Tags: tags})
 	return &queueURLOutput{s.Names.QueueURL(c.Request, c.Resource.Name)}, err
 }

@@ -2,7 +2,10 @@ package sqs
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,10 +81,15 @@ func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMe
 	if in.WaitSeconds.Given {
 		wait = time.Duration(in.WaitSeconds.Value) * time.Second
 	}
+	attempt, made, err := s.attemptID(c.Resource.Name, in.AttemptID)
+	if err != nil {
+		complete(nil, err)
+		return
+	}
 	filter := newAttributeFilter(in.MessageAttributes)
 	s.receive(ctx, &queue.ReceiveMessages{
 		Queue: c.Resource.Name, MaxMessages: queue.Int(in.MaxMessages), VisibilityTimeout: queue.Int(in.VisibilityTimeout),
-		AttemptID: strings.Clone(in.AttemptID.Value), AttemptIDGiven: in.AttemptID.Given, ShortPoll: wait == 0,
+		AttemptID: attempt, AttemptIDGiven: made || in.AttemptID.Given, ShortPoll: wait == 0,
 	}, wait, func(reply cluster.Reply, err error) {
 		c.Position = reply.Position
 		if err != nil {
@@ -94,12 +102,36 @@ func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMe
 			return
 		}
 		c.Record.Trace.Received(received.Messages)
+		if made && len(received.Messages) > 0 {
+			c.AttemptID = attempt
+		}
 		out := &receiveMessageOutput{Messages: make([]receivedMessage, len(received.Messages))}
 		for i := range received.Messages {
 			out.Messages[i] = s.received(&received.Messages[i], system, filter)
 		}
 		complete(out, nil)
 	})
+}
+
+// attemptID is the id of a receive: that of the request or, as on Yandex Message Queue,
+// one that is made here. Each takes memory for as long as ReceiveAttemptWindowSeconds, so
+// that queues of other profiles have those of requests only.
+func (s *Service) attemptID(name string, given awswire.Text) (id string, made bool, err error) {
+	if given.Given || !strings.HasSuffix(name, ".fifo") {
+		return strings.Clone(given.Value), false, nil
+	}
+	s.Node.ReadLocal(func(v queue.View) {
+		attributes, refused := v.Typed(name)
+		made = refused == nil && attributes.YMQReceive
+	})
+	if !made {
+		return "", false, nil
+	}
+	var random [16]byte
+	if _, err := io.ReadFull(s.Random, random[:]); err != nil {
+		return "", false, fmt.Errorf("reading random bytes for an attempt id: %w", err)
+	}
+	return hex.EncodeToString(random[:]), true, nil
 }
 
 // receive waits for messages until the caller hangs up or the node stops. A

@@ -115,14 +115,14 @@ func sourceInARN(s *aws.Scope, text string) (string, error) {
 	return queueInARN(s, "SourceArn", text)
 }
 
-// queueInARN is the queue that an ARN names. The region is not compared.
+// queueInARN is the queue that an ARN names.
 func queueInARN(s *aws.Scope, parameter, text string) (string, error) {
 	name, ok := arn.Queue(text)
 	if !ok {
 		return "", refusal.InvalidParameter("You must use this format to specify the " + parameter +
 			": arn:<partition>:<service>:<region>:<account-id>:<resource-id>")
 	}
-	if len(name) > limits.QueueNameLengthMax {
+	if len(name) > limits.QueueNameLengthMax || s.Elsewhere(text) {
 		return "", refusal.NoSuchResource(parameter)
 	}
 	return s.Of(arn.AccountOf(text), name), nil

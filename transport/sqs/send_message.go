@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -148,11 +147,7 @@ func traceHeader(c *aws.Call, values []attributeValue) (trace, digest string, re
 		trace = a.Value
 	}
 	if len(attributes) == 0 {
-		// Proxies add it, so what is wrong with it is no fault of the client.
-		if trace = c.Request.Header.Get("X-Amzn-Trace-Id"); !content.ValidTraceHeader(trace) {
-			trace = ""
-		}
-		return trace, "", nil
+		return c.TraceHeader(), "", nil
 	}
 	return trace, attributesDigest(attributes), nil
 }

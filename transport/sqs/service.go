@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
@@ -25,8 +26,9 @@ type Node interface {
 
 // Options are what a Service is made of.
 type Options struct {
-	Node  Node
-	Names aws.Names
+	Node   Node
+	Names  aws.Names
+	Random io.Reader // source of attempt ids
 }
 
 // Service executes the actions of SQS. Safe for concurrent use.

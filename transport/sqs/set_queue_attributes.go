@@ -26,6 +26,10 @@ func (s *Service) setQueueAttributes(ctx context.Context, c *aws.Call, in *setQu
 	if len(in.Attributes) == 0 {
 		return nil, refusal.MissingParameter("Attributes")
 	}
-	_, err := c.Submit(ctx, &queue.SetQueueAttributes{Queue: c.Resource.Name, Attributes: aws.Attributes(in.Attributes)})
+	attributes := aws.Attributes(in.Attributes)
+	if refused := s.Names.CheckRedrive(attributes); refused != nil {
+		return nil, refuse(ctx, c, refused)
+	}
+	_, err := c.Submit(ctx, &queue.SetQueueAttributes{Queue: c.Resource.Name, Attributes: attributes})
 	return &aws.Nothing{}, err
 }

@@ -56,14 +56,15 @@ type ListenConfig struct {
 
 // APIConfig is what clients see of the service as such.
 type APIConfig struct {
-	Account       string   `name:"account" env:"SERIATIM_ACCOUNT" default:"000000000000" since:"0.1.0" help:"account id in queue URLs and ARNs, 12 digits; the same on all nodes"`
-	Region        string   `name:"region" env:"SERIATIM_REGION" default:"us-east-1" since:"0.1.0" help:"region in ARNs; the same on all nodes"`
-	Auth          bool     `name:"auth" env:"SERIATIM_AUTH" default:"true" since:"0.1.0" help:"accept requests on the client port only if they are signed with an access key and policies permit them; the same on all nodes; false: whoever reaches the port may do everything"`
-	FirstKeyFile  string   `name:"first-key-file" env:"SERIATIM_FIRST_KEY_FILE" default:"" since:"0.1.0" help:"file with the access key that a new cluster begins with, as lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., or folder with a file for each; if there is no such file, a key is drawn and written there; empty: a drawn key is printed on the terminal, without one written to first-key in the data directory; the same on all nodes"`
-	MinimumWindow int      `name:"minimum-window" env:"SERIATIM_MINIMUM_WINDOW" default:"20" since:"0.1.0" help:"lower bound in seconds, 1 to 20, of DeduplicationWindowSeconds and ReceiveAttemptWindowSeconds; below 20 for tests; replicated"`
-	AcceptKMSKeys bool     `name:"accept-kms-keys" env:"SERIATIM_ACCEPT_KMS_KEYS" default:"false" since:"0.1.0" help:"accept KmsMasterKeyId of queues and topics, and SqsManagedSseEnabled without encryption-key-file, and ignore them; false: they are refused; the same on all nodes"`
-	SNSAllow      []string `name:"sns-allow-endpoints" env:"SERIATIM_SNS_ALLOW_ENDPOINTS" default:"" since:"0.1.0" help:"networks, as 127.0.0.0/8, of loopback, link-local, unique local, multicast and reserved addresses that topics may post to, separated by commas; addresses of these kinds are refused otherwise, whatever name leads to them"`
-	AWSCooldowns  bool     `name:"aws-cooldowns" env:"SERIATIM_AWS_COOLDOWNS" default:"false" since:"0.1.0" help:"keep the 60 seconds of AWS after DeleteQueue and between PurgeQueue calls; replicated"`
+	Account        string   `name:"account" env:"SERIATIM_ACCOUNT" default:"000000000000" since:"0.1.0" help:"account id in queue URLs and ARNs, 12 digits; the same on all nodes"`
+	Region         string   `name:"region" env:"SERIATIM_REGION" default:"us-east-1" since:"0.1.0" help:"region in ARNs; the same on all nodes"`
+	CheckARNRegion bool     `name:"check-arn-region" env:"SERIATIM_CHECK_ARN_REGION" default:"true" since:"0.1.0" help:"refuse ARNs of topics, subscriptions and queues with another region than region, as AWS does; the region in signatures is never compared; the same on all nodes"`
+	Auth           bool     `name:"auth" env:"SERIATIM_AUTH" default:"true" since:"0.1.0" help:"accept requests on the client port only if they are signed with an access key and policies permit them; the same on all nodes; false: whoever reaches the port may do everything"`
+	FirstKeyFile   string   `name:"first-key-file" env:"SERIATIM_FIRST_KEY_FILE" default:"" since:"0.1.0" help:"file with the access key that a new cluster begins with, as lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., or folder with a file for each; if there is no such file, a key is drawn and written there; empty: a drawn key is printed on the terminal, without one written to first-key in the data directory; the same on all nodes"`
+	MinimumWindow  int      `name:"minimum-window" env:"SERIATIM_MINIMUM_WINDOW" default:"20" since:"0.1.0" help:"lower bound in seconds, 1 to 20, of DeduplicationWindowSeconds and ReceiveAttemptWindowSeconds; below 20 for tests; replicated"`
+	AcceptKMSKeys  bool     `name:"accept-kms-keys" env:"SERIATIM_ACCEPT_KMS_KEYS" default:"false" since:"0.1.0" help:"accept KmsMasterKeyId of queues and topics, and SqsManagedSseEnabled without encryption-key-file, and ignore them; false: they are refused; the same on all nodes"`
+	SNSAllow       []string `name:"sns-allow-endpoints" env:"SERIATIM_SNS_ALLOW_ENDPOINTS" default:"" since:"0.1.0" help:"networks, as 127.0.0.0/8, of loopback, link-local, unique local, multicast and reserved addresses that topics may post to, separated by commas; addresses of these kinds are refused otherwise, whatever name leads to them"`
+	AWSCooldowns   bool     `name:"aws-cooldowns" env:"SERIATIM_AWS_COOLDOWNS" default:"false" since:"0.1.0" help:"keep the 60 seconds of AWS after DeleteQueue and between PurgeQueue calls; replicated"`
 }
 
 // LoggingConfig is about the program's own log.

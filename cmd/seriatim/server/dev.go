@@ -96,7 +96,7 @@ func devCommand(version string) *cobra.Command {
 	fl.BoolVar(&f.verbose, "verbose", false, "show the nodes' logs here instead of writing them to node-i/seriatim.log")
 	bindFlags(fl, func(name string) bool { return !slices.Contains(ownedByDev, name) })
 	fl.VisitAll(func(flag *pflag.Flag) {
-		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "auth", "account", "region", "minimum-window", "aws-cooldowns", "sns-allow-endpoints", "log-level", "log-store", "body-store"}, flag.Name)
+		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "auth", "account", "region", "check-arn-region", "minimum-window", "aws-cooldowns", "sns-allow-endpoints", "log-level", "log-store", "body-store"}, flag.Name)
 	})
 	fl.Lookup("auth").DefValue = "false" // see guarded
 	return c

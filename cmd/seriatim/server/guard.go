@@ -14,7 +14,9 @@ import (
 )
 
 // names are the account and the region that the names of resources have.
-func names(cfg Config) aws.Names { return aws.Names{Account: cfg.API.Account, Region: cfg.API.Region} }
+func names(cfg Config) aws.Names {
+	return aws.Names{Account: cfg.API.Account, Region: cfg.API.Region, AnyRegion: !cfg.API.CheckARNRegion}
+}
 
 // guard is who decides about the callers of the client port. The gate is the one that
 // decides, or would if auth were on.

@@ -185,7 +185,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *parts) (err error) {
 	clientsMax, adminMax := limitConnections(openFilesLimit(), cfg.Limits.Connections, p.log)
 	names := names(cfg)
-	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names})
+	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names, Random: rand.Reader})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
 	decider, verifier, authorizer := p.guard(r.node, cfg.API)
 	apis := []*aws.API{r.sqs.API(), sns.API()}
