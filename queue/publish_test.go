@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/refusal/refusaltest"
 )
 
 const (
@@ -379,6 +380,6 @@ func TestTraceHeaderOfAPublish(t *testing.T) {
 		t.Error("the command without its trace headers")
 	}
 	traced.TraceHeader = "\x00"
-	w.refused(&Publish{Topic: "t.fifo", Entries: []PublishEntry{traced}}, refusal.SNSInvalidParameter,
+	refusaltest.Want(t, (&Publish{Topic: "t.fifo", Entries: []PublishEntry{traced}}).Validate(), refusal.SNSInvalidParameter,
 		"Invalid parameter: AWSTraceHeader Reason: it is too long or has invalid characters")
 }

@@ -19,13 +19,15 @@ type Filler struct {
 	Text   func() string
 	Length func() int
 	Flag   func() bool
-	// Later says whether to fill also fields that are pointers, and laterFlag: what was
-	// added to a command after its golden bytes were written.
+	// Later says whether to fill also fields that are pointers, and those of isLater: what
+	// was added to a command after its golden bytes were written.
 	Later func() bool
 }
 
-// laterFlag is the name of the only such field that is no pointer.
-const laterFlag = "Streamed"
+// isLater reports whether a field that is no pointer was added later.
+func isLater(of reflect.Type, field string) bool {
+	return field == "Streamed" || field == "TraceHeader" && of == reflect.TypeFor[queue.PublishEntry]()
+}
 
 // Distinct gives every field another value that is not zero.
 func Distinct() *Filler {
@@ -75,7 +77,7 @@ func (f *Filler) Fill(t testing.TB, v reflect.Value) {
 		}
 	case reflect.Struct:
 		for field, value := range v.Fields() {
-			if field.Name != laterFlag || f.Later() {
+			if !isLater(v.Type(), field.Name) || f.Later() {
 				f.Fill(t, value)
 			}
 		}
