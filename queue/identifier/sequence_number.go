@@ -1,9 +1,6 @@
 package identifier
 
-import (
-	"math"
-	"strconv"
-)
+import "strconv"
 
 // SequenceNumber orders the messages of one queue. It counts from 1 in the
 // order of commits and is never reused, not even by a queue created again
@@ -40,7 +37,7 @@ func SequenceNumberOf(number uint64) (SequenceNumber, bool) {
 	switch {
 	case number >= sequenceBase:
 		return SequenceNumber(number - sequenceBase), true
-	case number <= math.MaxInt64:
+	case number <= 1<<63-1:
 		return SequenceNumber(number), true
 	default:
 		return 0, false
