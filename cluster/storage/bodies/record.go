@@ -98,16 +98,21 @@ func recordChecksum(at content.Place, record []byte) uint32 {
 	return crc32.Update(sum, castagnoli, record[8:])
 }
 
+// isRecordOf checks that a record is that of the body. An encrypted one shows only to textOf
+// whether the hash is right.
+func isRecordOf(record []byte, body content.Body) bool {
+	return binary.LittleEndian.Uint32(record) == uint32(body.Len()) &&
+		(encrypted(body.Place().Segment) || binary.LittleEndian.Uint64(record[8:]) == body.Digest()) &&
+		binary.LittleEndian.Uint32(record[4:]) == recordChecksum(body.Place(), record)
+}
+
 // textOf is the text in a record, which has to be that of the body.
 func (c cipher) textOf(record []byte, body content.Body) (string, error) {
-	at := body.Place()
-	if binary.LittleEndian.Uint32(record) != uint32(body.Len()) || binary.LittleEndian.Uint32(record[4:]) != recordChecksum(at, record) {
+	if !isRecordOf(record, body) {
 		return "", errNotWritten
 	}
+	at := body.Place()
 	if !encrypted(at.Segment) {
-		if binary.LittleEndian.Uint64(record[8:]) != body.Digest() {
-			return "", errNotWritten
-		}
 		return string(record[recordHeadBytes:]), nil
 	}
 	text, err := c.keys.Open(nil, record[recordHeadBytes:], tiedTo(at, body.Len(), body.Digest()), bodyPurpose)
