@@ -254,6 +254,10 @@ bubble: ## clusters with faults in virtual time: SEEDS of them (200), or the one
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 12h -run '^TestBubble$$' ./test/bubble \
 	  -args $(if $(SEED),-seed $(SEED) -times 50,-seeds $(or $(SEEDS),200)) -output '$(abspath bin/bubble)'
 
+.PHONY: recoveries
+recoveries: ## five nodes with unequal logs: each set of them is recovered from the loss of the others, and started in each order
+	SERIATIM_RECOVERIES=all $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 3h -run '^TestRecoveryOfAnyNodes$$' ./cluster
+
 .PHONY: stale-reads
 stale-reads: build ## leaders that were paused, or cut off with a learner, are asked for what is not so any more: TRIES of each (1000)
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 6h -run '^TestStaleReads' ./test/cluster/partition -args -stale-tries $(or $(TRIES),1000)

@@ -74,6 +74,7 @@ const (
 	ExitLostData      = fault.ExitLostData
 	ExitUnknownFormat = fault.ExitUnknownFormat
 	ExitStuckTransfer = fault.ExitStuckTransfer
+	ExitOtherHistory  = fault.ExitOtherHistory
 	ExitRemoved       = fault.ExitRemoved
 	ExitKeyMissing    = fault.ExitKeyMissing
 )

@@ -126,7 +126,7 @@ func (n *Node) findOutcome(ctx context.Context, r *request) (found leader.Outcom
 	if err != nil || barrier.term <= r.term {
 		return leader.Outcome{}, false
 	}
-	if err := n.group.WaitApplied(ctx, o.At.Index); err != nil {
+	if err := n.waitRead(ctx, barrier, o); err != nil {
 		return leader.Outcome{}, false
 	}
 	return n.requests.outcomeOf(r.own)

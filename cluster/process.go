@@ -134,6 +134,10 @@ func (p *process) openNetwork() error {
 	if membership.ClusterID == "" && p.groupDir.HasLog() {
 		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))
 	}
+	recovered, err := storage.ReadRecovery(p.dir)
+	if err != nil {
+		return p.guard.FailRead(fmt.Errorf("whether this node was recovered is unknown: %w", err))
+	}
 	p.bootstrap = &bootstrap{
 		dir:      p.dir,
 		expect:   p.cfg.BootstrapExpect,
@@ -154,6 +158,8 @@ func (p *process) openNetwork() error {
 			return peernet.NewFormatRange(max(format.OldestVersion, p.inForce.Load()), p.cfg.Log.FormatMax)
 		},
 		Outdated: func(err error) { p.cfg.Fatal(fault.ExitUnknownFormat, err) },
+		WentOn:   recovered.Ended,
+		Ended:    func(err error) { p.cfg.Fatal(fault.ExitOtherHistory, fmt.Errorf("%w: %w", errEnded, err)) },
 		Bind:     p.cfg.PeerAddr,
 		Timeout:  p.cfg.Timing.Dial,
 		Network:  p.cfg.Network,
@@ -168,6 +174,10 @@ func (p *process) openNetwork() error {
 	p.answerAboutLeader()
 	return nil
 }
+
+// errEnded says what to do with a node of a cluster that was recovered without it.
+var errEnded = errors.New("the cluster of this node was recovered without it (seriatim cluster force-recover) and goes on without what only this node may know; " +
+	"keep a copy of the data directory, and start this node with an empty one, so that it joins; if the recovery was a mistake, stop the recovered nodes first")
 
 // answerAboutLeader answers questions about the leader from here on, long before
 // this node can answer anything else.

@@ -36,14 +36,23 @@ func (n *Node) Read(ctx context.Context, read func(queue.View) error) (Position,
 // readBarrier waits until everything acknowledged before the call is applied
 // here, and returns the index up to which that is.
 func (n *Node) readBarrier(ctx context.Context) (uint64, error) {
-	o, err := n.route(ctx, &request{kind: forward.ReadIndex})
+	r := &request{kind: forward.ReadIndex}
+	o, err := n.route(ctx, r)
 	if err != nil {
 		return 0, err
 	}
-	if err := n.group.WaitApplied(ctx, o.At.Index); err != nil {
+	if err := n.waitRead(ctx, r, o); err != nil {
 		return 0, fmt.Errorf("%w: waiting for this node to catch up: %w", fault.ErrUnavailable, err)
 	}
 	return o.At.Index, nil
+}
+
+// waitRead waits until what a leader answered to a request for a read index is applied here.
+func (n *Node) waitRead(ctx context.Context, r *request, o leader.Outcome) error {
+	if r.remote {
+		return n.group.WaitRead(ctx, r.term, o.At.Index)
+	}
+	return n.group.WaitApplied(ctx, o.At.Index)
 }
 
 // ReadLocal calls read with the state as far as this node knows it, which may

@@ -89,8 +89,9 @@ func TestRecoveryWithoutASegment(t *testing.T) {
 	}
 	for _, lost := range [][]string{files[:1], files[4:]} {
 		move(lost, "", ".away")
+		end := logEnds(t, path)
 		s := openStopped(t, path)
-		plan, err := s.PlanRecovery(nil, 0)
+		plan, err := s.PlanRecovery(end)
 		if err == nil {
 			err = s.Recover(plan)
 		}

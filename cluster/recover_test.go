@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
@@ -36,25 +37,44 @@ func mustClose(t *testing.T, s *offline.Stopped) {
 	}
 }
 
-// recoverNode runs a recovery on a stopped node.
-func recoverNode(t *testing.T, path string, keep ...string) offline.RecoveryPlan {
+// recoverNode recovers a stopped node as the only one that is left.
+func recoverNode(t *testing.T, path string) offline.RecoveryPlan {
 	t.Helper()
-	s := openStopped(t, path)
-	defer mustClose(t, s)
-	plan, err := s.PlanRecovery(keep, 0)
-	if err == nil && plan.NewClusterID == "" {
-		if err := s.Recover(plan); !errors.Is(err, offline.ErrBadRecovery) {
-			t.Errorf("recovered without a term: %v", err)
+	return recoverNodes(t, path)[0]
+}
+
+// logEnds says where the logs of stopped nodes end.
+func logEnds(t *testing.T, paths ...string) (logs []offline.LogEnd) {
+	t.Helper()
+	for _, path := range paths {
+		s := openStopped(t, path)
+		end, err := s.LogEnd()
+		if err != nil {
+			t.Fatal(err)
 		}
-		plan, err = s.PlanRecovery(keep, plan.LastTerm)
+		mustClose(t, s)
+		logs = append(logs, end)
 	}
-	if err != nil {
-		t.Fatal(err)
+	return logs
+}
+
+// recoverNodes recovers all nodes that are left.
+func recoverNodes(t *testing.T, paths ...string) (plans []offline.RecoveryPlan) {
+	t.Helper()
+	logs := logEnds(t, paths...)
+	for _, path := range paths {
+		s := openStopped(t, path)
+		plan, err := s.PlanRecovery(logs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Recover(plan); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, s)
+		plans = append(plans, plan)
 	}
-	if err := s.Recover(plan); err != nil {
-		t.Fatal(err)
-	}
-	return plan
+	return plans
 }
 
 func (c *nodes) ids() (ids []string) {
@@ -67,7 +87,7 @@ func (c *nodes) ids() (ids []string) {
 // aCluster is a cluster of three with a few messages, stopped.
 func aCluster(t *testing.T) (c *nodes, ids []string, sent queue.SentEntry, held string, status Status) {
 	t.Helper()
-	c = startNodes(t, 3, nil)
+	c, _ = startGrowing(t, 3, func(cfg *Config) { cfg.PeerAddr = freeAddress(t) }) // two clusters do not gossip
 	c.create(0, fifo)
 	sent = c.send(0, fifo, "a")
 	held = c.receive(0, queue.ReceiveMessages{Queue: fifo, VisibilityTimeout: queue.Some(1)}, 0)[0].Handle.String()
@@ -111,15 +131,21 @@ func TestRecoveryOfOneOfThree(t *testing.T) {
 		c.nodes[1].ReadLocal(func(v queue.View) { stats, _ = v.Stats(fifo) })
 		return stats.Visible+stats.NotVisible == 22
 	})
-	// The lost two come back and are a majority of the old cluster: they are
-	// strangers to the recovered node.
-	c.open(0)
-	c.open(2)
-	c.waitReady(0)
-	c.send(0, fifo, "elsewhere")
-	if got := c.nodes[1].Status(); got.ClusterID != plan.NewClusterID || got.LeaderID != ids[1] || len(got.Peers) != 0 {
-		t.Errorf("the recovered node among strangers: %+v", got)
+	// The lost two come back and are a majority of the old cluster: they are told that it
+	// has ended, and end.
+	ends := &endings{codes: map[string]fault.ExitCode{}}
+	for _, i := range []int{0, 2} {
+		c.configs[i].Fatal = ends.fatalOf(c.configs[i].NodeName)
+		c.open(i)
 	}
+	c.waitFor("the lost nodes to end", func() bool {
+		return ends.of("n1") == fault.ExitOtherHistory && ends.of("n3") == fault.ExitOtherHistory
+	})
+	if got := c.nodes[1].Status(); got.ClusterID != plan.NewClusterID || got.LeaderID != ids[1] || len(got.Peers) != 0 {
+		t.Errorf("the recovered node among lost ones: %+v", got)
+	}
+	c.close(0)
+	c.close(2)
 	c.close(1)
 	c.open(1)
 	c.waitReady(1)
@@ -148,25 +174,6 @@ func TestRecoveredClusterGrows(t *testing.T) {
 	c.send(c.leader(), fifo, "next")
 }
 
-func TestRecoveryOfTwoOfThree(t *testing.T) {
-	t.Parallel()
-	c, ids, sent, _, _ := aCluster(t)
-	first := recoverNode(t, c.configs[0].DataDir, ids[2], ids[0])
-	second := recoverNode(t, c.configs[2].DataDir, ids[0], ids[2])
-	if first.NewClusterID != second.NewClusterID {
-		t.Fatalf("two clusters: %s and %s", first.NewClusterID, second.NewClusterID)
-	}
-	c.open(0)
-	c.open(2)
-	c.waitReady(0)
-	c.waitReady(2)
-	if again := c.send(2, fifo, "a"); again.MessageID != sent.MessageID {
-		t.Errorf("a duplicate got %+v, the original %+v", again, sent)
-	}
-	c.send(0, fifo, "next")
-	c.agree()
-}
-
 // interruptRecovery leaves a directory as a recovery does that is killed before it
 // writes down the new cluster.
 func interruptRecovery(t *testing.T, path string) {
@@ -189,29 +196,35 @@ func TestRecoveryRefusals(t *testing.T) {
 	t.Parallel()
 	c, ids, _, _, _ := aCluster(t)
 	path := c.configs[0].DataDir
+	own := logEnds(t, path)[0]
 	s := openStopped(t, path)
-	for name, keep := range map[string][]string{
-		"without this node": {ids[1]},
-		"with a stranger":   {ids[0], "n9-00000000"},
+	other, stale, recovered := own, own, own
+	other.NodeID, stale.Index, recovered.NodeID, recovered.ClusterID = ids[1], own.Index-1, ids[2], "0123456789abcdef"
+	stranger := other
+	stranger.NodeID = "n9-00000000"
+	for name, logs := range map[string][]offline.LogEnd{
+		"without any":                      nil,
+		"without this node":                {other},
+		"with a stranger":                  {own, stranger},
+		"with a node twice":                {own, other, other},
+		"of another end":                   {stale, other},
+		"with a node that was recovered":   {own, recovered},
+		"with an end that is given before": {own, stale},
 	} {
-		if plan, err := s.PlanRecovery(keep, 0); !errors.Is(err, offline.ErrBadRecovery) {
+		if plan, err := s.PlanRecovery(logs); !errors.Is(err, offline.ErrBadRecovery) {
 			t.Errorf("%s: %+v, %v", name, plan, err)
 		}
 	}
-	known, err := s.PlanRecovery(ids[:2], 0)
-	if err != nil || known.LastTerm == 0 || known.EndedAt != 0 {
-		t.Errorf("%+v, %v", known, err)
+	for _, text := range []string{"", ids[0], ids[0] + "=" + own.ClusterID, ids[0] + "=" + own.ClusterID + ":0/7", ids[0] + "=:3/7", own.String() + "x"} {
+		if end, err := offline.ParseLogEnd(text); !errors.Is(err, offline.ErrBadRecovery) {
+			t.Errorf("%q is %+v, %v", text, end, err)
+		}
 	}
-	for _, term := range []uint64{known.LastTerm - 1, known.LastTerm + 1} {
-		if term == 0 {
-			continue // says nothing
-		}
-		if plan, err := s.PlanRecovery(ids[:2], term); !errors.Is(err, offline.ErrBadRecovery) {
-			t.Errorf("beside logs that end in term %d: %+v, %v", term, plan, err)
-		}
+	if end, err := offline.ParseLogEnd(own.String()); err != nil || end != own {
+		t.Errorf("%+v, %v, want %+v", end, err, own)
 	}
 	// As if the process had been killed on the way.
-	plan, err := s.PlanRecovery(nil, 0)
+	plan, err := s.PlanRecovery([]offline.LogEnd{own})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +238,7 @@ func TestRecoveryRefusals(t *testing.T) {
 		t.Fatal("started in the middle of a recovery")
 	}
 	s = openStopped(t, path)
-	if _, err := s.PlanRecovery(ids, 0); !errors.Is(err, offline.ErrBadRecovery) {
+	if _, err := s.PlanRecovery([]offline.LogEnd{own, other}); !errors.Is(err, offline.ErrBadRecovery) {
 		t.Errorf("another recovery instead: %v", err)
 	}
 	before, err := s.State(0)
@@ -356,7 +369,7 @@ func TestStoppedShowsDamage(t *testing.T) {
 	if _, err := s.State(0); err == nil {
 		t.Error("a state out of a damaged log")
 	}
-	if _, err := s.PlanRecovery(nil, 0); err == nil {
+	if _, err := s.LogEnd(); err == nil {
 		t.Error("a recovery with a damaged log")
 	}
 }
@@ -378,12 +391,7 @@ func TestRecoveryOfACutLog(t *testing.T) {
 	t.Parallel()
 	c, _, _, _, _ := aCluster(t)
 	path := c.configs[0].DataDir
-	s := openStopped(t, path)
-	whole, err := s.PlanRecovery(nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustClose(t, s)
+	whole := logEnds(t, path)[0]
 	files, err := filepath.Glob(filepath.Join(path, storage.GroupDirName(0), storage.WALName, "*.wal"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -397,10 +405,11 @@ func TestRecoveryOfACutLog(t *testing.T) {
 	if err := os.WriteFile(files[0], content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = openStopped(t, path)
+	left := logEnds(t, path)
+	s := openStopped(t, path)
 	defer mustClose(t, s)
-	cut, err := s.PlanRecovery(nil, 0)
-	if err != nil || cut.LastIndex >= whole.LastIndex || cut.EndedAt != whole.LastIndex {
+	cut, err := s.PlanRecovery(left)
+	if err != nil || cut.LastIndex >= whole.Index || cut.EndedAt != whole.Index {
 		t.Errorf("%+v, of %+v, %v", cut, whole, err)
 	}
 }

@@ -36,6 +36,7 @@ type request struct {
 	since   queue.Timestamp // log time, at the latest, of the first attempt
 	own     *ownRequest     // nil: what becomes of it cannot be found out
 	term    uint64          // of the leader that was asked last
+	remote  bool            // that leader is another node
 }
 
 // id names the request in the log.
@@ -274,13 +275,13 @@ func (n *Node) leaderFor(r *request) (t *leader.Term, other string) {
 	t, known := n.term.Load(), n.group.Leadership()
 	switch {
 	case t != nil:
-		r.term = t.Number()
+		r.term, r.remote = t.Number(), false
 		return t, ""
 	case known.Self || known.LeaderID == n.process.nodeID:
 		return nil, ""
 	case known.LeaderID != "":
 		n.counts.forwarded.Add(1)
-		r.term = known.Term
+		r.term, r.remote = known.Term, true
 	}
 	return nil, known.LeaderID
 }

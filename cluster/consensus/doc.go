@@ -16,6 +16,7 @@
 //	campaign.go           an election before the timeout of the library
 //	transport.go          messages to other nodes; links.go, pipeline.go, parts.go
 //	serving.go            messages from them; inbound.go mends what they may break
+//	history.go            a leader whose log is not the continuation of this node's
 //	install.go            snapshots to other nodes; fill.go puts one together with what is here
 //	merged.go             messages that wait are written with one sync
 //	commit_notifier.go    followers learn what is committed

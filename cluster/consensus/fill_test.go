@@ -50,7 +50,7 @@ func TestSnapshotsThatAreNotNeededAreNotFetched(t *testing.T) {
 		"a leader of an earlier term": {raft.AppendEntriesResponse{Term: 9}, raft.AppendEntriesResponse{Term: 9}},
 		"a snapshot that is here":     {raft.AppendEntriesResponse{Term: 8, Success: true}, raft.AppendEntriesResponse{Term: 8, Success: true}},
 	} {
-		inbound := newInbound(func() uint64 { return 0 })
+		inbound := newInbound(noHistory())
 		go func() {
 			asked := <-inbound.Consumer()
 			asked.Respond(&c.library, nil)

@@ -56,6 +56,7 @@ type watches struct {
 	transfers *transferWatch
 	contacts  *contacts
 	notifier  *commitNotifier
+	history   *history
 	proof     *leadershipProof
 }
 
@@ -129,9 +130,27 @@ func (g *Group) CommitIndex() uint64 { return g.raft.CommitIndex() }
 // library's own applied index means "handed to the state machine", and some
 // entries never reach the state machine at all.
 func (g *Group) WaitApplied(ctx context.Context, index uint64) error {
+	return g.wait(ctx, func() bool { return g.appliedUpTo(index) })
+}
+
+// WaitRead is WaitApplied for an index that another node gave as the leader of a term. It
+// means nothing here before that leader, or a later one, has found the end of its log in
+// the log of this node: what is applied here could be of another history.
+func (g *Group) WaitRead(ctx context.Context, term, index uint64) error {
+	return g.wait(ctx, func() bool {
+		if g.history.matched.Load() >= term {
+			return g.appliedUpTo(index)
+		}
+		now, leads := g.LeaderTerm()
+		return leads && now >= term && g.appliedUpTo(index)
+	})
+}
+
+// wait waits until something holds that applying entries brings about.
+func (g *Group) wait(ctx context.Context, holds func() bool) error {
 	for {
 		moved := g.machine.moved.Changed()
-		if g.appliedUpTo(index) {
+		if holds() {
 			return nil
 		}
 		// Entries that do not reach the state machine are committed without
@@ -165,6 +184,25 @@ func (g *Group) appliedUpTo(index uint64) bool {
 	}
 	return true
 }
+
+// ownHistory compares what leaders send with the log of this node.
+func (g *Group) ownHistory(term func() uint64) *history {
+	return &history{
+		applied: g.machine.applied.Load,
+		term:    term,
+		termAt: func(index uint64) (uint64, bool) {
+			var entry raft.Log
+			err := g.log.GetLog(index, &entry)
+			return entry.Term, err == nil
+		},
+		foreign: func(why error) { g.options.Fatal(fault.ExitOtherHistory, fmt.Errorf("%w: %w", ErrOtherHistory, why)) },
+		changed: g.machine.moved.Notify,
+	}
+}
+
+// ErrOtherHistory says what to do with a node whose log is not the beginning of its leader's.
+var ErrOtherHistory = errors.New("the log of this node and that of its cluster contradict each other, as after a recovery that kept another node's; " +
+	"nothing of it was changed: keep a copy of the data directory, and start this node with an empty one, so that it joins")
 
 // Leadership is the newest known leader.
 func (g *Group) Leadership() Leadership { return g.leaders.leadership() }

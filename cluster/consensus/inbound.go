@@ -34,7 +34,7 @@ type inbound struct {
 	// turn orders the messages. Capacity 1: whoever has one fills it, and may wait for
 	// the library, which nobody should do with a mutex held.
 	turn    chan struct{}
-	applied func() uint64 // up to which entry this node has applied the log
+	history *history
 	stop    chan struct{}
 	once    sync.Once
 	stopped sync.WaitGroup
@@ -43,8 +43,8 @@ type inbound struct {
 }
 
 // newInbound takes messages until close.
-func newInbound(applied func() uint64) *inbound {
-	return &inbound{applied: applied, library: make(chan raft.RPC), turn: make(chan struct{}, 1), stop: make(chan struct{})}
+func newInbound(own *history) *inbound {
+	return &inbound{history: own, library: make(chan raft.RPC), turn: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
 // Consumer gives the library its messages.
@@ -76,6 +76,10 @@ func (i *inbound) take(rpc raft.RPC) {
 	defer func() { <-i.turn }()
 	switch message := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
+		if i.history.contradicts(message) {
+			rpc.Respond(&raft.AppendEntriesResponse{}, errForeign)
+			return
+		}
 		rpc.Command = boundCommit(message)
 	case *raft.InstallSnapshotRequest:
 		i.install(rpc, message)
@@ -100,10 +104,10 @@ func (i *inbound) needs(snapshot *incoming, rpc raft.RPC) bool {
 	if !i.takeTurn() {
 		return false
 	}
-	term, known := i.knows(snapshot.request)
+	answer, needed := i.compare(snapshot.request)
 	<-i.turn
-	if known || term > snapshot.request.Term {
-		rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: known}, nil)
+	if !needed || answer.Term > snapshot.request.Term {
+		rpc.Respond(&answer, nil)
 		return false
 	}
 	return true
@@ -147,14 +151,14 @@ func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest 
 // install gives the library a snapshot that it needs, and truncates its log. If that
 // fails, the leader sends the snapshot again.
 func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
-	if term, known := i.knows(message); known {
+	if answer, needed := i.compare(message); !needed {
 		// Heartbeats and votes do not wait for a content that nobody needs.
 		i.stopped.Go(func() {
 			var err error
 			if _, here := rpc.Reader.(*incoming); !here {
 				_, err = io.Copy(io.Discard, rpc.Reader) // the next message follows on the connection
 			}
-			rpc.Respond(&raft.InstallSnapshotResponse{Term: term, Success: true}, err)
+			rpc.Respond(&answer, err)
 		})
 		return
 	}
@@ -180,23 +184,36 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	}
 }
 
-// knows reports whether this node has all of a snapshot: the entry at its end, and
-// with it all before, is in the library's log or applied here. It also returns the
-// library's term. The library is asked as by the leader.
-func (i *inbound) knows(message *raft.InstallSnapshotRequest) (term uint64, known bool) {
+// compare says whether this node needs a snapshot, and what to answer if it does not. It
+// has all of it if the entry at its end, and with it all before, is in the library's log,
+// which is asked as by the leader. If only so much is applied here, the log begins behind
+// that entry, and nothing says that the two are of one history: the snapshot is refused,
+// for a leader that waits for the answer. One that is late has nobody who waits.
+func (i *inbound) compare(message *raft.InstallSnapshotRequest) (answer raft.InstallSnapshotResponse, needed bool) {
 	if i.staleLog {
-		return 0, false
+		return answer, true
 	}
-	answer, err := askWithin[raft.AppendEntriesResponse](i, raft.RPC{Command: &raft.AppendEntriesRequest{
+	end := &raft.AppendEntriesRequest{
 		RPCHeader: message.RPCHeader, Term: message.Term,
 		PrevLogEntry: message.LastLogIndex, PrevLogTerm: message.LastLogTerm,
-	}})
-	if err != nil {
-		return 0, false
 	}
-	current := answer.Term == message.Term // else the leader is deposed
-	return answer.Term, answer.Success || current && message.LastLogIndex <= i.applied()
+	found, err := askWithin[raft.AppendEntriesResponse](i, raft.RPC{Command: end})
+	if err != nil {
+		return answer, true
+	}
+	answer.Term, answer.Success = found.Term, found.Success
+	if found.Term != message.Term { // the leader is deposed
+		return answer, !found.Success
+	}
+	if !found.Success && message.LastLogIndex <= i.history.applied() {
+		i.history.refuses(message)
+		return answer, false
+	}
+	return answer, !found.Success
 }
+
+// errForeign is the answer to a leader of another history, see history.
+var errForeign = errors.New("this node's log contradicts the leader's")
 
 var errInboundEnds = errors.New("this node takes no messages any more")
 

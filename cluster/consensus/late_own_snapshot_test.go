@@ -43,7 +43,9 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 	if err := n.group.WaitApplied(clustertest.Context(t), 30); err != nil {
 		t.Fatal(err)
 	}
-	leader.installs(n, 4, 20, 4) // it was long on its way
+	if _, resp, err := leader.offers(n, 4, 20, 4); err != nil || resp.Success { // it was long on its way
+		t.Errorf("%+v, %v", resp, err)
+	}
 	if last := n.raft.LastIndex(); last != 30 {
 		t.Errorf("the log ends at %d: entries up to 30 were confirmed and applied, and are taken back", last)
 	}

@@ -137,8 +137,7 @@ func (g *Group) TransferTo(ctx context.Context, nodeID string) error {
 // SinceHeard is how long ago a member answered this leader; known is false if it
 // never did.
 func (g *Group) SinceHeard(nodeID string) (age time.Duration, known bool) {
-	age, _, known = g.contacts.last(nodeID)
-	return age, known
+	return g.contacts.last(nodeID)
 }
 
 // IsMember reports whether a node is part of the configuration. It answers only

@@ -112,9 +112,15 @@ func (g *Group) openRaft() error {
 		l := running.Load()
 		return l != nil && l.State() == raft.Leader && l.CurrentTerm() == term
 	}
+	g.history = g.ownHistory(func() uint64 {
+		if l := running.Load(); l != nil {
+			return l.CurrentTerm()
+		}
+		return math.MaxUint64 // no message has come to the library
+	})
 	g.transport = newTransport(transportOptions{
 		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
-		Applied: g.machine.applied.Load, Snapshots: g, Refers: g.options.Bodies != nil, Logger: g.raftLogger().Named("transport"),
+		History: g.history, Snapshots: g, Refers: g.options.Bodies != nil, Logger: g.raftLogger().Named("transport"),
 	})
 	g.machine.committed = g.notifier.committed
 	g.leaders = newLeadershipWatch(g.options.NodeID, g.transport.links.follow, func() {

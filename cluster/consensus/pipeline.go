@@ -26,6 +26,7 @@ const (
 // pipeline sends entries to one follower, and the next ones before it has answered.
 // One goroutine sends.
 type pipeline struct {
+	heard   *contacts // told of every answer
 	links   *links
 	use     *link
 	leads   func(term uint64) bool
@@ -71,9 +72,9 @@ func (a *appended) Error() error {
 	return a.err
 }
 
-func newPipeline(links *links, use *link, leads func(term uint64) bool, timeout time.Duration) *pipeline {
+func newPipeline(links *links, use *link, leads func(term uint64) bool, timeout time.Duration, heard *contacts) *pipeline {
 	p := &pipeline{
-		links: links, use: use, leads: leads, timeout: timeout, slots: make(chan struct{}, sentMax),
+		heard: heard, links: links, use: use, leads: leads, timeout: timeout, slots: make(chan struct{}, sentMax),
 		answers: make(chan raft.AppendFuture, answersMax), closed: make(chan struct{}), broken: make(chan struct{}),
 	}
 	_ = use.conn.SetDeadline(time.Time{}) // of its last exchange; what fails here fails again
@@ -200,6 +201,9 @@ func (p *pipeline) read() {
 		message, kept := p.answered(answer, err)
 		if message == nil {
 			return
+		}
+		if err == nil {
+			p.heard.answered(string(p.use.to), message.args, &answer)
 		}
 		if !kept && p.give(message) != nil || err != nil {
 			return

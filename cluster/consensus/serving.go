@@ -185,6 +185,11 @@ func (a *asker) ask(rpc raft.RPC) (raft.RPCResponse, error) {
 	a.transport.inbound.take(rpc)
 	select {
 	case answer := <-a.answers:
+		if message, ok := rpc.Command.(*raft.AppendEntriesRequest); ok {
+			if appended, ok := answer.Response.(*raft.AppendEntriesResponse); ok && answer.Error == nil {
+				a.transport.History.answered(message, appended)
+			}
+		}
 		return answer, nil
 	case <-a.transport.inbound.stop:
 		return raft.RPCResponse{}, errInboundEnds

@@ -80,9 +80,11 @@ func (g *Group) member(server raft.Server, stats Stats) Member {
 			member.LastContact, member.LagEntries = 0, 0
 		}
 	default:
-		if age, lastLog, known := g.contacts.last(member.NodeID); known && stats.LeaderID == g.options.NodeID {
+		if age, known := g.contacts.last(member.NodeID); known && stats.LeaderID == g.options.NodeID {
 			member.LastContact = age.Milliseconds()
-			member.LagEntries = max(0, int64(stats.LastIndex)-int64(lastLog))
+		}
+		if matched, known := g.contacts.matched(member.NodeID, stats.Term); known && stats.LeaderID == g.options.NodeID {
+			member.LagEntries = max(0, int64(stats.LastIndex)-int64(matched))
 		}
 	}
 	return member

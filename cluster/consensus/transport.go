@@ -49,7 +49,7 @@ type transportOptions struct {
 	Leads    func(term uint64) bool // whether this node leads in a term right now
 	Contacts *contacts              // told of every answer
 	Commits  *commitNotifier        // sees what goes to followers
-	Applied  func() uint64          // up to which entry this node has applied the log
+	History  *history               // judges what leaders send
 	// Snapshots is what snapshots with bodies in segments are sent and received with.
 	Snapshots *Group
 	// Refers says that snapshots may refer to bodies in segments.
@@ -60,7 +60,7 @@ type transportOptions struct {
 // newTransport begins to take the connections of a group.
 func newTransport(options transportOptions) *transport {
 	t := &transport{
-		transportOptions: options, inbound: newInbound(options.Applied), stopped: options.Life.Done(),
+		transportOptions: options, inbound: newInbound(options.History), stopped: options.Life.Done(),
 		links: newLinks(options.Life, options.Network, options.Group, options.Timeout),
 	}
 	t.open, t.cancel = context.WithCancel(options.Life)
@@ -108,7 +108,7 @@ func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *
 	return inParts(args, resp, t.stopped, func(part *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 		err := t.retry(func() error { return t.links.exchange(id, part, resp) })
 		if err == nil {
-			t.Contacts.note(string(id), resp.LastLog)
+			t.Contacts.answered(string(id), part, resp)
 		}
 		if err == nil && resp.Success {
 			t.Commits.confirms(id, part)
@@ -123,7 +123,7 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress
 	if err != nil {
 		return nil, err
 	}
-	return t.Commits.pipeline(id, newPipeline(t.links, l, t.Leads, t.Timeout)), nil
+	return t.Commits.pipeline(id, newPipeline(t.links, l, t.Leads, t.Timeout, t.Contacts)), nil
 }
 
 // RequestVote asks for a vote.

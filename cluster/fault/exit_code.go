@@ -14,5 +14,6 @@ const (
 	ExitUnknownFormat ExitCode = 85 // an entry or snapshot this version cannot read
 	ExitStuckTransfer ExitCode = 86 // a leadership transfer never ended
 	ExitRemoved       ExitCode = 87 // this node was removed from the cluster
+	ExitOtherHistory  ExitCode = 88 // the cluster goes on with another history than this node's
 	ExitKeyMissing    ExitCode = 89 // what is stored is encrypted with a key that this node was not given
 )

@@ -63,6 +63,16 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	s.ClusterID = membership.ClusterID
+	begun, err := storage.ReadRecovery(s.dir)
+	if err != nil {
+		return err
+	}
+	if begun.Interrupted() && begun.Joins {
+		if err := finishSetAside(s.dir, begun); err != nil {
+			return err
+		}
+		return fmt.Errorf("the recovery that was interrupted here is finished now: this node begins empty and joins cluster %s; start it", begun.ClusterID)
+	}
 	group, err := s.dir.Group(0)
 	if err != nil {
 		return err
@@ -82,14 +92,18 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 
 // Close lets the node start again.
 func (s *Stopped) Close() error {
-	var problems []error
+	return errors.Join(s.closeGroup(), s.dir.Close())
+}
+
+func (s *Stopped) closeGroup() (err error) {
 	if s.bodies != nil {
 		s.bodies.Close()
 	}
 	if s.group != nil {
-		problems = append(problems, s.group.Close())
+		err = s.group.Close()
 	}
-	return errors.Join(append(problems, s.dir.Close())...)
+	s.bodies, s.group = nil, nil
+	return err
 }
 
 // LoggedEntry describes one entry of the log.

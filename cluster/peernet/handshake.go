@@ -82,6 +82,7 @@ const (
 	verdictWelcome = 0
 	verdictRefused = 1
 	verdictFormats = 2 // refused, as the two have no format in common
+	verdictEnded   = 3 // refused, as the cluster of the dialing node goes on as another
 )
 
 // hello is what the dialing node says of itself and of whom it wants.
@@ -133,6 +134,10 @@ var ErrFormats = errors.New("the two programs have no format in common")
 // error that wraps it says why.
 var ErrRefused = errors.New("connection refused by the other node")
 
+// ErrEnded is the error of a dial by a node whose cluster was recovered from the loss of a
+// majority without it, and goes on under another id.
+var ErrEnded = errors.New("the cluster of this node has ended")
+
 // ErrUnknownKind is the error of a dial to a node whose program knows no such kind of
 // connection. It goes with ErrRefused.
 var ErrUnknownKind = errors.New("the other node is of an older version")
@@ -174,8 +179,11 @@ func answerHello(w io.Writer, objection error, formats FormatRange) error {
 	if objection != nil {
 		verdict, reason = verdictRefused, objection.Error()
 	}
-	if errors.Is(objection, ErrFormats) {
+	switch {
+	case errors.Is(objection, ErrFormats):
 		verdict = verdictFormats
+	case errors.Is(objection, ErrEnded):
+		verdict = verdictEnded
 	}
 	message := append(make([]byte, 0, 64), handshakeMagic...)
 	message = append(message, handshakeVersion, verdict, formats.lowest, formats.highest)
@@ -198,6 +206,9 @@ func readAnswer(r io.Reader) (FormatRange, error) {
 		return formats, nil
 	case verdictFormats:
 		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrFormats, reason)
+	}
+	if verdict == verdictEnded {
+		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrEnded, reason)
 	}
 	if strings.HasSuffix(reason, unknownKind) {
 		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrUnknownKind, reason)

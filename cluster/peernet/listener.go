@@ -150,6 +150,8 @@ func (p *Network) objection(h hello, formats FormatRange) error {
 	switch {
 	case !unbound && own == "":
 		return fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)
+	case !unbound && h.cluster != own && p.options.WentOn != nil && p.options.WentOn(h.cluster):
+		return fmt.Errorf("%w: cluster %s was recovered and goes on as cluster %s", ErrEnded, h.cluster, own)
 	case !unbound && h.cluster != own:
 		return fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)
 	case p.full():

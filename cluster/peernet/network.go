@@ -19,13 +19,17 @@ type Options struct {
 	NodeID    string
 	ClusterID func() string // empty while this node belongs to no cluster
 	Formats   func() FormatRange
-	Outdated  func(error)         // told that this program is too old for its cluster
-	Bind      string              // host:port
-	Timeout   time.Duration       // of dialing and of the handshake
-	Network   environment.Network // default the machine's
-	TLS       *TLS                // nil: clear text, and everybody is believed
-	Clock     environment.Clock   // default the machine's
-	Logger    *slog.Logger
+	Outdated  func(error) // told that this program is too old for its cluster
+	// WentOn reports whether the cluster of this node is what became of another in a
+	// recovery; nil: of none.
+	WentOn  func(clusterID string) bool
+	Ended   func(error)         // told that the cluster of this node has ended
+	Bind    string              // host:port
+	Timeout time.Duration       // of dialing and of the handshake
+	Network environment.Network // default the machine's
+	TLS     *TLS                // nil: clear text, and everybody is believed
+	Clock   environment.Clock   // default the machine's
+	Logger  *slog.Logger
 }
 
 // Network is the network between nodes: one listener, connections that know who
@@ -214,6 +218,8 @@ func (p *Network) greet(conn *peerConn, nodeID string, use purpose) error {
 		if !use.kind.framed() {
 			conn.check()
 		}
+	} else if errors.Is(err, ErrEnded) && greeting.cluster != "" {
+		p.options.Ended(fmt.Errorf("node %s says: %w", nodeID, err))
 	} else if errors.Is(err, ErrFormats) && greeting.cluster != "" && greeting.formats.outdated(theirs) {
 		p.options.Outdated(tooOld(greeting.formats, nodeID, theirs))
 	}

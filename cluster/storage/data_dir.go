@@ -154,12 +154,19 @@ func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, er
 			return identityRecord{}, fmt.Errorf("%s is missing beside %s: %w", d.File(identityName), found[0], ErrLostData)
 		}
 	}
+	identity, err := drawIdentity(nodeName, random)
+	if err != nil {
+		return identityRecord{}, err
+	}
+	return identity, WriteRecord(d.File(identityName), identity)
+}
+
+func drawIdentity(nodeName string, random io.Reader) (identityRecord, error) {
 	var digits [4]byte
 	if _, err := io.ReadFull(random, digits[:]); err != nil {
 		return identityRecord{}, fmt.Errorf("draw a node id: %w", err)
 	}
-	identity := identityRecord{Format: 1, NodeID: nodeName + "-" + hex.EncodeToString(digits[:]), NodeName: nodeName}
-	return identity, WriteRecord(d.File(identityName), identity)
+	return identityRecord{Format: 1, NodeID: nodeName + "-" + hex.EncodeToString(digits[:]), NodeName: nodeName}, nil
 }
 
 // NodeNameOf is the name part of a node id, which is name and random digits.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -159,8 +160,9 @@ func TestForceRecoverWantsToBeToldTwice(t *testing.T) {
 		want        string
 	}{
 		{"whom to keep is missing", "", recovering("--yes"), "must be given"},
-		{"twice whom to keep", "", recovering("--keep-this-node-only", "--members", status.NodeID), "must be given"},
-		{"a stranger", "", recovering("--members", "n9-00000000"), "refused"},
+		{"twice whom to keep", "", recovering("--keep-this-node-only", "--logs", status.NodeID), "exclude each other"},
+		{"no log", "", recovering("--logs", status.NodeID), "refused"},
+		{"a stranger", "", recovering("--logs", "n9-00000000="+status.ClusterID+":1/1"), "refused"},
 		{"without --yes", "", recovering("--keep-this-node-only"), "nothing was changed"},
 		{"nothing typed", "", recovering("--keep-this-node-only", "--yes"), "nothing was changed"},
 		{"the wrong id typed", "n1\n", recovering("--keep-this-node-only", "--yes"), "nothing was changed"},
@@ -207,26 +209,34 @@ func TestForceRecoverWantsToBeToldTwice(t *testing.T) {
 	}
 }
 
-// Of several that are left each says in which term its log ends, and only with the latest of them may the recovery
-// begin: a hint that leaves --last-term out leads to a refusal.
-func TestForceRecoverOfSeveralNamesLastTerm(t *testing.T) {
-	dirs, ids := twoNodes(t)
+// Each of several that are left says where its log ends, and all of them together say what becomes of each: the same
+// words on all, in any order.
+func TestForceRecoverOfSeveral(t *testing.T) {
+	dirs, _ := twoNodes(t)
+	var logs []string
 	for _, dir := range dirs {
-		recovering := []string{"cluster", "force-recover", "--data-dir", dir, "--members", strings.Join(ids, ",")}
-		code, out, words := run(t, "", append(recovering, "-o", "json")...)
-		var plan offline.RecoveryPlan
-		if err := json.Unmarshal([]byte(out), &plan); err != nil || code != exit.Usage || plan.LastTerm == 0 {
+		code, out, words := run(t, "", "cluster", "force-recover", "--data-dir", dir, "-o", "json")
+		var end struct{ Log string }
+		if err := json.Unmarshal([]byte(out), &end); err != nil || code != exit.OK || end.Log == "" || !strings.Contains(words, "Nothing was changed") {
 			t.Fatalf("exit code %d, %v\n%s%s", code, err, out, words)
 		}
-		term := fmt.Sprint(plan.LastTerm)
-		for _, want := range []string{"nothing was changed", "--last-term", "--yes", "term " + term} {
-			if !strings.Contains(words, want) {
-				t.Errorf("%q is missing in\n%s", want, words)
-			}
+		logs = append(logs, end.Log)
+	}
+	var plans []offline.RecoveryPlan
+	for i, dir := range dirs {
+		recovering := []string{"cluster", "force-recover", "--data-dir", dir}
+		if code, _, words := run(t, "", append(recovering, "--keep-this-node-only")...); code != exit.Usage || !strings.Contains(words, "If another node is left") {
+			t.Errorf("alone: exit code %d\n%s", code, words)
 		}
-		code, _, words = run(t, "", append(recovering, "--last-term", term)...)
-		if code != exit.Usage || !strings.Contains(words, "repeat the command with --yes") || strings.Contains(words, "--last-term") {
-			t.Errorf("with --last-term: exit code %d\n%s", code, words)
+		slices.Reverse(logs)
+		code, out, words := run(t, "", append(recovering, "--logs", strings.Join(logs, ","), "-o", "json")...)
+		var plan offline.RecoveryPlan
+		if err := json.Unmarshal([]byte(out), &plan); err != nil || code != exit.Usage || !strings.Contains(words, "repeat the command with --yes") {
+			t.Fatalf("exit code %d, %v\n%s%s", code, err, out, words)
+		}
+		plans = append(plans, plan)
+		if plans[i].NewClusterID != plans[0].NewClusterID || len(plan.Keep)+len(plan.Join) != 2 || len(plan.Drop) != 0 {
+			t.Errorf("%+v", plans)
 		}
 	}
 }

@@ -20,93 +20,137 @@ This is the last resort: use it only if a majority of the nodes will never come 
 lost, and an entry that this node has and the cluster never committed counts from then on.
 
 Stop every node that is left. If one is left, run this on it with --keep-this-node-only. If several are, run it on each
-of them with --members first, which changes nothing and says in which term the log of the node ends. Keep those that end
-in the latest term, run it on each of them with the same --members and that --last-term, and start them. All others, also
-those whose logs end in an earlier term and may contradict the rest, join as new nodes with empty data directories.
+of them without options first, which changes nothing and prints where the log of the node ends, in one word. Then run it
+on each of them with --logs and the words of all of them, the same everywhere, and start them in any order. The nodes
+with the longest log keep their data and are the voters. The others begin empty and join, as their logs may contradict
+the longest; their data are moved aside and can be deleted when the cluster works.
 
-The cluster gets another id, so that lost nodes that do come back are strangers. Receipt handles from before are refused
-and sequence numbers go on far above the ones known here.`
+The cluster gets another id. Lost nodes that do come back are told that their cluster has ended, and stop. Receipt
+handles from before are refused and sequence numbers go on far above the ones known here.`
+
+// recoverFlags are what force-recover is told.
+type recoverFlags struct {
+	alone, yes bool
+	logs       []string
+	nodeID     string
+}
 
 func forceRecoverCommand() *cobra.Command {
 	o := &options{}
-	var alone, yes bool
-	var members []string
-	var nodeID string
-	var lastTerm uint64
+	told := &recoverFlags{}
 	c := &cobra.Command{
 		Use: "force-recover --data-dir DIR", Short: "Recover a stopped node from the loss of a majority", Args: arguments.None,
 		Long: forceRecoverLong,
-		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only        # says what it would do\n" +
+		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim                              # says where the log ends\n" +
+			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only        # says what it would do\n" +
 			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only --yes  # asks for the node id, then does it",
 		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
-			if alone == (len(members) > 0) {
-				return exit.New(exit.Usage, errors.New("either --keep-this-node-only or --members must be given"), "")
+			err := o.forceRecover(cmd, s, told)
+			if errors.Is(err, offline.ErrBadRecovery) {
+				err = exit.New(exit.Usage, err, "")
 			}
-			plan, err := s.PlanRecovery(members, lastTerm)
-			if err != nil {
-				if errors.Is(err, offline.ErrBadRecovery) {
-					err = exit.New(exit.Usage, err, "")
-				}
-				return err
-			}
-			if err := o.printPlan(cmd, plan); err != nil {
-				return err
-			}
-			if !yes {
-				return exit.New(exit.Usage, errors.New("nothing was changed"), howToGoOn(plan))
-			}
-			if plan.NewClusterID == "" {
-				return exit.New(exit.Usage, errors.New("nothing was changed: the logs of the members must end in the same term"),
-					"repeat the command with --last-term, the latest of the terms that it says on them without --yes")
-			}
-			if err := confirm(cmd, plan.NodeID, nodeID); err != nil {
-				return err
-			}
-			if err := s.Recover(plan); err != nil {
-				return fmt.Errorf("the recovery was interrupted, repeat it: %w", err)
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "Recovered. Start the node; cluster %s goes on.\n", plan.NewClusterID) //nolint:errcheck // nobody is left to tell
-			return nil
+			return err
 		}),
 	}
 	f := c.Flags()
-	f.BoolVar(&alone, "keep-this-node-only", false, "this node is the only one left")
-	f.StringSliceVar(&members, "members", nil, "node ids of all that are left, this one among them")
-	f.Uint64Var(&lastTerm, "last-term", 0, "with --members: the latest of the terms in which the logs of the nodes that are left end")
-	f.BoolVar(&yes, "yes", false, "do it")
-	f.StringVar(&nodeID, "node-id", "", "the id of this node, instead of typing it when asked")
+	f.BoolVar(&told.alone, "keep-this-node-only", false, "this node is the only one left")
+	f.StringSliceVar(&told.logs, "logs", nil, "where the logs of all nodes that are left end, as this command prints it on each of them without options")
+	f.BoolVar(&told.yes, "yes", false, "do it")
+	f.StringVar(&told.nodeID, "node-id", "", "the id of this node, instead of typing it when asked")
 	return o.bindDir(c)
 }
 
-// howToGoOn says how to have a plan carried out. Without the term that several members have to agree on, --yes
-// alone would be refused.
-func howToGoOn(plan offline.RecoveryPlan) string {
-	if plan.NewClusterID != "" {
-		return "to do this, repeat the command with --yes"
+func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, told *recoverFlags) error {
+	own, err := s.LogEnd()
+	if err != nil {
+		return err
 	}
-	return fmt.Sprintf("to do this, repeat the command with --yes and --last-term, the latest of the terms in which the logs of the members end: "+
-		"that of this node ends in term %d", plan.LastTerm)
+	logs := []offline.LogEnd{own}
+	switch {
+	case told.alone && len(told.logs) > 0:
+		return exit.New(exit.Usage, errors.New("--keep-this-node-only and --logs exclude each other"), "")
+	case !told.alone && len(told.logs) == 0 && told.yes:
+		return exit.New(exit.Usage, errors.New("either --keep-this-node-only or --logs must be given"), "")
+	case !told.alone && len(told.logs) == 0:
+		return o.printLogEnd(cmd, own)
+	case !told.alone:
+		logs = logs[:0]
+		for _, text := range told.logs {
+			end, err := offline.ParseLogEnd(text)
+			if err != nil {
+				return err
+			}
+			logs = append(logs, end)
+		}
+	}
+	plan, err := s.PlanRecovery(logs)
+	if err != nil {
+		return err
+	}
+	if err := o.printPlan(cmd, plan); err != nil {
+		return err
+	}
+	if told.alone && len(plan.Members) > 1 {
+		fmt.Fprintln(cmd.ErrOrStderr(), aloneWarning) //nolint:errcheck // nobody is left to tell
+	}
+	if !told.yes {
+		return exit.New(exit.Usage, errors.New("nothing was changed"), "to do this, repeat the command with --yes")
+	}
+	if err := confirm(cmd, plan.NodeID, told.nodeID); err != nil {
+		return err
+	}
+	if err := s.Recover(plan); err != nil {
+		return fmt.Errorf("the recovery was interrupted, repeat it: %w", err)
+	}
+	done := "Recovered. Start the node; cluster %s goes on.\n"
+	if plan.Joins {
+		done = "The data of this node are in " + plan.Aside + ". Start the node; it joins cluster %s as a new one.\n"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), done, plan.NewClusterID) //nolint:errcheck // nobody is left to tell
+	return nil
+}
+
+const aloneWarning = "If another node is left, do not go on: run seriatim cluster force-recover without options on each of them, and then with\n" +
+	"--logs. Two nodes that are each recovered alone are two clusters, with two ids, and never become one again."
+
+func (o *options) printLogEnd(cmd *cobra.Command, own offline.LogEnd) error {
+	err := o.print(cmd.OutOrStdout(), map[string]any{"nodeId": own.NodeID, "clusterId": own.ClusterID, "term": own.Term, "index": own.Index, "log": own.String()}, func() [][]string {
+		return [][]string{
+			{"This node", own.NodeID},
+			{"Its log ends", fmt.Sprintf("at entry %d of term %d", own.Index, own.Term)},
+			{"For --logs", own.String()},
+		}
+	})
+	fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. Run this on every node that is left, then on each of them with --logs and what all of them say.") //nolint:errcheck // nobody is left to tell
+	return err
 }
 
 func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error {
 	return o.print(cmd.OutOrStdout(), plan, func() [][]string {
+		does, kept := "keeps its data and votes", fmt.Sprintf("everything up to entry %d of term %d; the newest snapshot ends at %d", plan.LastIndex, plan.LastTerm, plan.SnapshotIndex)
+		if plan.Joins {
+			does = "begins empty and joins; its data are moved to " + plan.Aside
+			kept = fmt.Sprintf("everything up to entry %d of term %d, on %s", plan.LastIndex, plan.LastTerm, strings.Join(plan.Keep, ", "))
+		}
 		repeats := "no"
 		if plan.Repeats {
 			repeats = "yes, of one that was interrupted"
 		}
 		cut := "-"
-		if plan.EndedAt > 0 {
+		if plan.EndedAt > 0 && !plan.Joins {
 			cut = cutText(plan)
 		}
 		return [][]string{
 			{"This node", plan.NodeID},
+			{"It", does},
 			{"Members now", strings.Join(plan.Members, ", ")},
-			{"Members kept", strings.Join(plan.Keep, ", ")},
+			{"Voters from then on", strings.Join(plan.Keep, ", ")},
+			{"Join empty", valueOr(strings.Join(plan.Join, ", "), "-")},
 			{"Members dropped", valueOr(strings.Join(plan.Drop, ", "), "-")},
-			{"Kept", fmt.Sprintf("everything up to entry %d of term %d; the newest snapshot ends at %d", plan.LastIndex, plan.LastTerm, plan.SnapshotIndex)},
-			{"Lost", fmt.Sprintf("everything the other nodes wrote after entry %d", plan.LastIndex)},
+			{"Kept", kept},
+			{"Lost", fmt.Sprintf("everything that only the dropped members wrote after entry %d", plan.LastIndex)},
 			{"Missing", cut},
-			{"Cluster id", plan.ClusterID + " becomes " + valueOr(plan.NewClusterID, "another, which follows from --last-term")},
+			{"Cluster id", plan.ClusterID + " becomes " + plan.NewClusterID},
 			{"Repetition", repeats},
 		}
 	})

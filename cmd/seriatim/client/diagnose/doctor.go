@@ -22,7 +22,7 @@ type Diagnosis struct {
 // advice is what to do about a check that is not good.
 var advice = map[string]string{
 	"ready":  "read why it is not ready, and its log: docs/manual/runbooks.md#seriatimnodenotready",
-	"quorum": "start or replace the nodes that are away: docs/manual/runbooks.md#seriatimquorumlost",
+	"quorum": "start or replace the nodes that are away: docs/manual/runbooks.md#seriatimquorumlost; if most of them will never come back: seriatim cluster force-recover, docs/manual/backup.md#a-lost-majority",
 	"disk":   "free space or make the disk larger before sends are refused: docs/manual/runbooks.md#seriatimdisklow",
 	"certs":  "replace the certificate; it is read again without a restart: docs/manual/runbooks.md#seriatimcertificateexpires",
 	"clock":  "see whether the clocks are set by NTP: docs/manual/runbooks.md#seriatimclockskew",
