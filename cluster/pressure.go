@@ -103,6 +103,7 @@ type pressure struct {
 	auditor *auditor
 
 	stateBytes atomic.Int64
+	stateLost  atomic.Int64 // all by which it has become smaller
 	free       atomic.Uint64
 	total      atomic.Uint64
 	level      atomic.Uint32 // a diskLevel
@@ -121,7 +122,9 @@ func newPressure(cfg Config, auditor *auditor) *pressure {
 
 // applied notes the size of the state. It runs on the state machine's goroutine.
 func (p *pressure) applied(stateBytes int64) {
-	p.stateBytes.Store(stateBytes)
+	if before := p.stateBytes.Swap(stateBytes); before > stateBytes {
+		p.stateLost.Add(before - stateBytes)
+	}
 	p.written.Notify()
 }
 
@@ -215,12 +218,14 @@ const (
 	diskLookBusy = 500 * time.Millisecond
 	// reclaimPause is the least time between two snapshots for the sake of space.
 	reclaimPause = 30 * time.Second
+	// deadLogPause is the same for the sake of the next start.
+	deadLogPause = time.Minute
 )
 
 // watchDisk measures the free space until the node closes: often while something is
 // written, else seldom.
 func (n *Node) watchDisk() {
-	var next time.Duration // when space may be reclaimed, on the monotonic clock
+	var next, nextDead time.Duration // when space may be reclaimed, and dead log dropped, on the monotonic clock
 	for {
 		changed := n.process.gossip.Changes()
 		if n.pressure.measure() {
@@ -231,8 +236,12 @@ func (n *Node) watchDisk() {
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
 		// Without sends the log hardly grows, so that what consumers and purges delete
 		// would keep its space.
-		if now := n.cfg.Clock.Monotonic(); n.pressure.diskLevel() >= diskLow && now >= next && n.group.ReclaimSpace(n.pressure.free.Load(), n.pressure.stateBytes.Load()) {
+		now, free, state := n.cfg.Clock.Monotonic(), n.pressure.free.Load(), n.pressure.stateBytes.Load()
+		if n.pressure.diskLevel() >= diskLow && now >= next && n.group.ReclaimSpace(free, state) {
 			next = now + reclaimPause
+		}
+		if now >= nextDead && n.group.DropDeadLog(free, state, n.pressure.stateLost.Load()) {
+			nextDead = now + deadLogPause
 		}
 		if !n.waitForWrites(changed) {
 			return

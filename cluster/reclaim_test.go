@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue"
@@ -56,4 +57,28 @@ func TestSpaceOfADrainedBacklogComesBack(t *testing.T) {
 		cfg.Snapshot.LogBytes = 1 << 20
 	})
 	c.freedOnAll(c.drains(func() {}) * 3 / 4)
+}
+
+// What was purged is not applied again by the next start, although much less was written
+// than what causes a snapshot.
+func TestPurgedLogIsNotReplayed(t *testing.T) {
+	t.Parallel()
+	c := startNodes(t, 1, func(cfg *Config) { cfg.Snapshot.LogBytes = 4 << 20 })
+	c.create(0, standard)
+	body := strings.Repeat("b", 2<<10)
+	const messages = 400
+	for range messages {
+		c.send(0, standard, body)
+	}
+	if taken := c.nodes[0].group.Stats().SnapshotsTaken; taken != 0 {
+		t.Fatalf("%d snapshots were taken of what is alive", taken)
+	}
+	purged := c.submit(0, &queue.PurgeQueue{Queue: standard}).Index
+	c.waitFor("a snapshot behind the purge", func() bool { return c.nodes[0].group.Stats().LastSnapshotIndex >= purged })
+	c.close(0)
+	s := openStopped(t, c.configs[0].DataDir)
+	defer mustClose(t, s)
+	if got, err := s.State(0); err != nil || got.Replayed >= messages/10 {
+		t.Errorf("a start applies %+v, %v", got, err)
+	}
 }

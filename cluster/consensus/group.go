@@ -34,6 +34,7 @@ type Group struct {
 	intakes intakes
 
 	snapshotting    atomic.Bool // one is being taken
+	dead            deadLog
 	snapshotsTaken  atomic.Uint64
 	snapshotSeconds *measure.Histogram
 

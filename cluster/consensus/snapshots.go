@@ -92,6 +92,41 @@ func worthReclaiming(deleted, size int64, free uint64) bool {
 	return deleted >= max(reclaimLeast, size/reclaimPart) && uint64(size) < free/reclaimRoom
 }
 
+// What makes a snapshot worth it for the sake of the next start.
+const (
+	deadLogPart = 8 // of the log that causes a snapshot, which must be there
+	deadPart    = 2 // of that log, which the state must have lost again
+	deadState   = 2 // how many times that log the state may be, in memory, where it takes more than in a snapshot
+)
+
+// deadLog says what the state had lost at the last snapshot. One goroutine asks.
+type deadLog struct {
+	snapshot int64 // LogStore.Snapshotted
+	lost     int64
+}
+
+// DropDeadLog takes a snapshot soon if most of the log since the last one is about what was
+// deleted or purged since, and reports whether it does: a start would apply it all. State is
+// the memory that the state takes, and lost all that it has ever become smaller by; bodies
+// in segments are no part of either.
+func (g *Group) DropDeadLog(free uint64, state, lost int64) bool {
+	lost += g.log.Deleted()
+	if snapshotted := g.log.Snapshotted(); snapshotted != g.dead.snapshot {
+		g.dead = deadLog{snapshotted, lost}
+	}
+	if g.snapshotting.Load() || !mostlyDead(g.log.Appended()-g.dead.snapshot, g.options.Snapshot.LogBytes, state, lost-g.dead.lost, free) {
+		return false
+	}
+	g.log.DemandSnapshot()
+	return true
+}
+
+// mostlyDead reports whether so much of log, bytes since the last snapshot, is dead that a
+// snapshot costs less than what it saves a start. One that finds no room ends the node.
+func mostlyDead(log, usual, state, lost int64, free uint64) bool {
+	return log >= usual/deadLogPart && lost >= log/deadPart && state <= deadState*log && uint64(state) < free/reclaimRoom
+}
+
 // inlinedDue is how much log causes a snapshot while the newest one has bodies in it, which
 // takes as much space as all segments, and as long to restore as it takes to write them.
 const inlinedDue = 64 << 10

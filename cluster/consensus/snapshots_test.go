@@ -347,6 +347,27 @@ func TestWorthReclaiming(t *testing.T) {
 	}
 }
 
+func TestMostlyDead(t *testing.T) {
+	const mib = 1 << 20
+	cases := []struct {
+		name             string
+		log, state, lost int64
+		free             uint64
+		want             bool
+	}{
+		{"purged", 40 * mib, mib, 40 * mib, 1000 * mib, true},
+		{"little log", 31 * mib, mib, 31 * mib, 1000 * mib, false},
+		{"most is alive", 40 * mib, 30 * mib, 10 * mib, 1000 * mib, false},
+		{"a large rest", 40 * mib, 400 * mib, 40 * mib, 1000 * mib, false},
+		{"no room", 40 * mib, 20 * mib, 40 * mib, 30 * mib, false},
+	}
+	for _, c := range cases {
+		if got := mostlyDead(c.log, 256*mib, c.state, c.lost, c.free); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 // Space is reclaimed once, and not by a second snapshot behind one that is being written.
 func TestSpaceIsReclaimedOnce(t *testing.T) {
 	t.Parallel()

@@ -70,6 +70,9 @@ func (s *LogStore) NoteDeleted(bytes int64) {
 // Deleted is how many bytes of bodies were deleted since the store was opened.
 func (s *LogStore) Deleted() int64 { return s.due.total.Load() }
 
+// Snapshotted is how many bytes of Appended the last snapshot took the place of.
+func (s *LogStore) Snapshotted() int64 { return s.due.appended.taken.Load() }
+
 // Unreclaimed is how many bytes of deleted bodies wait for a snapshot.
 func (s *LogStore) Unreclaimed() int64 { return s.Deleted() - s.due.deleted.taken.Load() }
 
