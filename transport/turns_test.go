@@ -62,7 +62,7 @@ func TestUnverifiedRequestsTakeTurns(t *testing.T) {
 					}
 				})
 			}
-			for h.refused.Load() < 500 {
+			for h.refused.Load() < 300 {
 				time.Sleep(time.Millisecond)
 			}
 			conn, err := net.Dial("tcp", s.Addr().String())

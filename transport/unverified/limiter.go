@@ -14,8 +14,8 @@ import (
 const (
 	// refusalsPerSecond is how many requests of one address are refused in a second, and
 	// refusalsBurst how many at once before that counts. Clients with a wrong key stay below.
-	refusalsPerSecond = 1000
-	refusalsBurst     = 1000
+	refusalsPerSecond = 500
+	refusalsBurst     = 500
 	// refusalWaitMax bounds the wait of a connection, so that addresses with many of them are
 	// answered after all.
 	refusalWaitMax = 5 * time.Second

@@ -111,11 +111,11 @@ func TestFloods(t *testing.T) {
 	friends := startFriends(t, c, len(c.Nodes))
 	friends.goOn(100)
 	for _, target := range []string{"the leader", "all nodes"} {
-		for _, http2 := range []bool{false, true} {
+		for _, kind := range []stranger.Flood{{}, {Deaf: true}, {HTTP2: true}} {
 			for _, size := range sizes {
 				for _, depth := range depths {
-					flood := stranger.Flood{Addresses: targets[target], Conns: size, Depth: depth, HTTP2: http2}
-					name := fmt.Sprintf("%s, HTTP/2 %v, %d connections, %d deep", target, http2, size, depth)
+					flood := stranger.Flood{Addresses: targets[target], Conns: size, Depth: depth, HTTP2: kind.HTTP2, Deaf: kind.Deaf}
+					name := fmt.Sprintf("%s, HTTP/2 %v, deaf %v, %d connections, %d deep", target, kind.HTTP2, kind.Deaf, size, depth)
 					before := termOf(t, leader)
 					var without, with, stall time.Duration
 					if measure {

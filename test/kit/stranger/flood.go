@@ -20,6 +20,7 @@ type Flood struct {
 	Conns     int      // to each of them
 	Depth     int      // requests in each write
 	HTTP2     bool
+	Deaf      bool // reads no answer
 }
 
 // Run floods until ctx ends, and returns how many bytes of answers came.
@@ -52,12 +53,15 @@ func (f Flood) connect(ctx context.Context, address string) (answered int64) {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	var reading sync.WaitGroup
 	reading.Go(func() {
+		if f.Deaf {
+			return
+		}
 		answered, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close() // the server has, or the flood is over
 	})
 	requests := strings.Repeat(whole, f.Depth)
 	h2 := newFrames()
-	for {
+	for ctx.Err() == nil {
 		if f.HTTP2 {
 			requests = h2.requests(f.Depth)
 		}
