@@ -170,7 +170,7 @@ func (n *Node) beginRoute(r *request) routing {
 }
 
 // route finds the leader and executes the request there, again and again until
-// it is answered, may not be repeated, or ctx ends (README, decision 10).
+// it is answered, may not be repeated, or ctx ends (decision 10).
 func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 	way := n.beginRoute(r)
 	for {

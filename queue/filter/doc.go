@@ -16,8 +16,8 @@
 //
 // # Who calls it
 //
-// Package queue: [Parse] when the filter policy or its scope is set or restored
-// and [Policy.Match] when a message is published. A policy never changes and may
+// Packages queue/attributes and fsm/snapshot: [Parse] when the filter policy or its scope is
+// set or restored. Package queue: [Policy.Match] when a message is published. A policy never changes and may
 // be used from anywhere; a [Message] belongs to one goroutine.
 //
 // # Design

@@ -14,5 +14,5 @@
 //
 // # Who calls it
 //
-// Package queue; package notification and the protocols use the text forms.
+// Packages queue, topic and notification; package ops reads the text forms.
 package identifier

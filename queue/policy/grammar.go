@@ -1,6 +1,10 @@
 package policy
 
-import "github.com/seriatimq/seriatim/queue/jsontext"
+import (
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/jsontext"
+)
 
 // Element is a name that a kind of policy understands: of a member, or a word that is a
 // value. Since is the format version it came with.
@@ -46,14 +50,21 @@ func (g Grammar) since(v jsontext.Value) (version uint32) {
 	return version
 }
 
-// of returns the version of an element, zero for a name that is none.
-func (g Grammar) of(name string) uint32 {
+// ifExists ends the name of a condition operator that holds without the key, too.
+const ifExists = "IfExists"
+
+// of returns the version of an element, zero for a name that is none. Condition keys are
+// compared without regard to letter case; one that ends with a slash stands for all that
+// begin with it.
+func (g Grammar) of(name string) (version uint32) {
+	name = strings.TrimSuffix(name, ifExists)
 	for i := range g {
-		if g[i].Name == name {
-			return g[i].Since
+		e := g[i].Name
+		if strings.EqualFold(e, name) || strings.HasSuffix(e, "/") && len(name) > len(e) && strings.EqualFold(e, name[:len(e)]) {
+			version = max(version, g[i].Since)
 		}
 	}
-	return 0
+	return version
 }
 
 // Grammars of the policies, by the kind. A new element gets the version that is not
@@ -68,7 +79,17 @@ var (
 		{"NumericEquals", 1}, {"NumericNotEquals", 1}, {"NumericLessThan", 1}, {"NumericLessThanEquals", 1},
 		{"NumericGreaterThan", 1}, {"NumericGreaterThanEquals", 1},
 		{"DateEquals", 1}, {"DateNotEquals", 1}, {"DateLessThan", 1}, {"DateLessThanEquals", 1}, {"DateGreaterThan", 1}, {"DateGreaterThanEquals", 1},
-		{"Bool", 1}, {"IpAddress", 1}, {"NotIpAddress", 1}, {"Null", 1},
+		{"Bool", 1}, {"IpAddress", 1}, {"NotIpAddress", 1}, {"Null", 1}, {"2012-10-17", 1}, {"2008-10-17", 1},
+		{"aws:currenttime", 1}, {"aws:principalaccount", 1}, {"aws:principalarn", 1}, {"aws:securetransport", 1}, {"aws:sourceip", 1},
+		{"aws:useragent", 1}, {"aws:username", 1}, {"aws:calledvia", 1}, {"aws:calledviafirst", 1}, {"aws:calledvialast", 1},
+		{"aws:ec2instancesourceprivateipv4", 1}, {"aws:ec2instancesourcevpc", 1}, {"aws:epochtime", 1}, {"aws:federatedprovider", 1},
+		{"aws:multifactorauthage", 1}, {"aws:multifactorauthpresent", 1}, {"aws:principalisawsservice", 1}, {"aws:principalorgid", 1},
+		{"aws:principalorgpaths", 1}, {"aws:principalservicename", 1}, {"aws:principalservicenameslist", 1}, {"aws:principaltag/", 1},
+		{"aws:principaltype", 1}, {"aws:referer", 1}, {"aws:requestedregion", 1}, {"aws:requesttag/", 1}, {"aws:resourceaccount", 1},
+		{"aws:resourceorgid", 1}, {"aws:resourceorgpaths", 1}, {"aws:resourcetag/", 1}, {"aws:sourceaccount", 1}, {"aws:sourcearn", 1},
+		{"aws:sourceidentity", 1}, {"aws:sourceorgid", 1}, {"aws:sourceorgpaths", 1}, {"aws:sourceowner", 1}, {"aws:sourcevpc", 1},
+		{"aws:sourcevpce", 1}, {"aws:tagkeys", 1}, {"aws:tokenissuetime", 1}, {"aws:userid", 1}, {"aws:viaawsservice", 1},
+		{"aws:vpcsourceip", 1}, {"sns:endpoint", 1}, {"sns:protocol", 1},
 	}
 	RedriveGrammar      = Grammar{{deadLetterTargetKey, 1}, {"maxReceiveCount", 1}}
 	RedriveAllowGrammar = Grammar{{"redrivePermission", 1}, {"allowAll", 1}, {"denyAll", 1}, {"byQueue", 1}, {"sourceQueueArns", 1}}

@@ -15,7 +15,7 @@
 //
 // # Who calls it
 //
-// Package transport, for the client port.
+// Package transport, for the client port; packages aws, grpc and http2, for its connections.
 //
 // # Design
 //

@@ -101,7 +101,7 @@ func (b *Broker) replayable(q *Queue, a *attempt) bool {
 // remaining (ymq): the messages of the attempt that nobody else took, whether
 // visible again or not, up to the maximum of this call (ymq.md 4, 4.1). None
 // is given past an earlier message of its group that is not in the same answer
-// (README decision 14).
+// (decision 14).
 func (b *Broker) remaining(q *Queue, a *attempt, room int64) []attemptPart {
 	var parts []attemptPart
 	chosen := map[*Message]bool{}

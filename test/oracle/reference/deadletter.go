@@ -35,7 +35,7 @@ func (b *Broker) makeImplicit(q *Queue) {
 
 // deadLetterTarget is the queue m has to be moved to instead of being handed
 // out, nil if it may be handed out: this queue has handed it out maxReceiveCount
-// times since it came here (README decision 22), and the target exists and is
+// times since it came here (decision 22), and the target exists and is
 // another queue (sqs.md 6).
 func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
 	r := q.redrive()

@@ -124,7 +124,7 @@ func (b *Broker) liveCount(h *history) int64 {
 }
 
 // historyFull: MaxDeduplicationEntries would be exceeded. The cap is an error,
-// never an eviction (README decision 11).
+// never an eviction (decision 11).
 func (b *Broker) historyFull(h *history, more int) bool {
 	limit := h.rules.MaxEntries
 	return limit > 0 && b.liveCount(h)+int64(more) > limit && !b.bugs[CapEvicts]

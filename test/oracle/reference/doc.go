@@ -18,5 +18,5 @@
 //
 // # Who calls it
 //
-// Package test/rules/model only.
+// Packages test/oracle and test/oracle/logcheck, and the tests of test/rules.
 package reference

@@ -12,8 +12,8 @@
 //
 // # Who calls it
 //
-// The protocols of package transport, once a request, when caller, permission and
-// resource are known.
+// Package gate, once a request, when caller, permission and resource are known; packages aws
+// and ops, when a policy is stored or tried.
 //
 // # The subset
 //

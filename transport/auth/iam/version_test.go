@@ -1,18 +1,21 @@
 package iam
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// Every operator has the format version it came with, so that no policy with a new one is
-// stored before all nodes understand it.
-func TestOperatorsHaveTheirVersion(t *testing.T) {
-	for name := range operators {
+// Every name in a policy has the format version it came with, so that no policy with a new
+// one is stored before all nodes understand it.
+func TestNamesHaveTheirVersion(t *testing.T) {
+	names := slices.Concat(documentMembers, statementMembers, versions, []string{effectAllow, effectDeny, kindAWS, kindService, operatorNull},
+		slices.Collect(maps.Keys(operators)), slices.Collect(maps.Keys(keys)))
+	for _, name := range names {
 		if !slices.ContainsFunc(policy.AccessGrammar, func(e policy.Element) bool { return e.Name == name }) {
-			t.Errorf("the operator %s needs an element in queue/policy/grammar.go", name)
+			t.Errorf("%s needs an element in queue/policy/grammar.go", name)
 		}
 	}
 }

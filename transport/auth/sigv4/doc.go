@@ -12,7 +12,8 @@
 //
 // # Who calls it
 //
-// The protocols of package transport, once a request, through [auth.Verifier].
+// Package gate, once a request, through [auth.Verifier]; ops, for signed requests at the admin
+// port; clients, to sign their requests.
 //
 // # Design
 //
