@@ -194,7 +194,7 @@ func (g *Group) ownHistory(term func() uint64) *history {
 		termAt: func(index uint64) (uint64, bool) {
 			var entry raft.Log
 			err := g.log.GetLog(index, &entry)
-			return entry.Term, err == nil
+			return entry.Term, err == nil && entry.Term > 0 // the log shows one of no term until it is truncated
 		},
 		foreign: func(why error) { g.options.Fatal(fault.ExitOtherHistory, fmt.Errorf("%w: %w", ErrOtherHistory, why)) },
 		changed: g.machine.moved.Notify,

@@ -52,14 +52,16 @@ func (h *history) contradicts(message *raft.AppendEntriesRequest) bool {
 	return false
 }
 
-// answered sees what the library answers to a message of a leader.
-func (h *history) answered(message *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) {
+// answered sees what the library answers to a message of a leader, and what was applied
+// before it was asked: while a snapshot is being installed, more counts as applied than the
+// log agrees with.
+func (h *history) answered(message *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse, applied uint64) {
 	heartbeat := message.PrevLogEntry == 0 && len(message.Entries) == 0
 	switch {
 	case heartbeat:
 	case answer.Success:
 		h.match(message.Term)
-	case answer.Term == message.Term && message.PrevLogEntry <= h.applied():
+	case answer.Term == message.Term && message.PrevLogEntry <= applied:
 		h.differs(message.Term, message.PrevLogEntry, message.PrevLogTerm)
 	}
 }

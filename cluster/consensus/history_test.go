@@ -60,7 +60,7 @@ func TestLateEntriesContradictNothing(t *testing.T) {
 		{Term: 3, PrevLogEntry: 5, PrevLogTerm: 3, Entries: leader.logs(3, 6, 10), LeaderCommitIndex: 10},
 	} {
 		answer := leader.appends(n, message)
-		n.inbound.history.answered(message, answer)
+		n.inbound.history.answered(message, answer, 10)
 		if answer.Success != (message.Term == 3) {
 			t.Errorf("%+v", answer)
 		}
@@ -75,7 +75,7 @@ func TestRefusedEntryOfAnotherTerm(t *testing.T) {
 	t.Parallel()
 	n, leader, ends := oneHistory(t)
 	message := &raft.AppendEntriesRequest{Term: 5, PrevLogEntry: 8, PrevLogTerm: 4}
-	n.inbound.history.answered(message, leader.appends(n, message))
+	n.inbound.history.answered(message, leader.appends(n, message), 10)
 	wantForeign(t, ends)
 }
 

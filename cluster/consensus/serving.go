@@ -182,12 +182,13 @@ func (a *asker) waiting(first *raft.AppendEntriesRequest) (requests []*raft.Appe
 // ask hands a message to the library and waits for the answer.
 func (a *asker) ask(rpc raft.RPC) (raft.RPCResponse, error) {
 	rpc.RespChan = a.answers
+	applied := a.transport.History.applied()
 	a.transport.inbound.take(rpc)
 	select {
 	case answer := <-a.answers:
 		if message, ok := rpc.Command.(*raft.AppendEntriesRequest); ok {
 			if appended, ok := answer.Response.(*raft.AppendEntriesResponse); ok && answer.Error == nil {
-				a.transport.History.answered(message, appended)
+				a.transport.History.answered(message, appended, applied)
 			}
 		}
 		return answer, nil

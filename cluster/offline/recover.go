@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -146,7 +145,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 
 // finishSetAside does what is left of a recovery of a node that joins.
 func finishSetAside(dir *storage.Dir, record storage.Recovery) error {
-	if _, err := storage.SetAside(dir, record, rand.Reader); err != nil {
+	if err := storage.SetAside(dir, record); err != nil {
 		return err
 	}
 	record.Done = true

@@ -154,19 +154,12 @@ func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, er
 			return identityRecord{}, fmt.Errorf("%s is missing beside %s: %w", d.File(identityName), found[0], ErrLostData)
 		}
 	}
-	identity, err := drawIdentity(nodeName, random)
-	if err != nil {
-		return identityRecord{}, err
-	}
-	return identity, WriteRecord(d.File(identityName), identity)
-}
-
-func drawIdentity(nodeName string, random io.Reader) (identityRecord, error) {
 	var digits [4]byte
 	if _, err := io.ReadFull(random, digits[:]); err != nil {
 		return identityRecord{}, fmt.Errorf("draw a node id: %w", err)
 	}
-	return identityRecord{Format: 1, NodeID: nodeName + "-" + hex.EncodeToString(digits[:]), NodeName: nodeName}, nil
+	identity := identityRecord{Format: 1, NodeID: nodeName + "-" + hex.EncodeToString(digits[:]), NodeName: nodeName}
+	return identity, WriteRecord(d.File(identityName), identity)
 }
 
 // NodeNameOf is the name part of a node id, which is name and random digits.

@@ -1,9 +1,10 @@
 package storage
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,42 +65,41 @@ func CheckRecovered(d *Dir) error {
 }
 
 // SetAside makes this directory that of a new node, with another id, which waits to join
-// the cluster of a recovery. What it has of its own cluster it moves to the directory that
-// it returns. It can be repeated until the recovery is done.
-func SetAside(d *Dir, recovery Recovery, random io.Reader) (aside string, err error) {
-	aside = d.File(AsideName(recovery))
+// the cluster of a recovery. What it has of its own cluster it moves to AsideName. It can be
+// repeated until the recovery is done.
+func SetAside(d *Dir, recovery Recovery) error {
+	aside := d.File(AsideName(recovery))
 	if err := os.MkdirAll(aside, 0o700); err != nil {
-		return "", err
+		return err
 	}
 	for _, pattern := range setAside {
 		found, err := fs.Glob(os.DirFS(d.Path), pattern)
 		if err != nil {
-			return "", err
+			return err
 		}
 		for _, name := range found {
 			if err := os.Rename(d.File(name), filepath.Join(aside, name)); err != nil {
-				return "", err
+				return err
 			}
 		}
 	}
 	if err := errors.Join(syncDir(aside), syncDir(d.Path)); err != nil {
-		return "", err
+		return err
 	}
 	identity := identityRecord{}
 	if err := ReadRecord(d.File(identityName), &identity); err != nil {
-		return "", err
+		return err
 	}
 	own := identityRecord{Format: identity.Format, NodeID: recovery.NodeID, NodeName: identity.NodeName}
 	if err := WriteRecord(filepath.Join(aside, identityName), own); err != nil {
-		return "", err
+		return err
 	}
 	if err := d.SetMembership(Membership{ClusterID: recovery.ClusterID, InitialMembers: recovery.Members, Joined: true}); err != nil {
-		return "", err
+		return err
 	}
-	if identity, err = drawIdentity(identity.NodeName, random); err != nil {
-		return "", err
-	}
-	return aside, WriteRecord(d.File(identityName), identity)
+	digits := sha256.Sum256([]byte(recovery.NodeID + " joins " + recovery.ClusterID)) // the same when it is repeated
+	identity.NodeID = identity.NodeName + "-" + hex.EncodeToString(digits[:4])
+	return WriteRecord(d.File(identityName), identity)
 }
 
 // setAside are patterns of what a node has of its cluster.
