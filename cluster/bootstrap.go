@@ -200,7 +200,8 @@ func (b *bootstrap) collect(ctx context.Context, pledge storage.Membership) (mis
 	if err := b.begin(pledge.InitialMembers); err != nil {
 		return "bootstrap failed: " + err.Error(), false
 	}
-	b.logger.Info("bootstrapped the cluster", "cluster", pledge.ClusterID, "initial_members", pledge.InitialMembers)
+	b.logger.Info("bootstrapped the cluster; set bootstrap-expect to 0 on all its nodes now, or they form a new, empty cluster when the data directories of all are empty, such as after a mount that failed",
+		"cluster", pledge.ClusterID, "initial_members", pledge.InitialMembers)
 	return "", true
 }
 
@@ -261,8 +262,10 @@ func (b *bootstrap) serve(ctx context.Context, listener net.Listener) {
 	peernet.Answering[bootstrapRequest, bootstrapAnswer]{AtOnce: 1, Arrival: b.network.Timeout(), Answer: b.answer}.Serve(ctx, listener)
 }
 
-func (b *bootstrap) answer(_ context.Context, _ string, request bootstrapRequest) (answer bootstrapAnswer, done func()) {
+func (b *bootstrap) answer(_ context.Context, from string, request bootstrapRequest) (answer bootstrapAnswer, done func()) {
 	switch {
+	case request.From != from:
+		answer.Reason = "another node asks than the one that connected"
 	case len(request.InitialMembers) == 0 || !slices.Contains(request.InitialMembers, b.dir.NodeID):
 		answer.Reason = "this node is not among the initial members"
 	case request.Op == opPledge:
@@ -283,7 +286,7 @@ func (b *bootstrap) givePledge(request bootstrapRequest) (objection string) {
 	objection, err := b.setPledge(request.InitialMembers, func(given storage.Membership) string {
 		switch {
 		case given.Joined:
-			return "this node is joining cluster " + given.ClusterID
+			return "this node is joining another cluster"
 		case b.hasState() && given.ClusterID != storage.ClusterIDOf(request.InitialMembers):
 			return "this node belongs to a cluster already"
 		case given.ClusterID == "" || given.ClusterID == storage.ClusterIDOf(request.InitialMembers):
@@ -292,7 +295,7 @@ func (b *bootstrap) givePledge(request bootstrapRequest) (objection string) {
 			// It asks for others now, so it has taken the first set back.
 			return ""
 		default:
-			return fmt.Sprintf("this node has pledged to belong to the cluster of %v", given.InitialMembers)
+			return "this node has pledged to belong to a cluster of other nodes"
 		}
 	})
 	if err != nil {

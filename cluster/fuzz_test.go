@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net"
@@ -41,8 +42,8 @@ func FuzzMembershipRequest(f *testing.F) {
 		if json.Unmarshal(input, &r) != nil {
 			return
 		}
-		if knowsCluster {
-			r.Cluster = before.ClusterID
+		if knowsCluster { // and is a member
+			r.Cluster, r.From = before.ClusterID, n.process.nodeID
 		}
 		r.BudgetMillis = 20 // else some wait for what never comes
 		text, err := json.Marshal(r)
@@ -51,7 +52,12 @@ func FuzzMembershipRequest(f *testing.F) {
 		}
 		near, far := net.Pipe()
 		var serving sync.WaitGroup
-		serving.Go(func() { n.membershipQuestions().ServeConn(n.life, far) })
+		questions := n.membershipQuestions()
+		inner := questions.Answer
+		questions.Answer = func(ctx context.Context, _ string, r membershipRequest) (membershipAnswer, func()) {
+			return inner(ctx, r.From, r) // as its handshake would show
+		}
+		serving.Go(func() { questions.ServeConn(n.life, far) })
 		defer serving.Wait()
 		defer near.Close()
 		if _, err := near.Write(append(text, '\n')); err != nil {

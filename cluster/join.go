@@ -101,11 +101,11 @@ func (n *Node) acceptInvitation(r membershipRequest) error {
 func (n *Node) letJoin(ctx context.Context, r membershipRequest) membershipAnswer {
 	record := n.process.bootstrap.joinRecord()
 	if r.Cluster == "" {
-		if n.cfg.Members.ManualJoin {
-			return answerOf(n.waitsForOperator(r))
-		}
 		if err := n.checkProof(r.Proof, r.From, ""); err != nil {
 			return answerOf(err)
+		}
+		if n.cfg.Members.ManualJoin {
+			return answerOf(n.waitsForOperator(r))
 		}
 		return membershipAnswer{Verdict: changeDone, Record: &record}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -160,19 +161,57 @@ func (n *Node) membershipQuestions() peernet.Answering[membershipRequest, member
 	return peernet.Answering[membershipRequest, membershipAnswer]{
 		AtOnce:  membershipServedMax,
 		Arrival: n.cfg.Timing.Dial,
-		Answer: func(_ context.Context, _ string, r membershipRequest) (membershipAnswer, func()) {
+		Answer: func(_ context.Context, from string, r membershipRequest) (membershipAnswer, func()) {
 			budget := membershipBudget
 			if r.BudgetMillis > 0 {
 				budget = time.Duration(r.BudgetMillis) * time.Millisecond
 			}
 			ctx, cancel := context.WithTimeout(n.closing, budget)
 			defer cancel()
-			return n.membershipAnswer(ctx, r), nil
+			return n.membershipAnswer(ctx, from, r), nil
 		},
 	}
 }
 
-func (n *Node) membershipAnswer(ctx context.Context, r membershipRequest) membershipAnswer {
+// notForStrangers is the refusal of a request that only members may make. It tells a node
+// that is no member nothing.
+func notForStrangers() membershipAnswer {
+	return answerOf(refused(RefusedPolicy, "", "only members of the cluster may ask this"))
+}
+
+// mayAsk reports whether a node may make a request; from is the node as its handshake has
+// shown it. Joins and invitations prove the gossip key beside, see checkProof.
+func (n *Node) mayAsk(from string, r membershipRequest) bool {
+	own := r.From == from
+	switch r.Op {
+	case opJoin: // members pass it on to the leader
+		return own || n.knowsMember(from)
+	case opInvite:
+		return own
+	case opIsMember: // a removed node asks about itself; members pass it on
+		return own && r.Node == from || n.knowsMember(from)
+	case opProbe:
+		given := n.process.bootstrap.membership()
+		return own && (given.ClusterID == "" || given.Joined && !given.Added || n.knowsMember(from))
+	}
+	return own && n.knowsMember(from)
+}
+
+// knowsMember reports whether a node is a member as far as this node knows. A leader is one
+// in any case: the entry with its membership may not be here yet.
+func (n *Node) knowsMember(nodeID string) bool {
+	if nodeID == n.process.nodeID || nodeID == n.group.Leadership().LeaderID {
+		return true
+	}
+	members := n.group.Members()
+	return slices.Contains(members.Voters, nodeID) || slices.Contains(members.Learners, nodeID)
+}
+
+func (n *Node) membershipAnswer(ctx context.Context, from string, r membershipRequest) membershipAnswer {
+	if !n.mayAsk(from, r) {
+		n.process.network.RefuseQuestion(from, r.Op)
+		return notForStrangers()
+	}
 	switch own := n.process.clusterID(); {
 	case r.Op == opProbe:
 		given := n.process.bootstrap.membership()
@@ -185,7 +224,7 @@ func (n *Node) membershipAnswer(ctx context.Context, r membershipRequest) member
 	case own == "":
 		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.process.nodeID + " belongs to no cluster yet"}
 	case r.Cluster != own && (r.Op != opJoin || r.Cluster != ""):
-		return answerOf(refused(RefusedPolicy, "", "node %s belongs to cluster %s, not to %q", n.process.nodeID, own, r.Cluster))
+		return notForStrangers()
 	case n.leads():
 		return n.executeChange(ctx, r)
 	case r.Final:

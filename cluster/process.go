@@ -164,8 +164,12 @@ func (p *process) openNetwork() error {
 		Timeout:  p.cfg.Timing.Dial,
 		Network:  p.cfg.Network,
 		TLS:      p.cfg.Trust.Peers,
-		Clock:    p.cfg.Clock,
-		Logger:   p.cfg.Logger,
+		MarksRequired: func() bool {
+			version := p.inForce.Load()
+			return version >= marksVersion || version == 0 && !p.groupDir.HasLog()
+		},
+		Clock:  p.cfg.Clock,
+		Logger: p.cfg.Logger,
 	}, p.book)
 	if err != nil {
 		return err

@@ -55,15 +55,20 @@ func (a *Authority) issue(t *testing.T, template *x509.Certificate) (*x509.Certi
 	return made, key
 }
 
-// Node is how a node of this authority's cluster shakes hands.
-func (a *Authority) Node(t *testing.T) (server, client *tls.Config) {
+// Node is how a node of this authority's cluster shakes hands. Its certificate has these marks,
+// by default that of any node.
+func (a *Authority) Node(t *testing.T, marks ...string) (server, client *tls.Config) {
 	t.Helper()
+	if marks == nil {
+		marks = []string{"*.node.seriatim"}
+	}
 	leaf, key := a.issue(t, &x509.Certificate{
-		DNSNames: []string{"node"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames: append([]string{"node"}, marks...), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 	trusted := x509.NewCertPool()
 	trusted.AddCert(a.certificate)
-	own := []tls.Certificate{{Certificate: [][]byte{leaf.Raw}, PrivateKey: key}}
+	own := []tls.Certificate{{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}}
+	show := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own[0], nil }
 	return &tls.Config{Certificates: own, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted, MinVersion: tls.VersionTLS13},
-		&tls.Config{Certificates: own, RootCAs: trusted, ServerName: "node", MinVersion: tls.VersionTLS13}
+		&tls.Config{GetClientCertificate: show, RootCAs: trusted, ServerName: "node", MinVersion: tls.VersionTLS13}
 }

@@ -103,8 +103,8 @@ func (p *Network) handshake(conn *peerConn, places *hostlimit.Limit) {
 	var objection error
 	own := p.options.Formats()
 	if err == nil {
-		objection = p.objection(greeting, own)
-		err = answerHello(conn, objection, own)
+		objection = p.objection(conn, greeting, own)
+		err = answerHello(conn, spoken(objection), own)
 	}
 	late := !watchdog.Stop()
 	places.End(conn.RemoteAddr())
@@ -133,14 +133,40 @@ func (p *Network) handshake(conn *peerConn, places *hostlimit.Limit) {
 	p.queue(purpose{greeting.kind, greeting.group}).put(conn)
 }
 
+// errNotHere is what a refused node hears if it has not proved that it belongs to this
+// cluster, whatever the reason is: it learns nothing from that. The log has the reason.
+var errNotHere = errors.New("this node does not take the connection; its log says why")
+
+// unproved is the error of a node that has not proved that it belongs to this cluster.
+type unproved struct{ error }
+
+// spoken is what the dialing node hears of an objection.
+func spoken(objection error) error {
+	if errors.As(objection, new(unproved)) {
+		return errNotHere
+	}
+	return objection
+}
+
 // objection is why a connection is refused; nil if it is not.
-func (p *Network) objection(h hello, formats FormatRange) error {
+func (p *Network) objection(conn *peerConn, h hello, formats FormatRange) error {
+	if err := p.checkCertificate(conn, h.from); err != nil {
+		return unproved{err}
+	}
 	own := p.options.ClusterID()
 	// One of the two may have no cluster yet and be about to join, see cluster/join.go.
 	unbound := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "")
 	switch {
 	case h.to != p.options.NodeID:
-		return fmt.Errorf("this is node %s, not %s", p.options.NodeID, h.to)
+		return unproved{fmt.Errorf("this is node %s, not %s", p.options.NodeID, h.to)}
+	case !unbound && own == "":
+		return unproved{fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)}
+	case !unbound && h.cluster != own && p.options.WentOn != nil && p.options.WentOn(h.cluster):
+		return fmt.Errorf("%w: cluster %s was recovered and goes on as cluster %s", ErrEnded, h.cluster, own)
+	case !unbound && h.cluster != own:
+		return unproved{fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)}
+	}
+	switch {
 	case p.queue(purpose{h.kind, h.group}) != nil:
 	case p.queue(purpose{h.kind, 0}) == nil:
 		return fmt.Errorf("%s%s", h.kind, unknownKind)
@@ -148,12 +174,6 @@ func (p *Network) objection(h hello, formats FormatRange) error {
 		return fmt.Errorf("there is no group %d here", h.group)
 	}
 	switch {
-	case !unbound && own == "":
-		return fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)
-	case !unbound && h.cluster != own && p.options.WentOn != nil && p.options.WentOn(h.cluster):
-		return fmt.Errorf("%w: cluster %s was recovered and goes on as cluster %s", ErrEnded, h.cluster, own)
-	case !unbound && h.cluster != own:
-		return fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)
 	case p.full():
 		return errTooMany
 	case !p.opened.Load() && h.kind != KindFailureDetector:
@@ -189,6 +209,7 @@ type peerConn struct {
 	// under the owner's mu.
 	node    string
 	formats FormatRange
+	number  uint64 // its number among those whose handshake succeeded, in both directions
 	arrived uint64 // its number among those that other nodes opened; 0: this node opened it
 	// stream is what is said after the handshake. Nobody but who shook hands has
 	// the connection when it is set.

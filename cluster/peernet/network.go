@@ -28,8 +28,10 @@ type Options struct {
 	Timeout time.Duration       // of dialing and of the handshake
 	Network environment.Network // default the machine's
 	TLS     *TLS                // nil: clear text, and everybody is believed
-	Clock   environment.Clock   // default the machine's
-	Logger  *slog.Logger
+	// MarksRequired reports whether certificates need the mark of a node by now; nil: always.
+	MarksRequired func() bool
+	Clock         environment.Clock // default the machine's
+	Logger        *slog.Logger
 }
 
 // Network is the network between nodes: one listener, connections that know who
@@ -59,6 +61,7 @@ type Network struct {
 	conns    map[*peerConn]struct{} // open, both directions
 	arrivals uint64                 // connections that other nodes have opened
 	hosts    map[string]struct{}    // of nodes that have shaken hands
+	greeted  uint64                 // connections whose handshake succeeded
 	closed   bool
 }
 
@@ -191,7 +194,9 @@ func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	err = p.greet(conn, nodeID, purpose{kind, group})
+	if err = p.authenticate(ctx, conn, nodeID); err == nil {
+		err = p.greet(conn, nodeID, purpose{kind, group})
+	}
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -236,7 +241,8 @@ func tooOld(own FormatRange, nodeID string, theirs FormatRange) error {
 func (p *Network) noteFormats(conn *peerConn, nodeID string, formats FormatRange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	conn.node, conn.formats = nodeID, formats
+	p.greeted++
+	conn.node, conn.formats, conn.number = nodeID, formats, p.greeted
 	if len(p.hosts) < hostsMax {
 		p.hosts[hostlimit.HostOf(conn.RemoteAddr())] = struct{}{}
 	}

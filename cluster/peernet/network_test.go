@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
@@ -81,9 +82,9 @@ func TestPeersRefuseStrangers(t *testing.T) {
 		greeting hello
 		want     string
 	}{
-		{"another node", "c", "c", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "x-9"}, "this is node b-2, not x-9"},
-		{"another cluster", "c", "d", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2"}, "belongs to cluster d, not to c"},
-		{"no cluster yet", "c", "", hello{kind: KindGRPC, cluster: "c", from: "a-1", to: "b-2"}, "belongs to no cluster yet"},
+		{"another node", "c", "c", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "x-9"}, errNotHere.Error()},
+		{"another cluster", "c", "d", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2"}, errNotHere.Error()},
+		{"no cluster yet", "c", "", hello{kind: KindGRPC, cluster: "c", from: "a-1", to: "b-2"}, errNotHere.Error()},
 		{"another group", "c", "c", hello{kind: KindRaft, group: 4, cluster: "c", from: "a-1", to: "b-2"}, "no group 4"},
 		{"an unknown use", "c", "c", hello{kind: 200, cluster: "c", from: "a-1", to: "b-2"}, "kind 200"},
 	}
@@ -109,13 +110,17 @@ func TestPeersRefuseStrangers(t *testing.T) {
 	}
 }
 
-func TestPeersReportTheReasonToTheDialer(t *testing.T) {
-	a, b := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "d")
+// The refusal of a node of another cluster names no cluster and no reason; the log has both.
+func TestPeersTellStrangersNothing(t *testing.T) {
+	log := &lines{}
+	a := newTestNetwork(t, "a-1", "c")
+	b := newTestNetwork(t, "b-2", "secret", func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	a.book.Note("b-2", b.BoundAddr(), 1)
 	_, err := a.Dial(clustertest.Context(t), "b-2", KindGRPC, 0)
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "belongs to cluster d, not to c") {
+	if !errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), errNotHere.Error()) {
 		t.Fatalf("got %v", err)
 	}
+	awaitTrue(t, "the reason in the log", func() bool { return log.count("belongs to cluster secret, not to c") == 1 })
 }
 
 func TestPeersWithoutClusterDoNotDial(t *testing.T) {

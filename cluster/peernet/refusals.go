@@ -37,6 +37,11 @@ func (p *Network) refuse(why refusal, level slog.Level, message string, attribut
 	p.refused.Refuse(why.name(), level, message, attributes...)
 }
 
+// RefuseQuestion counts and logs a question that a node may not ask.
+func (p *Network) RefuseQuestion(from, asked string) {
+	p.refuse(refusedObjection, slog.LevelWarn, "refused a question of another node", "from", from, "question", asked)
+}
+
 // Refusals calls each with the number of connections that were refused, by a word for why.
 func (p *Network) Refusals(each func(why string, count uint64)) { p.refused.Each(each) }
 

@@ -1,15 +1,34 @@
 package peernet
 
 import (
+	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
 	"net"
+
+	"github.com/seriatimq/seriatim/cluster/nodecert"
+	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
 // TLS is how the two ends of a connection know that both belong to the cluster: each
-// shows a certificate of an authority that the other trusts.
+// shows a certificate of an authority that the other trusts, with the mark of its node.
 type TLS struct {
-	Server *tls.Config // wants a certificate of who calls
+	Server *tls.Config // wants a certificate of the other end
 	Client *tls.Config
+}
+
+// Own returns the certificate that this node shows now; nil if Client does not say.
+func (t *TLS) Own() *x509.Certificate {
+	if t.Client.GetClientCertificate == nil {
+		return nil
+	}
+	own, err := t.Client.GetClientCertificate(&tls.CertificateRequestInfo{})
+	if err != nil {
+		return nil
+	}
+	return own.Leaf
 }
 
 // accepted is what arrived, encrypted if the network is. Nothing is read yet: the
@@ -27,4 +46,71 @@ func (p *Network) dialed(socket net.Conn) net.Conn {
 		return socket
 	}
 	return tls.Client(socket, p.options.TLS.Client)
+}
+
+// authenticate checks the certificate of a node that was dialed, before this node says
+// anything.
+func (p *Network) authenticate(ctx context.Context, conn *peerConn, nodeID string) error {
+	secured, ok := conn.Conn.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	return p.checkCertificate(conn, nodeID)
+}
+
+// errCertificate is the error of a certificate that does not make its holder the node that
+// it says it is.
+var errCertificate = errors.New("its certificate is not that of this node")
+
+// checkCertificate compares the certificate of the other end with the node that it says it
+// is. One without a mark will do until MarksRequired.
+func (p *Network) checkCertificate(conn *peerConn, nodeID string) error {
+	shown := conn.certificate()
+	switch name := storage.NodeNameOf(nodeID); {
+	case shown == nil || nodecert.Names(shown, name):
+		return nil
+	case nodecert.Marked(shown):
+		return fmt.Errorf("%w: it lacks the name %s", errCertificate, nodecert.Mark(name))
+	case p.options.MarksRequired == nil || p.options.MarksRequired():
+		return fmt.Errorf("%w: it lacks the name %s, as a certificate for the client port does; renew it with seriatim cert renew %s --role node",
+			errCertificate, nodecert.Mark(name), name)
+	}
+	return nil
+}
+
+// certificate is what the other end has shown, nil on a connection without TLS.
+func (c *peerConn) certificate() *x509.Certificate {
+	secured, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	shown := secured.ConnectionState().PeerCertificates
+	if len(shown) == 0 {
+		return new(x509.Certificate) // the configurations of TLS do not let it come to this
+	}
+	return shown[0]
+}
+
+// Unmarked reports whether the newest connection with a node, or this node itself, shows a
+// certificate without the mark of a node.
+func (p *Network) Unmarked(nodeID string) bool {
+	if p.options.TLS == nil {
+		return false
+	}
+	if nodeID == p.options.NodeID {
+		own := p.options.TLS.Own()
+		return own != nil && !nodecert.Marked(own)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	newest, unmarked := uint64(0), false
+	for conn := range p.conns {
+		if conn.node == nodeID && conn.number > newest {
+			newest, unmarked = conn.number, !nodecert.Marked(conn.certificate())
+		}
+	}
+	return unmarked
 }

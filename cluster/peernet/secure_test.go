@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func TestNodesOfNoAuthority(t *testing.T) {
 	own, foreign := clustertest.NewAuthority(t, rand.Reader), clustertest.NewAuthority(t, rand.Reader)
 	b := secureNetwork(t, "b-2", node(t, own))
 	mute := node(t, own)
-	mute.Client.Certificates = nil
+	mute.Client.GetClientCertificate = nil
 	for _, tc := range []struct {
 		name   string
 		secure *TLS
@@ -96,5 +97,62 @@ func TestNodesOfNoAuthority(t *testing.T) {
 	}
 	if answer, _ := io.ReadAll(conn); len(answer) > 7 { // an alert of TLS has seven bytes
 		t.Errorf("a stranger is told %q", answer)
+	}
+}
+
+// A certificate of the authority is not enough: it must have the mark of the node that shows
+// it, at both ends, whatever the connection is for.
+func TestCertificatesHaveRoles(t *testing.T) {
+	own := clustertest.NewAuthority(t, rand.Reader)
+	marked := func(marks ...string) *TLS {
+		server, client := own.Node(t, marks...)
+		return &TLS{Server: server, Client: client}
+	}
+	for _, tc := range []struct {
+		name    string
+		marks   []string
+		lenient bool // the cluster is older than marks
+		welcome bool
+	}{
+		{"of the node", []string{"a.node.seriatim"}, false, true},
+		{"of all nodes", []string{"*.node.seriatim"}, false, true},
+		{"for the client port", []string{"a", "queue.example.org"}, false, false},
+		{"for the client port of an old cluster", []string{"a"}, true, true},
+		{"of another node", []string{"b.node.seriatim"}, false, false},
+		{"of another node in an old cluster", []string{"b.node.seriatim"}, true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			lenient := func(o *Options) { o.MarksRequired = func() bool { return !tc.lenient } }
+			a := newTestNetwork(t, "a-1", "c", lenient, func(o *Options) { o.TLS = marked(tc.marks...) })
+			b := newTestNetwork(t, "b-2", "c", lenient, func(o *Options) { o.TLS = marked("b.node.seriatim") })
+			a.book.Note("b-2", b.BoundAddr(), 1)
+			b.book.Note("a-1", a.BoundAddr(), 1)
+			for _, kind := range []Kind{KindRaft, KindMembership, KindBootstrap, KindFailureDetector, KindForward, KindRestore} {
+				conn, err := a.Dial(clustertest.Context(t), "b-2", kind, 0)
+				if (err == nil) != tc.welcome {
+					t.Errorf("%s: the node is accepted: %v", kind, err)
+				}
+				if err == nil {
+					accepted, err := b.Listener(kind, 0).Accept()
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer accepted.Close()
+					if unmarked := b.Unmarked("a-1"); unmarked != tc.lenient {
+						t.Errorf("%s: its certificate counts as unmarked: %v", kind, unmarked)
+					}
+					conn.Close()
+				} else if !strings.Contains(err.Error(), errNotHere.Error()) {
+					t.Errorf("%s: the refusal says %v", kind, err)
+				}
+				conn, err = b.Dial(clustertest.Context(t), "a-1", kind, 0)
+				if (err == nil) != tc.welcome {
+					t.Errorf("%s: the node is believed: %v", kind, err)
+				}
+				if err == nil {
+					conn.Close()
+				}
+			}
+		})
 	}
 }
