@@ -5,12 +5,14 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -218,6 +220,79 @@ func TestAdminPortWithTLS(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %q\n%s", tc.admin, code, tc.hint, out)
 		}
 	}
+}
+
+// Without a file of tokens and without insecure-admin the admin port needs the node's own
+// token, which the tool finds on this machine. Health needs none. No other node gets in.
+func TestAdminPortIsClosedByDefault(t *testing.T) {
+	base, data := freeBase(t, 1), t.TempDir()
+	p := startServer(t, base, data, nil, "--insecure-admin=false", "--insecure-peers=false")
+	p.err.wait(t, `"msg":"ready"`, 1)
+	admin, file := fmt.Sprintf("127.0.0.1:%d", base+1), filepath.Join(data, "admin.token")
+	p.err.wait(t, `"msg":"the admin port needs the token in this file.*admin\.token`, 1)
+	for _, path := range []string{"/healthz/live", "/readyz"} {
+		response, err := http.Get("http://" + admin + path)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %+v, %v", path, response, err)
+		}
+		response.Body.Close()
+	}
+	for _, path := range []string{"/v1/status", "/metrics", "/v1/backup", "/v1/access/keys"} {
+		response, err := http.Get("http://" + admin + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusUnauthorized || !strings.Contains(string(body), file) {
+			t.Errorf("%s: HTTP %d %s, %v", path, response.StatusCode, body, err)
+		}
+	}
+	must(t, "cluster", "status", "--admin", admin)
+	must(t, "backup", "create", "--admin", admin, "--output", filepath.Join(t.TempDir(), "backup"))
+	if out, code := tool(t, "cluster", "status", "--admin", admin, "--admin-token-file", writeToken(t, "of-another-node")); code != 4 || !strings.Contains(out, "this token is not valid here") {
+		t.Errorf("a wrong token: exit code %d\n%s", code, out)
+	}
+	token, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(p.err.text(), strings.TrimSpace(string(token))) {
+		t.Error("the log shows the token")
+	}
+	// The tool reads it again at each call, and the node after a restart.
+	p.signal(t, syscall.SIGTERM)
+	if code := p.wait(t); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	p = startServer(t, base, data, nil, "--insecure-admin=false", "--insecure-peers=false")
+	p.err.wait(t, `"msg":"ready"`, 1)
+	must(t, "cluster", "status", "--admin", admin)
+	if again, err := os.ReadFile(file); err != nil || string(again) != string(token) {
+		t.Errorf("another token after a restart, %v", err)
+	}
+	// The peer port answers nobody in the clear.
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", base+2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const hello = "SRTM\x02\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01x\x00\x01y"
+	if _, err := conn.Write([]byte(hello)); err != nil {
+		t.Fatal(err)
+	}
+	if answer, _ := io.ReadAll(conn); strings.Contains(string(answer), "SRTM") {
+		t.Errorf("the peer port answers %q", answer)
+	}
+}
+
+func writeToken(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // The admin port serves who has a token, as far as its role goes, and learns of new tokens

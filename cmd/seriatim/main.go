@@ -59,8 +59,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "seriatim",
-		Short: "A replicated FIFO queue that speaks the Amazon SQS protocols",
-		Long: "seriatim is a replicated FIFO queue that speaks the Amazon SQS protocols.\n\n" +
+		Short: "A replicated FIFO queue that speaks the Amazon SQS and SNS protocols",
+		Long: "seriatim is a replicated FIFO queue that speaks the Amazon SQS and SNS protocols.\n\n" +
 			"This one program is the server (seriatim server, seriatim dev) and the command-line tool.\n\n" +
 			"Shells complete commands, flags, queue and node names: seriatim completion bash --help (zsh, fish, powershell).",
 		Example: "  seriatim dev                       # one node, ready at once\n" +

@@ -20,7 +20,7 @@ func startServer(t *testing.T, base int, dir string, env []string, args ...strin
 	t.Helper()
 	at := func(offset int) string { return fmt.Sprintf("127.0.0.1:%d", base+offset) }
 	return startProcess(t, env, append([]string{
-		"server", "--node-name", "n1", "--data-dir", dir, "--log-format", "json", "--log-segment-size", "4MiB", "--auth=false",
+		"server", "--node-name", "n1", "--data-dir", dir, "--log-format", "json", "--log-segment-size", "4MiB", "--auth=false", "--insecure-admin", "--insecure-peers",
 		"--client-addr", at(0), "--admin-addr", at(1), "--peer-addr", at(2), "--gossip-addr", at(3),
 	}, args...)...)
 }

@@ -48,8 +48,7 @@ type Options struct {
 	Spans func() transport.Spans
 	// Connections describes those of the client and of the admin port; may be nil.
 	Connections func() (clients, operators transport.Connections)
-	// Operators tells whose token it is; nil: whoever reaches the port may do everything.
-	Operators func(token string) (Operator, bool)
+	Tokens      Tokens
 	// CertificatesEnd is when the certificates in force end, by port; may be nil.
 	CertificatesEnd func() map[string]time.Time
 	// Debug writes what helps to find out what is wrong with the process, by name; may be nil.

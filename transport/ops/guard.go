@@ -66,9 +66,7 @@ func (g *guard) wrap(of route) http.HandlerFunc {
 		}
 		switch {
 		case !known:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			g.refuse(w, r, who, http.StatusUnauthorized, "token",
-				"this port wants a token: send it as Authorization: Bearer, or give the tool --admin-token-file or SERIATIM_ADMIN_TOKEN")
+			g.challenge(w, r)
 		case who.Role < of.needs:
 			g.refuse(w, r, who, http.StatusForbidden, "role", "this call needs the role "+of.needs.String()+", and the token has the role "+who.Role.String())
 		case of.needs < Operate:
@@ -76,6 +74,26 @@ func (g *guard) wrap(of route) http.HandlerFunc {
 		default:
 			g.audited(w, r, who, of.serve)
 		}
+	}
+}
+
+// challenge refuses a call without a known token.
+func (g *guard) challenge(w http.ResponseWriter, r *http.Request) {
+	file := g.admin.Tokens.OwnFile
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	switch {
+	case r.Header.Get("Authorization") != "":
+		g.refuse(w, r, Operator{}, http.StatusUnauthorized, "token",
+			"this token is not valid here: it was revoked, it is the token of another cluster or node, or it was not sent as Authorization: Bearer")
+	case file != "":
+		// The command-line tool reads the name of the file here, so that this is no refusal to
+		// count or log.
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer token-file=%q", file))
+		g.admin.fail(w, http.StatusUnauthorized, fmt.Sprintf("this port needs a token, which is in the file %s: run the tool as a user that can read the file, "+
+			"or give the tool a copy with --admin-token-file; other programs send the token as Authorization: Bearer", file))
+	default:
+		g.refuse(w, r, Operator{}, http.StatusUnauthorized, "token",
+			"this port needs a token: send it as Authorization: Bearer, or give the tool --admin-token-file or SERIATIM_ADMIN_TOKEN")
 	}
 }
 
@@ -97,14 +115,14 @@ func (g *guard) few(most int, serve http.HandlerFunc) http.HandlerFunc {
 
 // caller is who sent a request.
 func (g *guard) caller(r *http.Request) (Operator, bool) {
-	if g.admin.Operators == nil {
+	if g.admin.Tokens.Find == nil {
 		return anybody, true
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return Operator{}, false
 	}
-	return g.admin.Operators(strings.TrimSpace(token))
+	return g.admin.Tokens.Find(strings.TrimSpace(token))
 }
 
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, who Operator, status int, reason, text string) {

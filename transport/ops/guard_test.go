@@ -41,10 +41,10 @@ func guarded(t *testing.T, log io.Writer) *Admin {
 	return New(Options{
 		Node: wholeNode{&memberNode{node: newNode(t)}}, Version: "1.2.3", Profiles: true, Account: "000000000000", Random: rand.Reader,
 		Now: func() time.Time { return time.UnixMilli(int64(start)) }, Logger: slog.New(slog.NewTextHandler(log, nil)),
-		Operators: func(token string) (Operator, bool) {
+		Tokens: Tokens{Find: func(token string) (Operator, bool) {
 			role, known := ParseRole(strings.TrimPrefix(token, "secret-of-"))
 			return Operator{Name: "name-of-" + role.String(), Role: role}, known
-		},
+		}},
 	})
 }
 
@@ -168,5 +168,30 @@ func TestFewAtATime(t *testing.T) {
 	go func() { <-begun }()
 	if code := call(); code != http.StatusOK {
 		t.Errorf("after the others have ended one gets %d", code)
+	}
+}
+
+// A call without a token is told apart from one with a token that nobody has, and the file with
+// the node's own token is named to the first alone, which is neither counted nor logged then.
+func TestRefusalsOfTokens(t *testing.T) {
+	var log bytes.Buffer
+	a := guarded(t, &log)
+	const pattern = "GET /v1/status"
+	for _, tc := range []struct{ token, ownFile, want, challenge string }{
+		{"", "", "this port needs a token", "Bearer"},
+		{"x", "", "this token is not valid here", "Bearer"},
+		{"", "/data/admin.token", "in the file /data/admin.token", `Bearer token-file="/data/admin.token"`},
+		{"x", "/data/admin.token", "this token is not valid here", "Bearer"},
+	} {
+		log.Reset()
+		a.guard.logged = time.Time{}
+		a.Tokens.OwnFile = tc.ownFile
+		w := request(a, pattern, tc.token)
+		if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), tc.want) || w.Header().Get("WWW-Authenticate") != tc.challenge {
+			t.Errorf("%+v: HTTP %d %s %s", tc, w.Code, w.Header().Get("WWW-Authenticate"), w.Body)
+		}
+		if logged := log.Len() > 0; logged != (tc.token != "" || tc.ownFile == "") {
+			t.Errorf("%+v: logged %q", tc, log.String())
+		}
 	}
 }

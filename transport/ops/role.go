@@ -32,5 +32,14 @@ type Operator struct {
 	Role Role
 }
 
+// Tokens say which callers the port knows.
+type Tokens struct {
+	// Find tells whose token it is; nil: every caller may do everything.
+	Find func(token string) (Operator, bool)
+	// OwnFile is the file on this machine that holds the token of an administrator, named in
+	// refusals; empty: there is none. Only this machine reaches a port with such a file.
+	OwnFile string
+}
+
 // anybody is who calls a port without tokens.
 var anybody = Operator{Name: "anybody", Role: Administrator}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster/nodecert"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -147,7 +148,8 @@ func (b bundle) certificates(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("authority: %w", err)
 	}
-	issued, err := newCertificate(authority, "seriatim", b.hosts, b.now, b.valid)
+	// One certificate for all nodes: only they hold it, and each serves all its ports with it.
+	issued, err := newCertificate(authority, order{name: nodecert.AnyNode, role: roleNode, hosts: b.hosts, now: b.now, valid: b.valid})
 	if err != nil {
 		return err
 	}
@@ -177,7 +179,7 @@ func (b bundle) newAuthority(ctx context.Context) (*pair, error) {
 // good reports whether the certificate of the nodes will do for longer, and until when.
 func (b bundle) good(nodes files) (time.Time, bool) {
 	leaf, err := decode(nodes["tls.crt"], nodes["tls.key"])
-	if err != nil || !leaf.fits() {
+	if err != nil || !leaf.fits() || !nodecert.Marked(leaf.certificate) {
 		return time.Time{}, false
 	}
 	end := leaf.certificate.NotAfter

@@ -11,11 +11,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster/nodecert"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -37,7 +39,7 @@ func Command() *cobra.Command {
 			"certificate of its own, and all trust the authority; its key is needed to make certificates only.",
 		RunE: arguments.Group,
 	}
-	for _, one := range []*cobra.Command{authorityCommand(), issueCommand(), tokenCommand(), bundleCommand()} {
+	for _, one := range []*cobra.Command{authorityCommand(), issueCommand(), renewCommand(), tokenCommand(), bundleCommand()} {
 		one.RunE = coded(one.RunE)
 		c.AddCommand(one)
 	}
@@ -56,9 +58,11 @@ func coded(run func(*cobra.Command, []string) error) func(*cobra.Command, []stri
 	}
 }
 
-// directory is the flag that both commands have.
+const usualDir = "certs"
+
+// directory is the flag that all commands have.
 func directory(c *cobra.Command) *string {
-	return c.Flags().String("dir", "certs", "directory of the authority and of what it issued")
+	return c.Flags().String("dir", usualDir, "directory of the authority and of what it issued")
 }
 
 // lasting is the flag that says how long something is valid.
@@ -79,6 +83,9 @@ func lasts(valid time.Duration) error {
 func fitting(hosts []string) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._*"
 	for _, host := range hosts {
+		if nodecert.IsMark(host) {
+			return exit.New(exit.Usage, fmt.Errorf("--host %q is the mark of a node's certificate", host), "cert issue NAME sets the mark of NAME")
+		}
 		if net.ParseIP(host) == nil && (host == "" || strings.Trim(host, letters) != "") {
 			return exit.New(exit.Usage, fmt.Errorf("--host %q is neither a name nor an address", host), "write it like n1.example.org or 10.0.0.1, and each with a --host of its own")
 		}
@@ -113,6 +120,9 @@ func authorityCommand() *cobra.Command {
 		if err := authority.write(*dir, authorityName); err != nil {
 			return existing(errors.Join(err, os.Remove(filepath.Join(*dir, gossipKeyName))))
 		}
+		if _, err := os.Stat(filepath.Join(usualDir, authorityName+chainSuffix)); err == nil && filepath.Clean(*dir) != usualDir {
+			cmd.PrintErrf("warning: %s holds an authority, too. Nodes that trust one of the two refuse certificates of the other: use this one for another cluster only.\n", usualDir)
+		}
 		return made(cmd.OutOrStdout(), *dir, authority, authorityName+chainSuffix, authorityName+keySuffix, gossipKeyName)
 	}
 	return c
@@ -136,40 +146,65 @@ func drawGossipKey() (string, error) {
 
 func issueCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "issue NAME", Short: "Make a certificate for a node or a client", Args: arguments.Exactly("NAME"),
-		Long: "Make a certificate for a node or a client: NAME.crt and NAME.key. It serves for the peer port, for the client port and\n" +
-			"for whoever calls them. NAME is one of its hosts; add those under which clients reach the node.\n\n" +
-			"Servers read replaced files by themselves: make the new certificate in another directory and move it over the old one.",
-		Example: "  seriatim cert issue n1 --host n1.example.org --host 10.0.0.1",
+		Use: "issue NAME", Short: "Make a certificate for a node, or for its client and admin port", Args: arguments.Exactly("NAME"),
+		Long: "Make a certificate: NAME.crt and NAME.key.\n\n" +
+			"With --role node, NAME is the setting node-name of a node. The certificate carries the name NAME.node.seriatim, which\n" +
+			"makes its holder that node: nodes accept no other on the peer port. It needs no --host for that port.\n\n" +
+			"With --role clients the certificate is for the client and the admin port, and opens no peer port. NAME is one of its\n" +
+			"hosts; add the names and addresses under which clients reach the node.\n\n" +
+			"cert renew renews either.",
+		Example: "  seriatim cert issue n1\n  seriatim cert issue n1-clients --role clients --host n1.example.org --host 10.0.0.1 --host 127.0.0.1",
 	}
 	dir := directory(c)
+	role := c.Flags().String("role", roleNode, "node, or clients for a certificate of the client and the admin port")
 	hosts := c.Flags().StringArray("host", nil, "another name or address of the node; may be repeated")
 	valid := lasting(c, leafValid, "how long it is valid")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := errors.Join(lasts(*valid), fitting(*hosts)); err != nil {
-			return err
-		}
 		name := args[0]
-		if name == authorityName || !fileName(name) {
-			return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a certificate", name), "take the name of the node")
+		if err := errors.Join(lasts(*valid), fitting(*hosts), certificateName(name), knownRole(*role)); err != nil {
+			return err
 		}
-		authority, err := readAuthority(*dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return exit.New(exit.NotFound, err, "make the authority first: seriatim cert ca --dir "+*dir)
-		}
+		authority, err := authorityOf(*dir)
 		if err != nil {
 			return err
 		}
-		issued, err := newCertificate(authority, name, append([]string{name}, *hosts...), time.Now(), *valid)
+		issued, err := newCertificate(authority, order{name: name, role: *role, hosts: append([]string{name}, *hosts...), now: time.Now(), valid: *valid})
 		if err != nil {
 			return err
 		}
-		if err := issued.write(*dir, name); err != nil {
-			return existing(err)
+		err = issued.write(*dir, name)
+		if errors.Is(err, fs.ErrExist) {
+			return exit.New(exit.Conflict, err, "to renew it: seriatim cert renew "+name+" --dir "+*dir)
+		}
+		if err != nil {
+			return err
 		}
 		return made(cmd.OutOrStdout(), *dir, issued, name+chainSuffix, name+keySuffix)
 	}
 	return c
+}
+
+func certificateName(name string) error {
+	if name == authorityName || !fileName(name) || nodecert.IsMark(name) {
+		return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a certificate", name), "take the name of the node")
+	}
+	return nil
+}
+
+func knownRole(role string) error {
+	if !slices.Contains(certificateRoles, role) {
+		return exit.New(exit.Usage, fmt.Errorf("there is no role %q", role), "take node or clients")
+	}
+	return nil
+}
+
+// authorityOf reads the authority of a directory, and says what to do if there is none.
+func authorityOf(dir string) (*pair, error) {
+	authority, err := readAuthority(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, exit.New(exit.NotFound, err, "name the directory with the ca.crt and ca.key of the cluster with --dir; only a new cluster needs a new authority: seriatim cert ca --dir "+dir)
+	}
+	return authority, err
 }
 
 // fileName reports whether a name can begin that of a file.

@@ -3,15 +3,18 @@ package certificate
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster/nodecert"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -178,5 +181,131 @@ func TestTimeoutHint(t *testing.T) {
 	err := coded(func(*cobra.Command, []string) error { return fmt.Errorf("nodes: %w", context.DeadlineExceeded) })(nil, nil)
 	if exit.CodeOf(err) != exit.Timeout || strings.Contains(exit.HintOf(err), "--timeout") {
 		t.Errorf("exit code %d, hint %q", exit.CodeOf(err), exit.HintOf(err))
+	}
+}
+
+// read reads the certificate that a command made.
+func read(t *testing.T, dir, name string) *pair {
+	t.Helper()
+	p, err := readPair(dir, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Only the certificate of a node has the mark of the node, and can call other nodes.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"ca"}, {"issue", "n1"}, {"issue", "front", "--role", "clients", "--host", "10.0.0.1"}} {
+		if _, err := run(append(args, "--dir", dir)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node, front := read(t, dir, "n1").certificate, read(t, dir, "front").certificate
+	if !nodecert.Names(node, "n1") || nodecert.Names(node, "n2") || len(node.ExtKeyUsage) != 2 {
+		t.Errorf("of a node: %v, %v", node.DNSNames, node.ExtKeyUsage)
+	}
+	if nodecert.Marked(front) || len(front.ExtKeyUsage) != 1 || front.VerifyHostname("10.0.0.1") != nil {
+		t.Errorf("for clients: %v, %v", front.DNSNames, front.ExtKeyUsage)
+	}
+	for _, args := range [][]string{
+		{"issue", "x", "--role", "clients", "--host", "n1.node.seriatim"}, {"issue", "x", "--host", "*.node.seriatim"}, {"bundle", "--host", "n1.node.seriatim"},
+		{"issue", "n1.node.seriatim", "--role", "clients"}, {"issue", "x", "--role", "root"}, {"renew", "n1", "--role", "root"},
+	} {
+		if _, err := run(append(args, "--dir", dir)...); exit.CodeOf(err) != exit.Usage {
+			t.Errorf("%v: exit code %d: %v", args, exit.CodeOf(err), err)
+		}
+	}
+}
+
+// A renewed certificate is as the old one but for its end, and no file is missing meanwhile.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"ca"}, {"issue", "n1", "--host", "10.0.0.1", "--host", "n1.example.org", "--valid", "48h"}, {"issue", "front", "--role", "clients", "--valid", "48h"},
+	} {
+		if _, err := run(append(args, "--dir", dir)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := run("issue", "n1", "--dir", dir); exit.CodeOf(err) != exit.Conflict || !strings.Contains(exit.HintOf(err), "seriatim cert renew n1 --dir "+dir) {
+		t.Errorf("issued twice: %v, %q", err, exit.HintOf(err))
+	}
+	for _, name := range []string{"n1", "front"} {
+		old := read(t, dir, name)
+		if out, err := run("renew", name, "--dir", dir); err != nil || !strings.Contains(out, name+".crt") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		renewed := read(t, dir, name)
+		if !renewed.fits() || !renewed.certificate.NotAfter.After(old.certificate.NotAfter.Add(300*day)) {
+			t.Errorf("%s is valid until %v", name, renewed.certificate.NotAfter)
+		}
+		if !slices.Equal(renewed.certificate.DNSNames, old.certificate.DNSNames) || len(renewed.certificate.IPAddresses) != len(old.certificate.IPAddresses) ||
+			!slices.Equal(renewed.certificate.ExtKeyUsage, old.certificate.ExtKeyUsage) {
+			t.Errorf("%s: %v became %v", name, old.certificate.DNSNames, renewed.certificate.DNSNames)
+		}
+	}
+	// One of a version without marks gets that of its node.
+	if _, err := run("renew", "front", "--role", "node", "--dir", dir); err != nil || !nodecert.Names(read(t, dir, "front").certificate, "front") {
+		t.Errorf("%v", err)
+	}
+	other := t.TempDir()
+	if _, err := run("ca", "--dir", other); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"n1.crt", "n1.key"} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(other, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := run("renew", "n1", "--dir", other); exit.CodeOf(err) != exit.Conflict {
+		t.Errorf("renewed by another authority: %v", err)
+	}
+	if _, err := run("renew", "n2", "--dir", dir); exit.CodeOf(err) != exit.NotFound || !strings.Contains(exit.HintOf(err), "cert issue n2") {
+		t.Errorf("renewed what is not there: %v", err)
+	}
+	if _, err := run("issue", "n2", "--dir", t.TempDir()); exit.CodeOf(err) != exit.NotFound || !strings.Contains(exit.HintOf(err), "only a new cluster needs a new authority") {
+		t.Errorf("without an authority: %v, %q", err, exit.HintOf(err))
+	}
+}
+
+// A server that starts while its certificate is renewed finds both files, of one pair.
+func TestRenewUnderReaders(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"ca"}, {"issue", "n1"}} {
+		if _, err := run(append(args, "--dir", dir)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan error, 1)
+	go func() {
+		for range 20 {
+			if _, err := run("renew", "n1", "--dir", dir); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for {
+		if _, err := tls.LoadX509KeyPair(filepath.Join(dir, "n1.crt"), filepath.Join(dir, "n1.key")); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/nodecert"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -49,11 +50,13 @@ func (p *pair) fits() bool {
 	return comparable && public.Equal(p.key.Public())
 }
 
-// issue makes a certificate of an authority, or one that signs itself.
-func issue(template *x509.Certificate, authority *pair) (*pair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
+// issue makes a certificate of an authority, or one that signs itself. Without a key it draws
+// one.
+func issue(template *x509.Certificate, key crypto.Signer, authority *pair) (_ *pair, err error) {
+	if key == nil {
+		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+			return nil, err
+		}
 	}
 	if authority == nil {
 		authority = &pair{template, key}
@@ -74,33 +77,55 @@ func newAuthority(name string, now time.Time, valid time.Duration) (*pair, error
 	return issue(&x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdated), NotAfter: now.Add(valid),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-	}, nil)
+	}, nil, nil)
 }
 
-// newCertificate makes a certificate for both ends of a connection. Hosts are names and
-// addresses.
-func newCertificate(authority *pair, name string, hosts []string, now time.Time, valid time.Duration) (*pair, error) {
-	end := now.Add(valid)
+// Roles of certificates.
+const (
+	roleNode    = "node"    // of a node, for its peer port; it may serve the other ports, too
+	roleClients = "clients" // for the client and the admin port of a node
+)
+
+var certificateRoles = []string{roleNode, roleClients}
+
+// order is a certificate that an authority shall make.
+type order struct {
+	name  string
+	role  string
+	hosts []string      // names and addresses
+	key   crypto.Signer // nil: draw one
+	now   time.Time
+	valid time.Duration
+}
+
+// newCertificate makes a certificate. Only that of a node has the mark of the node, and may
+// be shown by the end of a connection that calls.
+func newCertificate(authority *pair, o order) (*pair, error) {
+	end := o.now.Add(o.valid)
 	if last := authority.certificate.NotAfter; end.After(last) {
 		end = last // it would not be believed for longer
 	}
-	if !end.After(now) {
+	if !end.After(o.now) {
 		return nil, exit.New(exit.Failed, fmt.Errorf("the authority has ended at %s", end.UTC().Format(time.RFC3339)),
 			"make another one in another directory, and let all nodes trust its ca.crt before they show certificates of it")
 	}
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-backdated), NotAfter: end,
+		Subject: pkix.Name{CommonName: o.name}, NotBefore: o.now.Add(-backdated), NotAfter: end,
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	for _, host := range hosts {
+	if o.role == roleNode {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
+		template.DNSNames = append(template.DNSNames, nodecert.Mark(o.name))
+	}
+	for _, host := range o.hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
 		} else {
 			template.DNSNames = append(template.DNSNames, host)
 		}
 	}
-	return issue(template, authority)
+	return issue(template, o.key, authority)
 }
 
 // write writes the two files of a pair, which must not exist: a key that is overwritten
@@ -144,7 +169,16 @@ func writeNew(path string, content []byte, mode fs.FileMode) error {
 
 // readAuthority reads the authority of a directory.
 func readAuthority(dir string) (*pair, error) {
-	chainPath, keyPath := filepath.Join(dir, authorityName+chainSuffix), filepath.Join(dir, authorityName+keySuffix)
+	p, err := readPair(dir, authorityName)
+	if err == nil && !p.certificate.IsCA {
+		return nil, fmt.Errorf("%s is not an authority", filepath.Join(dir, authorityName+chainSuffix))
+	}
+	return p, err
+}
+
+// readPair reads the two files of a pair.
+func readPair(dir, name string) (*pair, error) {
+	chainPath, keyPath := filepath.Join(dir, name+chainSuffix), filepath.Join(dir, name+keySuffix)
 	chain, err := os.ReadFile(chainPath)
 	if err != nil {
 		return nil, err
@@ -156,9 +190,6 @@ func readAuthority(dir string) (*pair, error) {
 	p, err := decode(chain, key)
 	if err != nil {
 		return nil, fmt.Errorf("%s, %s: %w", chainPath, keyPath, err)
-	}
-	if !p.certificate.IsCA {
-		return nil, fmt.Errorf("%s is not an authority", chainPath)
 	}
 	return p, nil
 }

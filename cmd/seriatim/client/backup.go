@@ -258,14 +258,25 @@ func (w *wire) stream(ctx context.Context, build func(base string) (*http.Reques
 	var refused *http.Response
 	var failures []error
 	for _, base := range w.admin.addresses {
-		request, err := build(base)
-		if err != nil {
-			return nil, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
-		}
-		w.authorize(request)
 		sent := false
 		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }}
-		response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+		ask := func() (*http.Request, *http.Response, error) {
+			request, err := build(base)
+			if err != nil {
+				return nil, nil, exit.New(exit.Usage, fmt.Errorf("admin address: %w", err), adminHint)
+			}
+			w.authorize(request)
+			response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+			return request, response, err
+		}
+		request, response, err := ask()
+		if err == nil && w.learnToken(response) {
+			response.Body.Close() // it is a refusal
+			request, response, err = ask()
+		}
+		if request == nil {
+			return nil, err
+		}
 		repeatable := request.Method == http.MethodGet
 		if err == nil && response.StatusCode == http.StatusServiceUnavailable && repeatable {
 			refused, err = kept(response)

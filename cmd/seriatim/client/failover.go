@@ -9,12 +9,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/owntoken"
 )
 
 // dialMax bounds the time in which a node must accept a connection when there
@@ -116,6 +118,9 @@ func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r reques
 	}
 	defer response.Body.Close() // nothing to do about a failing close of what was read
 	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	if p == w.admin && err == nil && w.learnToken(response) {
+		return w.attempt(ctx, p, at, last, r) // nothing has happened yet
+	}
 	return answer{status: response.StatusCode, header: response.Header, body: body, from: p.addresses[at]}, true, err
 }
 
@@ -130,9 +135,35 @@ func (w *wire) exposed(p *port) error {
 
 // authorize shows a request's admin port who calls.
 func (w *wire) authorize(q *http.Request) {
-	if w.token != "" {
-		q.Header.Set("Authorization", "Bearer "+w.token)
+	token := w.token
+	if own, learnt := w.ownTokens.Load(q.URL.Host); token == "" && learnt {
+		token = own.(string)
 	}
+	if token != "" {
+		q.Header.Set("Authorization", "Bearer "+token)
+	}
+}
+
+// learnToken reports whether a node of this machine has refused a call without a token, and
+// the tool may read the file with the node's own token: then the call can be sent again. It
+// reads no other file, whatever the answer names, and sends what it has read to this machine
+// only.
+func (w *wire) learnToken(refused *http.Response) bool {
+	to := refused.Request.URL
+	file, named := strings.CutPrefix(refused.Header.Get("WWW-Authenticate"), "Bearer token-file=")
+	if _, learnt := w.ownTokens.Load(to.Host); refused.StatusCode != http.StatusUnauthorized || !named || learnt || w.token != "" || !isLoopback(to.Hostname()) {
+		return false
+	}
+	file, err := strconv.Unquote(file)
+	if err != nil {
+		return false
+	}
+	own, err := owntoken.Read(file)
+	if err != nil {
+		return false // the answer says what to do
+	}
+	w.ownTokens.Store(to.Host, own)
+	return true
 }
 
 // turnedAway says that another node may do what this one could not: it has no

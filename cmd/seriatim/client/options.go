@@ -66,7 +66,7 @@ func (o *options) bind(c *cobra.Command) {
 	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin), "admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM file of authorities to trust for https, beside the system's")
 	f.StringVar(&o.account, "account", "", "account whose queues and topics are meant where requests are not signed, 12 digits (default: that of the cluster)")
-	f.StringVar(&o.tokenFile, "admin-token-file", "", "file with the token for the admin port (default: the token in env "+EnvAdminToken+")")
+	f.StringVar(&o.tokenFile, "admin-token-file", "", "file with the token for the admin port (default: the token in env "+EnvAdminToken+", else that of a node on this machine)")
 	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.Lookup("endpoint").DefValue = strings.Join(o.endpoints, ",")
 	complete(c, "output", formatTable, formatJSON)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,13 +27,15 @@ const answerBytesMax = 64 << 20
 
 // wire sends single requests to a cluster. Safe for concurrent use.
 type wire struct {
-	client  *port
-	admin   *port
-	path    string        // of requests to the client port: a slash, or the account between two
-	token   string        // for the admin port; empty: none
-	timeout time.Duration // of one request, whatever number of nodes it takes
-	http    *http.Client
-	signer  *sigv4.Signer // of requests to the client port; nil: they are not signed
+	client *port
+	admin  *port
+	path   string // of requests to the client port: a slash, or the account between two
+	token  string // for the admin port; empty: none
+	// ownTokens are the tokens of nodes of this machine, by host:port, see learnToken.
+	ownTokens sync.Map
+	timeout   time.Duration // of one request, whatever number of nodes it takes
+	http      *http.Client
+	signer    *sigv4.Signer // of requests to the client port; nil: they are not signed
 }
 
 // qualified is the name by which the admin port knows a queue.

@@ -28,7 +28,7 @@ type NodeConfig struct {
 	AutoJoin          bool          `name:"auto-join" env:"SERIATIM_AUTO_JOIN" default:"true" since:"0.1.0" help:"an empty node that finds a cluster asks to become a learner of it, and a leader lets it; false: nodes are added with seriatim cluster add"`
 	Voters            int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as there were initial members"`
 	PromoteAfter      time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
-	GossipKeyFile     string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: clear text"`
+	GossipKeyFile     string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: as for peer-cert"`
 	EncryptionKeyFile string        `name:"encryption-key-file" env:"SERIATIM_ENCRYPTION_KEY_FILE" default:"" since:"0.1.0" help:"file with the keys that encrypt log, bodies, snapshots and backups, the same on all nodes; seriatim encryption-key create writes it; empty: they are in clear text"`
 }
 
@@ -45,12 +45,12 @@ type ListenConfig struct {
 	TLSKey          string   `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of tls-cert"`
 	AdminCert       string   `name:"admin-cert" env:"SERIATIM_ADMIN_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the admin port; empty: no TLS"`
 	AdminKey        string   `name:"admin-key" env:"SERIATIM_ADMIN_KEY" default:"" since:"0.1.0" help:"PEM private key of admin-cert"`
-	AdminTokens     string   `name:"admin-tokens-file" env:"SERIATIM_ADMIN_TOKENS_FILE" default:"" since:"0.1.0" help:"file that says who may do what on the admin port, a line for each token: role (viewer, operator or admin), SHA-256 of the token in hex, name; seriatim cert token writes it; empty: whoever reaches the port may do everything"`
-	InsecureAdmin   bool     `name:"insecure-admin" env:"SERIATIM_INSECURE_ADMIN" default:"false" since:"0.1.0" help:"start although the admin address is not loopback and there is no admin-tokens-file: whoever reaches the port can then read messages and change the cluster"`
-	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain that this node shows to the others; empty: the peer port has no TLS"`
+	AdminTokens     string   `name:"admin-tokens-file" env:"SERIATIM_ADMIN_TOKENS_FILE" default:"" since:"0.1.0" help:"file that says who may do what on the admin port, a line for each token: role (viewer, operator or admin), SHA-256 of the token in hex, name; seriatim cert token writes it; empty: the node makes a token for administrators in the file admin.token of its data directory"`
+	InsecureAdmin   bool     `name:"insecure-admin" env:"SERIATIM_INSECURE_ADMIN" default:"false" since:"0.1.0" help:"without admin-tokens-file: need no token on the admin port, also if its address is not loopback; every program that reaches the port can then read messages and change the cluster"`
+	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain that this node shows to the others, with the name NODE.node.seriatim as seriatim cert issue NODE makes it; empty: a node that forms a cluster alone lets no other connect, all others need insecure-peers"`
 	PeerKey         string   `name:"peer-key" env:"SERIATIM_PEER_KEY" default:"" since:"0.1.0" help:"PEM private key of peer-cert"`
 	PeerCA          string   `name:"peer-ca" env:"SERIATIM_PEER_CA" default:"" since:"0.1.0" help:"PEM certificates of the authorities whose certificates make a node of this cluster; use them for nothing else"`
-	InsecurePeers   bool     `name:"insecure-peers" env:"SERIATIM_INSECURE_PEERS" default:"false" since:"0.1.0" help:"start although the peer or the gossip address is not loopback and there are no certificates or no gossip key: whoever reaches those ports can then take the cluster over"`
+	InsecurePeers   bool     `name:"insecure-peers" env:"SERIATIM_INSECURE_PEERS" default:"false" since:"0.1.0" help:"start without certificates or without a gossip key: every program that reaches the peer or the gossip port can then take the cluster over"`
 	Profiles        bool     `name:"profiles" env:"SERIATIM_PROFILES" default:"false" since:"0.1.0" help:"serve Go's profiles on the admin port below /debug/pprof/"`
 }
 

@@ -215,6 +215,10 @@ func TestValidate(t *testing.T) {
 		{"--gossip-addr=10.0.0.1:9327", "insecure-peers"},
 		{"--peer-addr=node.example.org:9326 --gossip-key-file=x", "peer-cert"},
 		{"--gossip-addr=[::]:9327 --peer-cert=x --peer-key=x --peer-ca=x", "gossip-key-file"},
+		{"--bootstrap-expect=3 --join=127.0.0.1:1", "insecure-peers"},
+		{"--bootstrap-expect=0", "insecure-peers"},
+		{"--gossip-key-file=x", "peer-cert"},
+		{"--peer-cert=x --peer-key=x --peer-ca=x", "gossip-key-file"},
 		{"--disk-deadline=0s", "disk-deadline must be above zero"},
 		{"--max-connections=-1", "max-connections must be above zero"},
 		{"--metrics-queues=-1", "metrics-queues"},
@@ -244,6 +248,7 @@ func TestReachablePeers(t *testing.T) {
 		"--admin-addr=10.0.0.1:9325 --admin-tokens-file=x",
 		"--peer-addr=127.0.0.2:1 --gossip-addr=[::1]:2",
 		"--peer-addr=:9326 --gossip-addr=:9327 --insecure-peers",
+		"--bootstrap-expect=3 --join=127.0.0.1:1 --insecure-peers",
 		"--peer-addr=:9326 --gossip-addr=:9327 --peer-cert=x --peer-key=x --peer-ca=x --gossip-key-file=x",
 	} {
 		cfg, err := sources{flags: strings.Fields(flags)}.load(t)

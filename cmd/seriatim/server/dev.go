@@ -271,7 +271,7 @@ func devConfig(flags *pflag.FlagSet, file layer, f devFlags, dir string) (Config
 	maps.Copy(given.values, map[string]string{
 		"node-name": "node-1", "data-dir": nodeDirectory(dir, 1), "bootstrap-expect": "1", "join": "",
 		"client-addr": a.client, "admin-addr": a.admin, "peer-addr": a.peer, "gossip-addr": a.gossip,
-		"auth": strconv.FormatBool(f.auth), "first-key-file": f.keyFile,
+		"auth": strconv.FormatBool(f.auth), "first-key-file": f.keyFile, "insecure-admin": "true", "insecure-peers": "true",
 	})
 	cfg, err := load(file, os.Environ(), given)
 	if err != nil {

@@ -53,6 +53,7 @@ type parts struct {
 	audit        *slog.Logger // who changed what
 	auditClosed  func()
 	operators    func(token string) (ops.Operator, bool) // nil: everybody
+	ownToken     string                                  // file with the node's own token; empty: it has none
 
 	traces *tracing.Tracer // nil: none
 	node   *cluster.Node
@@ -133,6 +134,12 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
+	if err := p.checkPeerCertificate(certificates, cfg.Node.Name); err != nil {
+		return nil, err
+	}
+	if cfg.alone() {
+		p.log.Info("no other node can reach this one: set peer-cert, peer-key, peer-ca and gossip-key-file before you add nodes")
+	}
 	hooks, err := newHooks()
 	if err != nil {
 		return nil, exit.New(exit.Usage, err, "")
@@ -171,6 +178,9 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 			r.stop(context.WithoutCancel(ctx), cfg.Timing.Shutdown, p.log)
 		}
 	}()
+	if err := p.ownToken(cfg, r); err != nil {
+		return nil, err
+	}
 	if err := keepARNs(cfg); err != nil {
 		return nil, fmt.Errorf("writing down account and region: %w", err)
 	}
@@ -194,7 +204,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
-		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Operators: r.operators,
+		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Tokens: ops.Tokens{Find: r.operators, OwnFile: r.ownToken},
 		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
 		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
 		LastBackup: lastBackup(cfg.Node.DataDir, p.log), OnBackup: func(at time.Time) { keepLastBackup(cfg.Node.DataDir, at, p.log) },
@@ -322,7 +332,7 @@ func awaitNode(ctx context.Context, node *cluster.Node, tell func(missing error)
 
 // clusterConfig gives each setting to where it belongs.
 func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.Config, error) {
-	trust, err := certificates.trust(cfg.Node.GossipKeyFile)
+	trust, err := certificates.trust(cfg)
 	if err != nil {
 		return cluster.Config{}, err
 	}

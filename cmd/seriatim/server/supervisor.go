@@ -195,6 +195,7 @@ func (s *supervisor) spawn(node int) (*child, error) {
 		"--client-addr", a.client, "--admin-addr", a.admin, "--peer-addr", a.peer, "--gossip-addr", a.gossip,
 		"--bootstrap-expect", strconv.Itoa(s.flags.nodes), "--join", strings.Join(join, ","),
 		"--auth=" + strconv.FormatBool(s.flags.auth), "--first-key-file", s.flags.keyFile,
+		"--insecure-admin", "--insecure-peers",
 	}
 	c := &child{node: node, started: time.Now(), cmd: exec.Command(s.binary, append(args, s.pass...)...)}
 	c.cmd.Env = append(os.Environ(), s.processors()...)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,6 +11,9 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/nodecert"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/owntoken"
 	"github.com/seriatimq/seriatim/cmd/seriatim/server/certificate"
 	"github.com/seriatimq/seriatim/cmd/seriatim/server/token"
 	"github.com/seriatimq/seriatim/transport/ops"
@@ -52,15 +56,54 @@ func (c certificates) expiries() map[string]time.Time {
 }
 
 // trust is what the nodes know each other by.
-func (c certificates) trust(gossipKeyFile string) (t cluster.Trust, err error) {
+func (c certificates) trust(cfg Config) (t cluster.Trust, err error) {
+	if cfg.alone() {
+		return aloneTrust()
+	}
 	if c.peer != nil {
 		t.Peers = &cluster.PeerTLS{Server: c.peer.Server(), Client: c.peer.Client()}
 	}
-	t.GossipKey, err = gossipKey(gossipKeyFile)
+	t.GossipKey, err = gossipKey(cfg.Node.GossipKeyFile)
 	return t, err
 }
 
-// openTokens reads who may call the admin port; nil: everybody.
+// alone reports whether the node forms a cluster alone and was given nothing by which other
+// nodes could know it. Its ports between nodes are closed then.
+func (c Config) alone() bool {
+	return !c.Listen.InsecurePeers && c.Node.BootstrapExpect == 1 && len(c.Node.Join) == 0 && c.Listen.PeerCert == "" && c.Node.GossipKeyFile == ""
+}
+
+// gossipKeyBytes is the size of the key that a node alone draws at its start.
+const gossipKeyBytes = 32
+
+// aloneTrust closes the ports between nodes: nothing but this process has what it draws.
+func aloneTrust() (t cluster.Trust, err error) {
+	t.GossipKey = make([]byte, gossipKeyBytes)
+	if _, err := rand.Read(t.GossipKey); err != nil {
+		return t, err
+	}
+	server, client, err := certificate.Alone(time.Now())
+	t.Peers = &cluster.PeerTLS{Server: server, Client: client}
+	return t, err
+}
+
+// checkPeerCertificate finds a certificate that other nodes refuse, or will refuse when an
+// upgrade is finalized.
+func (p program) checkPeerCertificate(c certificates, node string) error {
+	if c.peer == nil || nodecert.Names(c.peer.Leaf(), node) {
+		return nil
+	}
+	wanted := nodecert.Mark(node)
+	if nodecert.Marked(c.peer.Leaf()) {
+		return exit.New(exit.Usage, fmt.Errorf("peer-cert is the certificate of another node: it lacks the name %s", wanted),
+			"make one with seriatim cert issue "+node)
+	}
+	p.log.Error("peer-cert is not marked as the certificate of a node: nodes refuse it, except those of a cluster whose upgrade was not finalized; renew it with seriatim cert renew NAME --role node",
+		"missing_name", wanted)
+	return nil
+}
+
+// openTokens reads who may call the admin port; nil: no file says so.
 func openTokens(listen ListenConfig, log *slog.Logger) (func(token string) (ops.Operator, bool), error) {
 	if listen.AdminTokens == "" {
 		return nil, nil
@@ -70,6 +113,28 @@ func openTokens(listen ListenConfig, log *slog.Logger) (func(token string) (ops.
 		return nil, fmt.Errorf("admin-tokens-file: %w", err)
 	}
 	return file.Find, nil
+}
+
+// ownToken closes the admin port of a node that was given no file of tokens: only the token in
+// its data directory opens it.
+func (p program) ownToken(cfg Config, r *parts) error {
+	if r.operators != nil {
+		return nil
+	}
+	if cfg.Listen.InsecureAdmin {
+		p.log.Warn("insecure-admin is set: the admin port needs no token, so every program that reaches it can read messages and change the cluster")
+		return nil
+	}
+	own, err := owntoken.Open(cfg.Node.DataDir, rand.Reader)
+	if err != nil {
+		return err
+	}
+	r.ownToken = own.File
+	r.operators = func(token string) (ops.Operator, bool) {
+		return ops.Operator{Name: "the node's own token", Role: ops.Administrator}, own.Is(token)
+	}
+	p.log.Info("the admin port needs the token in this file; the command-line tool finds it on this machine if it may read it", "file", own.File)
+	return nil
 }
 
 // gossipKey reads the key that all nodes share.

@@ -60,8 +60,8 @@ func (c Config) validate() error {
 		problems = append(problems, problem)
 	}
 	if l := c.Listen; l.AdminTokens == "" && !l.InsecureAdmin && !transport.LoopbackAddress(l.Admin) {
-		wrong("admin-addr %s can be reached from other machines, and without admin-tokens-file whoever does so may do everything: "+
-			"make tokens with seriatim cert token NAME --role admin, or set insecure-admin if only operators reach it", l.Admin)
+		wrong("admin-addr %s can be reached from other machines, and there is no admin-tokens-file: "+
+			"make tokens with seriatim cert token NAME --role admin, or set insecure-admin if only operators reach it, which opens the port without tokens", l.Admin)
 	}
 	for _, origin := range c.Listen.AllowOrigin {
 		if !originText.MatchString(origin) {
@@ -118,20 +118,24 @@ func (c Config) validate() error {
 	return errors.Join(problems...)
 }
 
-// openPeers is what is wrong if strangers can reach the ports between nodes, and would
+// openPeers is what is wrong if other programs can reach the ports between nodes, and would
 // be believed.
 func (c Config) openPeers() error {
 	l := c.Listen
 	if l.InsecurePeers || l.PeerCert != "" && c.Node.GossipKeyFile != "" {
 		return nil
 	}
+	const advice = "make the files with seriatim cert ca and, for each node, seriatim cert issue NODE, or set insecure-peers if no other program reaches these ports"
 	for _, port := range []struct{ setting, address string }{{"peer-addr", l.Peer}, {"gossip-addr", l.Gossip}} {
 		if !transport.LoopbackAddress(port.address) {
-			return fmt.Errorf("%s %s can be reached from other machines, and without peer-cert, peer-key, peer-ca and gossip-key-file whoever does so is believed to be a node: "+
-				"make the files with seriatim cert ca and, for each node, seriatim cert issue NODE, or set insecure-peers if nobody else reaches it", port.setting, port.address)
+			return fmt.Errorf("%s %s can be reached from other machines, and without peer-cert, peer-key, peer-ca and gossip-key-file every program that does so is believed to be a node: "+
+				advice, port.setting, port.address)
 		}
 	}
-	return nil
+	if c.alone() {
+		return nil
+	}
+	return errors.New("without peer-cert, peer-key, peer-ca and gossip-key-file every program on this machine is believed to be a node: " + advice)
 }
 
 // checkFiles reports what else a start would find: settings that the node refuses,

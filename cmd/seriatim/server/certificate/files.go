@@ -68,6 +68,9 @@ func (n Names) read() (*contents, error) {
 // Expires is when the certificate in force ends.
 func (f *Files) Expires() time.Time { return f.current.Current().own.Leaf.NotAfter }
 
+// Leaf is the certificate in force.
+func (f *Files) Leaf() *x509.Certificate { return f.current.Current().own.Leaf }
+
 // Server is the configuration of a listener; nil, which is none, of no files. With
 // authorities every client must show a certificate of one of them.
 func (f *Files) Server() *tls.Config {
@@ -93,8 +96,9 @@ func (f *Files) Server() *tls.Config {
 
 var errNoCertificate = errors.New("the other end has shown no certificate")
 
-// Client is the configuration of who calls such a listener. The other end is known by its
-// authority and not by its name: nodes change their addresses.
+// Client is the configuration of a caller of such a listener. The other end is known by its
+// authority and not by its address, which changes: package peernet checks whose certificate
+// it is.
 func (f *Files) Client() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,

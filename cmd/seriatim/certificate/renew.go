@@ -1,0 +1,104 @@
+package certificate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cluster/nodecert"
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+)
+
+func renewCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "renew NAME", Short: "Renew a certificate", Args: arguments.Exactly("NAME"),
+		Long: "Renew the certificate NAME.crt: the same authority, hosts, role and key, and a new end. The file is replaced in one\n" +
+			"step, so that a server that starts meanwhile reads the old certificate or the new one. Copy NAME.crt to the node in the\n" +
+			"same way: under another name beside the old file, then mv. A running server reads it within a second; under the systemd\n" +
+			"unit, restart the service.\n\n" +
+			"Certificates that were made before certificates had roles are renewed with --role node if they are those of nodes.",
+		Example: "  seriatim cert renew n1\n  seriatim cert renew n1 --role node   # of a version without roles",
+	}
+	dir := directory(c)
+	role := c.Flags().String("role", "", "node or clients (default: the role that it has)")
+	valid := lasting(c, leafValid, "how long it is valid from now")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		name := args[0]
+		if err := errors.Join(lasts(*valid), certificateName(name)); err != nil {
+			return err
+		}
+		if *role != "" {
+			if err := knownRole(*role); err != nil {
+				return err
+			}
+		}
+		authority, err := authorityOf(*dir)
+		if err != nil {
+			return err
+		}
+		old, err := readPair(*dir, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return exit.New(exit.NotFound, err, "renewing needs both files; to make them: seriatim cert issue "+name+" --dir "+*dir)
+		}
+		if err != nil {
+			return err
+		}
+		renewed, err := renew(authority, old, name, *role, time.Now(), *valid)
+		if err != nil {
+			return err
+		}
+		chain, _, err := renewed.encode()
+		if err != nil {
+			return err
+		}
+		if err := replaceFile(filepath.Join(*dir, name+chainSuffix), chain, 0o644); err != nil {
+			return err
+		}
+		return made(cmd.OutOrStdout(), *dir, renewed, name+chainSuffix)
+	}
+	return c
+}
+
+// renew makes a certificate like an old one, with its key.
+func renew(authority, old *pair, name, role string, now time.Time, valid time.Duration) (*pair, error) {
+	if err := old.certificate.CheckSignatureFrom(authority.certificate); err != nil {
+		return nil, exit.New(exit.Conflict, fmt.Errorf("%s%s is not a certificate of %s%s: %w", name, chainSuffix, authorityName, chainSuffix, err),
+			"name the directory of its authority with --dir")
+	}
+	if !old.fits() {
+		return nil, exit.New(exit.Conflict, fmt.Errorf("%s%s is not the key of %s%s", name, keySuffix, name, chainSuffix), "")
+	}
+	if role == "" {
+		role = roleClients
+		if nodecert.Marked(old.certificate) {
+			role = roleNode
+		}
+	}
+	hosts := slices.DeleteFunc(slices.Clone(old.certificate.DNSNames), nodecert.IsMark)
+	for _, ip := range old.certificate.IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	return newCertificate(authority, order{name: name, role: role, hosts: hosts, key: old.key, now: now, valid: valid})
+}
+
+// replaceFile replaces a file in one step.
+func replaceFile(path string, content []byte, mode fs.FileMode) error {
+	draft := path + ".new"
+	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a call that was interrupted
+		return err
+	}
+	if err := writeNew(draft, content, mode); err != nil {
+		return err
+	}
+	if err := os.Rename(draft, path); err != nil {
+		return errors.Join(err, os.Remove(draft))
+	}
+	return nil
+}
