@@ -157,7 +157,10 @@ func read(kind Kind, own, text string) (d, kept *Document, err error) {
 			err = wrong
 		}
 	}
-	return d, kept, err
+	if err != nil {
+		return nil, kept, err
+	}
+	return d, kept, nil
 }
 
 // readStatements are the statements of a document and their paths.

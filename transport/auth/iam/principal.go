@@ -49,7 +49,7 @@ func readPrincipals(kind Kind, path string, members map[string]jsontext.Value, d
 	switch {
 	case p.negated && p.anyone:
 		return p, problem(path, "it never applies: it excludes every caller")
-	case deny && !p.anyone && len(p.names) == 0:
+	case deny && !p.negated && !p.anyone && len(p.names) == 0:
 		return p, problem(path, "no service calls this server, so that this denies nothing")
 	}
 	return p, nil
