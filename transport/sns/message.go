@@ -93,13 +93,17 @@ func (m *message) entry() (queue.PublishEntry, error) {
 }
 
 // resolve replaces the texts of structured messages by what queues receive. Errors come in
-// the order of SNS: the message itself, its structure, its ids.
+// the order of SNS: of one message its structure is last (sns.md 3.5), of a batch the
+// structures are before the ids (recorded).
 func resolve(cmd *queue.Publish, structured func(i int) bool) *queue.Error {
 	texts := make(map[int]string)
 	for i := range cmd.Entries {
 		e := &cmd.Entries[i]
-		if !structured(i) || e.CheckMessage() != nil {
-			continue // Validate says what is wrong
+		if !structured(i) {
+			continue
+		}
+		if refused := cmd.Validate(); refused != nil && (!cmd.Batch || e.CheckMessage() != nil) {
+			return refused
 		}
 		text, err := notification.QueueText(e.Message)
 		if err != nil {

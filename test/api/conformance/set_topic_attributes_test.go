@@ -40,7 +40,7 @@ func TestSetTopicAttributes(t *testing.T) {
 			{fifo, "FifoThroughputScope", "Topic", "FifoThroughputScope: Invalid value [Topic]. Cannot be changed from MessageGroup to Topic."},
 			{fifo, "SQSSuccessFeedbackSampleRate", "101", "SQSSuccessFeedbackSampleRate: Invalid value [101]. Must be between 0 and 100."},
 			{fifo, "Policy", "", "Policy Error: null"},
-			{fifo, "ArchivePolicy", "", "ArchivePolicy: Unable to parse JSON"},
+			{fifo, "ArchivePolicy", "[]", "ArchivePolicy: Unable to parse JSON"},
 			{fifo, "ArchivePolicy", `{"a":"b"}`, "ArchivePolicy: JSON is missing required fields"},
 			{fifo, "ArchivePolicy", `{"MessageRetentionPeriod":"366"}`, "ArchivePolicy: MessageRetentionPeriod value is invalid"},
 		} {
