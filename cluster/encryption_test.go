@@ -287,3 +287,53 @@ func TestEncryptedBodyIsHealed(t *testing.T) {
 		t.Errorf("%+v", stats)
 	}
 }
+
+// What an attribute says of encryption is so: on all nodes, or it is refused.
+func TestEncryptionIsNotClaimedInVain(t *testing.T) {
+	t.Parallel()
+	keys := newKeyring(t, newKey(t))
+	asks := map[string]queue.Command{
+		"a queue with a key of KMS":      &queue.CreateQueue{Queue: "k", Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: "k"}}},
+		"a topic with a key of KMS":      &queue.CreateTopic{Topic: "k", TopicARN: "arn:aws:sns:us-east-1:000000000000:k", Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: "k"}}},
+		"a queue with encryption":        &queue.CreateQueue{Queue: "e", Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "true"}}},
+		"encryption of a queue":          &queue.SetQueueAttributes{Queue: standard, Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "true"}}},
+		"a queue without encryption":     &queue.CreateQueue{Queue: "p", Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "false"}}},
+		"a queue that has no key of KMS": &queue.CreateQueue{Queue: "n", Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: ""}}},
+	}
+	c := startNodes(t, 2, func(cfg *Config) {
+		if cfg.NodeName == "n1" {
+			cfg.Log.Encryption.Keys = keys
+		}
+	})
+	c.create(0, standard)
+	taken := func(i int, what string) bool {
+		t.Helper()
+		_, err := c.nodes[i].Submit(clustertest.Context(t), asks[what])
+		var refused *queue.Error
+		if err != nil && !errors.As(err, &refused) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	for _, what := range []string{"a queue with a key of KMS", "a topic with a key of KMS", "a queue with encryption", "encryption of a queue"} {
+		if taken(0, what) || taken(1, what) {
+			t.Errorf("%s was accepted", what)
+		}
+	}
+	for _, what := range []string{"a queue without encryption", "a queue that has no key of KMS"} {
+		if !taken(0, what) {
+			t.Errorf("%s was refused", what)
+		}
+	}
+	if c.nodes[0].EncryptsAtRest() || c.nodes[1].EncryptsAtRest() {
+		t.Error("a cluster of which one node encrypts says that all do")
+	}
+	c.close(1)
+	c.configs[1].Log.Encryption.Keys = keys
+	c.open(1)
+	c.waitReady(1)
+	c.waitFor("both nodes to say that they encrypt", func() bool { return c.nodes[0].EncryptsAtRest() && c.nodes[1].EncryptsAtRest() })
+	if taken(0, "a queue with a key of KMS") || !taken(0, "a queue with encryption") || !taken(1, "encryption of a queue") {
+		t.Error("a cluster that encrypts refuses to say so, or has keys of KMS")
+	}
+}

@@ -3,8 +3,7 @@
 // # What it owns
 //
 // The key file and the ids of keys (Keyring), the form of an encrypted record (Sealer,
-// Keyring.Open), of an encrypted stream (Writer, Reader), and of a sealed access-key secret
-// (Keyring.SealSecret).
+// Keyring.Open), and that of an encrypted stream (Writer, Reader).
 //
 // # What it refuses to know
 //
@@ -13,7 +12,7 @@
 // # Who calls it
 //
 // Package storage for the log, the snapshots and the temporary files of a restore; package
-// bodies for segments; package cluster for backups and for access keys.
+// bodies for segments; package cluster for backups. The commands that make key files.
 //
 // # Design
 //

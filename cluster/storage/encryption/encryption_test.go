@@ -226,31 +226,6 @@ func TestStreamOrder(t *testing.T) {
 	}
 }
 
-func TestSealedSecrets(t *testing.T) {
-	old := testKey(t)
-	r := testKeyring(t, testKey(t), old)
-	const id, secret = "AKIDEXAMPLE0000000000", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-	sealed := r.SealSecret(id, secret)
-	if sealed != r.SealSecret(id, secret) {
-		t.Error("one secret is sealed in two ways")
-	}
-	if sealed == r.SealSecret(id+"0", secret) || sealed == r.SealSecret(id, secret+"0") {
-		t.Error("two secrets are sealed alike")
-	}
-	if opened, err := r.OpenSecret(id, sealed); opened != secret || err != nil {
-		t.Errorf("opened %q, %v", opened, err)
-	}
-	if _, err := r.OpenSecret(id+"0", sealed); !errors.Is(err, ErrNotAuthentic) {
-		t.Errorf("of another access key: %v", err)
-	}
-	if _, err := testKeyring(t, old).OpenSecret(id, sealed); !errors.Is(err, ErrKeyMissing) {
-		t.Errorf("without the key: %v", err)
-	}
-	if key, err := SecretKey(sealed); key != r.Active() || err != nil {
-		t.Errorf("key %v, %v", key, err)
-	}
-}
-
 func BenchmarkSeal(b *testing.B) {
 	s := testKeyring(b).NewSealer("test")
 	for name, size := range map[string]int{"256": 256, "4k": 4 << 10, "256k": 256 << 10} {
