@@ -74,7 +74,12 @@ func (p *process) openBodies() (err error) {
 	if err != nil {
 		return p.keyMissing(err)
 	}
-	return p.dir.NoteKey(p.bodies.First())
+	changed, err := p.dir.NoteKey(p.bodies.First())
+	if changed && p.groupDir.HasLog() {
+		p.cfg.Logger.Warn("what this node writes is encrypted with a new key from now on; what is older stays as it is until snapshots and deletes replace it",
+			"key", p.cfg.Log.Encryption.Keys.Active().String())
+	}
+	return err
 }
 
 // keyMissing ends the node for a key that it was not given, if err says so.

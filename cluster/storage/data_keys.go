@@ -52,19 +52,20 @@ func readKeys(dataDir string) (keysRecord, error) {
 }
 
 // NoteKey notes on disk that what is written from now on is encrypted with the active key,
-// bodies from a segment on. Without keys it does nothing.
-func (d *Dir) NoteKey(segment uint32) error {
+// bodies from a segment on. It reports whether another key was in use before, or none. Without
+// keys it does nothing.
+func (d *Dir) NoteKey(segment uint32) (changed bool, err error) {
 	if d.Keys == nil {
-		return nil
+		return false, nil
 	}
 	record, err := readKeys(d.Path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	active := d.Keys.Active().String()
 	if n := len(record.Keys); n > 0 && record.Keys[n-1].ID == active {
-		return nil
+		return false, nil
 	}
 	record.Keys = append(record.Keys, usedKey{ID: active, Segment: segment})
-	return WriteRecord(d.File(keysName), record)
+	return true, WriteRecord(d.File(keysName), record)
 }
