@@ -12,7 +12,7 @@
 // # Who calls it
 //
 // Package storage for the log, the snapshots and the temporary files of a restore; package
-// bodies for segments; package cluster for backups. The commands that make key files.
+// bodies for segments; package cluster for backups; the commands that make key files.
 //
 // # Design
 //
