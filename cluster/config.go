@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm/format"
@@ -35,6 +36,14 @@ type Config struct {
 	Limits   RequestLimits
 	Settings ClusterSettings
 	Members  MembershipPolicy
+
+	// Measure measures what the rest of the program knows of this node, for status and
+	// checks; may be nil.
+	Measure func() []health.Finding
+	// OnDrain is called when this node was drained, or is drained no more; may be nil.
+	OnDrain func(drained bool)
+
+	AdminURL string // of the admin port, shown by status; without a host: that of the peer port
 
 	Version string                      // of the program, shown to the other nodes
 	Clock   environment.Clock           // default SystemClock()

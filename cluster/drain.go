@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -22,6 +24,9 @@ const drainTransferPause = 10 * time.Second
 func (n *Node) Drain(ctx context.Context) error {
 	n.drained.Store(true)
 	n.tellDrained(true)
+	if n.cfg.OnDrain != nil {
+		n.cfg.OnDrain(true)
+	}
 	n.log.Info("draining: this node is not ready and does not lead")
 	if !n.group.Leadership().Self || n.votersBeside() == 0 {
 		return nil
@@ -38,8 +43,52 @@ func (n *Node) Drain(ctx context.Context) error {
 func (n *Node) Uncordon() {
 	if n.drained.Swap(false) {
 		n.tellDrained(false)
+		if n.cfg.OnDrain != nil {
+			n.cfg.OnDrain(false)
+		}
 		n.log.Info("no longer drained")
 	}
+}
+
+// DrainMember drains a member, or ends that, and returns its node id. An empty node is this
+// one; another one is asked over the peer port. The error is a *MembershipRefusal if there
+// is no such member, or if it cannot do so.
+func (n *Node) DrainMember(ctx context.Context, node string, drained bool) (nodeID string, err error) {
+	id := n.process.nodeID
+	if node != "" {
+		list := n.memberList()
+		m, refusal := list.find(node)
+		if refusal != nil {
+			return "", refusal
+		}
+		id = m.NodeID
+	}
+	op := opUncordon
+	if drained {
+		op = opDrain
+	}
+	if id == n.process.nodeID {
+		return id, n.drainHere(ctx, op)
+	}
+	answer, err := n.askNode(ctx, id, membershipRequest{Op: op, From: n.process.nodeID, Cluster: n.process.clusterID(), Final: true})
+	switch {
+	case err != nil:
+		return id, fmt.Errorf("%w: %w", fault.ErrOutcomeUnknown, err)
+	case answer.Verdict == changeDone && answer.Drained == drained:
+		return id, nil
+	case answer.Verdict == changeUnknown:
+		return id, errors.New(answer.Text)
+	}
+	return id, refused(RefusedPolicy, "ask it yourself: --admin with the address of its admin port alone", "%s did not do it: %s", id, cmp.Or(answer.Text, "its program is older"))
+}
+
+// drainHere drains this node or ends that.
+func (n *Node) drainHere(ctx context.Context, op string) error {
+	if op == opUncordon {
+		n.Uncordon()
+		return nil
+	}
+	return n.Drain(ctx)
 }
 
 // tellDrained tells the other nodes, so that they do not hand leadership to this one.

@@ -1,14 +1,18 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
@@ -68,10 +72,11 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 	begun := begin-time.Duration(n.leadsSince.Load()) < n.silenceMax()
 	for i := range list.Members {
 		m := &list.Members[i]
+		name := list.label(m)
 		p, asked := found[m.NodeID]
 		if !asked {
-			m.Drained = n.drained.Load()
-			list.warn(m.Name, n.warnings())
+			m.Drained, m.Asked, m.Admin = n.drained.Load(), true, hosted(n.cfg.AdminURL, m.Address)
+			list.found(name, n.findings()...)
 			continue
 		}
 		// A busy machine may answer the probe too late, but a heartbeat in time.
@@ -79,8 +84,10 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 		switch {
 		case p.err != nil && (!leads || !known || age > took):
 			m.Healthy, m.Note = false, "does not answer: "+probeFailure(p.err)
+			list.found(name, health.Found(health.Members, "", unanswered(m), "%s", m.Note))
 			continue
 		case p.err != nil:
+			list.found(name, health.Found(health.Members, "", 1, "could not be asked: %s", probeFailure(p.err)))
 			continue
 		case !leads, begun:
 			m.Healthy = true
@@ -89,8 +96,11 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 		case !m.Healthy:
 			m.Note = "answers, but has confirmed nothing to this leader yet"
 		}
-		m.Drained = p.answer.Drained
-		list.warn(m.Name, p.answer.Warnings)
+		m.Drained, m.Asked, m.Admin = p.answer.Drained, len(p.answer.Findings) > 0, hosted(p.answer.Admin, m.Address)
+		list.found(name, p.answer.Findings...)
+		if !m.Asked {
+			list.found(name, health.Found(health.Members, "", 1, "tells nothing about itself: its program is older"))
+		}
 	}
 	waiting := []WaitingNode{}
 	for _, w := range list.Waiting {
@@ -116,9 +126,42 @@ func probeFailure(err error) string {
 	}
 }
 
-func (l *MemberList) warn(name string, warnings []string) {
-	for _, w := range warnings {
-		l.Warnings = append(l.Warnings, name+": "+w)
+// label names a member: by its id where another has the same name, as a node with a new
+// disk has until its former self is removed.
+func (l *MemberList) label(m *MemberStatus) string {
+	for i := range l.Members {
+		if other := &l.Members[i]; other.Name == m.Name && other.NodeID != m.NodeID {
+			return m.NodeID
+		}
+	}
+	return m.Name
+}
+
+// hosted is a URL with the host of another address, if it has none of its own.
+func hosted(address, other string) string {
+	u, err := url.Parse(address)
+	host, _, bad := net.SplitHostPort(other)
+	if err != nil || bad != nil || address == "" || u.Hostname() != "" {
+		return address
+	}
+	u.Host = net.JoinHostPort(host, u.Port())
+	return u.String()
+}
+
+// unanswered is the value of health.Members for a member that does not answer. The cluster
+// does without a learner.
+func unanswered(m *MemberStatus) float64 {
+	if m.Role == roleLearner {
+		return 1
+	}
+	return 2
+}
+
+// found adds findings of a member, or of the cluster if the name is empty.
+func (l *MemberList) found(name string, findings ...health.Finding) {
+	for _, f := range findings {
+		f.Node = name
+		l.Findings = append(l.Findings, f)
 	}
 }
 
@@ -135,14 +178,18 @@ func (l *MemberList) assess(waitsFor string) {
 			continue
 		}
 		lagKnown = lagKnown && m.LagEntries >= 0
+		if m.LagEntries >= 0 && m.NodeID != l.LeaderID {
+			l.found("", health.Found(health.Lag, m.Name, float64(m.LagEntries), "%s is %d log entries behind the leader", m.Name, m.LagEntries))
+		}
 		if m.LagEntries > learnerLagMax {
 			behind++
 		}
 	}
-	l.Warnings = append(votersWarning(voters), l.Warnings...)
 	spare := answering - quorum(voters)
 	l.MayFail = max(0, spare)
 	l.Healthy = false
+	l.Warnings = append(votersWarning(voters), health.Sentences(l.Findings)...)
+	critical := worries(l.Findings, answering == voters)
 	reached := fmt.Sprintf("%d of %d voters answer", answering, voters)
 	switch {
 	case voters == 0:
@@ -160,9 +207,9 @@ func (l *MemberList) assess(waitsFor string) {
 	case spare < 0:
 		l.Summary = fmt.Sprintf("No majority: %s, %d are needed, leader %s", reached, quorum(voters), leader)
 	case answering < voters:
-		l.Summary = fmt.Sprintf("Degraded: %s, leader %s; %s", reached, leader, mayFail(spare, "further "))
+		l.Summary = fmt.Sprintf("%s: %s, leader %s; %s", cmp.Or(critical, "Degraded"), reached, leader, mayFail(spare, "further "))
 	default:
-		l.Healthy = true
+		l.Healthy = critical == ""
 		state := ""
 		switch {
 		case behind > 0:
@@ -170,8 +217,34 @@ func (l *MemberList) assess(waitsFor string) {
 		case lagKnown:
 			state = ", all caught up"
 		}
-		l.Summary = fmt.Sprintf("Healthy: %s, leader %s%s; %s", reached, leader, state, mayFail(spare, ""))
+		l.Summary = fmt.Sprintf("%s: %s, leader %s%s; %s", cmp.Or(critical, "Healthy"), reached, leader, state, mayFail(spare, ""))
 	}
+	l.assessQuorum(leader != "" && spare >= 0, voters)
+}
+
+// worries names what is critical although the cluster has a leader, empty if nothing is.
+// Members that do not answer are counted in the summary.
+func worries(findings []health.Finding, allAnswer bool) string {
+	names := slices.DeleteFunc(health.CriticalChecks(findings), func(name string) bool { return name == health.Members && !allAnswer })
+	switch {
+	case slices.Contains(names, health.Sends):
+		return "Sends are refused"
+	case len(names) > 0:
+		return "Critical (" + strings.Join(names, ", ") + ")"
+	}
+	return ""
+}
+
+// assessQuorum adds how many voters may fail as a finding: fewer than none without a quorum.
+func (l *MemberList) assessQuorum(has bool, voters int) {
+	value, text := float64(l.MayFail), l.Summary
+	if !has {
+		value = -1
+	}
+	if l.MayFail == 0 && l.Healthy { // the voters are too few: no node is away that could be started
+		text = votersWarning(voters)[0]
+	}
+	l.found("", health.Found(health.Quorum, "", value, "%s", text))
 }
 
 func mayFail(nodes int, further string) string {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/health"
 )
 
 // members asks node i how the cluster is, until the leader answers.
@@ -24,7 +25,10 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 	t.Parallel()
 	c, _ := startGrowing(t, 3, unhurried)
 	leader, followers := c.leader(), c.followers()
-	c.waitFor("all to answer", func() bool { return c.members(followers[0]).Healthy })
+	c.waitFor("all to answer", func() bool {
+		list := c.members(followers[0])
+		return list.Healthy && len(list.Warnings) == 0
+	})
 	if list := c.members(followers[0]); list.MayFail != 1 || len(list.Warnings) != 0 ||
 		!strings.HasPrefix(list.Summary, "Healthy: 3 of 3 voters answer, leader "+c.configs[leader].NodeName) || !strings.HasSuffix(list.Summary, "; 1 node may fail") {
 		t.Errorf("three of three: %+v", list)
@@ -156,7 +160,7 @@ func TestAssessment(t *testing.T) {
 		{"L", "Healthy: 1 of 1 voters answer, leader n1, all caught up; no node may fail", true, 0, "1 voter"},
 		{"LA", "Healthy: 2 of 2 voters answer, leader n1, all caught up; no node may fail", true, 0, "2 voters survive no failure"},
 		{"LAA", "Healthy: 3 of 3 voters answer, leader n1, all caught up; 1 node may fail", true, 1, ""},
-		{"LABg", "Healthy: 3 of 3 voters answer, leader n1, 1 catching up; 1 node may fail", true, 1, ""},
+		{"LABg", "Healthy: 3 of 3 voters answer, leader n1, 1 catching up; 1 node may fail", true, 1, "n3 is 1025 log entries behind"},
 		{"LAG", "Degraded: 2 of 3 voters answer, leader n1; no further node may fail", false, 0, ""},
 		{"LAAA", "Healthy: 4 of 4 voters answer, leader n1, all caught up; 1 node may fail", true, 1, "no more failures than 3"},
 		{"LAAG", "Degraded: 3 of 4 voters answer, leader n1; no further node may fail", false, 0, "no more failures than 3"},
@@ -182,6 +186,9 @@ func TestAssessment(t *testing.T) {
 				list.Members = append(list.Members, m)
 			}
 			list.assess("it waits")
+			if f := list.Findings[len(list.Findings)-1]; f.Check != health.Quorum || f.Value < 0 != (!strings.Contains(test.summary, "; ")) || f.Value >= 0 && f.Value != float64(test.mayFail) {
+				t.Errorf("the finding about the quorum is %+v", f)
+			}
 			if list.Summary != test.summary || list.Healthy != test.healthy || list.MayFail != test.mayFail {
 				t.Errorf("got %q, %v, %d", list.Summary, list.Healthy, list.MayFail)
 			}
@@ -190,4 +197,53 @@ func TestAssessment(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is critical is named before the members, and then the cluster is not healthy.
+func TestWhatIsCriticalIsNotHealthy(t *testing.T) {
+	voter := func(id string, role string, healthy bool) MemberStatus {
+		return MemberStatus{NodeID: id, Name: id, Role: role, Healthy: healthy}
+	}
+	for _, test := range []struct {
+		found   []health.Finding
+		n3      bool
+		summary string
+		healthy bool
+	}{
+		{nil, true, "Healthy: 3 of 3", true},
+		{[]health.Finding{health.Found(health.Disk, "", 15, "its disk is low")}, true, "Healthy: 3 of 3", true},
+		{[]health.Finding{health.Found(health.Sends, "", 2, "sends are refused")}, true, "Sends are refused: 3 of 3 voters answer, leader n1", false},
+		{[]health.Finding{health.Found(health.Replicas, "", 2, "they differ"), health.Found(health.Dedup, "q", 100, "it is full")}, true, "Critical (replicas, dedup): 3 of 3", false},
+		{[]health.Finding{health.Found(health.Members, "", 2, "is not ready")}, true, "Critical (members): 3 of 3", false},
+		{[]health.Finding{health.Found(health.Members, "", 2, "does not answer")}, false, "Degraded: 2 of 3", false},
+		{[]health.Finding{health.Found(health.Sends, "", 2, "sends are refused")}, false, "Sends are refused: 2 of 3 voters answer, leader n1; no further node may fail", false},
+	} {
+		list := MemberList{LeaderID: "n1", Members: []MemberStatus{voter("n1", roleLeader, true), voter("n2", roleVoter, true), voter("n3", roleVoter, test.n3)}}
+		list.found("n1", test.found...)
+		list.assess("")
+		if !strings.HasPrefix(list.Summary, test.summary) || list.Healthy != test.healthy {
+			t.Errorf("%+v: %q, healthy %v", test.found, list.Summary, list.Healthy)
+		}
+		for _, f := range test.found {
+			if f.Level != health.OK && !slices.Contains(list.Warnings, "n1: "+f.Text) {
+				t.Errorf("%q is not among %q", f.Text, list.Warnings)
+			}
+		}
+	}
+}
+
+// A node is drained through any other, which asks it.
+func TestDrainThroughAnotherNode(t *testing.T) {
+	t.Parallel()
+	c, _ := startGrowing(t, 3, nil)
+	ctx := clustertest.Context(t)
+	from, to := c.followers()[0], c.followers()[1]
+	for _, drained := range []bool{true, false} {
+		id, err := c.nodes[from].DrainMember(ctx, c.configs[to].NodeName, drained)
+		if err != nil || id != c.nodes[to].process.nodeID || c.nodes[to].Drained() != drained || c.nodes[from].Drained() {
+			t.Errorf("drained %v: %s, %v", drained, id, err)
+		}
+	}
+	_, err := c.nodes[from].DrainMember(ctx, "n9", true)
+	wantRefusal(t, err, RefusedUnknownNode, "n9")
 }

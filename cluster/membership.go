@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/discovery"
+	"github.com/seriatimq/seriatim/cluster/health"
+	"github.com/seriatimq/seriatim/cluster/health/state"
+	"github.com/seriatimq/seriatim/queue"
 )
 
 // MemberList is the membership of the cluster as its leader knows it. Its JSON
@@ -25,10 +28,11 @@ type MemberList struct {
 	// Waiting are live nodes that belong to no cluster yet.
 	Waiting []WaitingNode `json:"waiting"`
 
-	Summary  string   `json:"summary"`  // health in one sentence
-	Healthy  bool     `json:"healthy"`  // there is a leader and all voters answer
-	MayFail  int      `json:"mayFail"`  // how many more voters may fail now
-	Warnings []string `json:"warnings"` // what is wrong although the cluster works
+	Summary  string           `json:"summary"`  // health in one sentence
+	Healthy  bool             `json:"healthy"`  // there is a leader, all voters answer, and no check is critical
+	MayFail  int              `json:"mayFail"`  // how many more voters may fail now
+	Findings []health.Finding `json:"findings"` // of all checks, of all members that answer
+	Warnings []string         `json:"warnings"` // those that are not OK, for people, the worst first
 }
 
 // MemberStatus is one member as the leader sees it.
@@ -39,11 +43,16 @@ type MemberStatus struct {
 	Healthy bool   `json:"healthy"` // it answers the leader
 	Drained bool   `json:"drained"` // see Drain
 	Address string `json:"address"`
+	// Admin is the URL of its admin port, as it told when it was asked.
+	Admin   string `json:"admin,omitempty"`
 	Version string `json:"version,omitempty"`
 	// LagEntries is how far its log is behind the leader's; -1: unknown.
 	LagEntries int64 `json:"lagEntries"`
 	// LastContactMs is how long ago the leader heard of it; -1: never.
 	LastContactMs int64 `json:"lastContactMs"`
+	// Asked says that it answered what it measures: what the findings lack of a member that
+	// was not asked is unknown.
+	Asked bool `json:"asked"`
 	// Note says what keeps a learner from being promoted, or how a member fails
 	// to answer.
 	Note string `json:"note,omitempty"`
@@ -106,7 +115,7 @@ func (n *Node) Members(ctx context.Context) (MemberList, error) {
 		return MemberList{}, err
 	}
 	list := *answer.Members
-	list.assess("")
+	n.measureState(&list, "")
 	return list, nil
 }
 
@@ -115,8 +124,23 @@ func (n *Node) Members(ctx context.Context) (MemberList, error) {
 func (n *Node) LocalMembers(ctx context.Context) MemberList {
 	list := n.memberList()
 	n.probe(ctx, &list)
-	list.assess(n.waitsFor())
+	n.measureState(&list, n.waitsFor())
 	return list
+}
+
+// measureState adds what every node can measure, because all have the same state.
+func (n *Node) measureState(list *MemberList, waitsFor string) {
+	list.Findings = append(list.Findings, state.Findings(func(read func(queue.View)) { n.replica.Read(read) }, n.cfg.Clock.Wall())...)
+	switch u := n.Upgrade(); {
+	case u.FormatVersion == 0:
+	case u.Newest > u.FormatVersion && u.Missing != "":
+		list.found("", health.Found(health.Upgrade, "", 1, "the upgrade to format version %d is not finalized: %s", u.Newest, u.Missing))
+	case u.Ready:
+		list.found("", health.Found(health.Upgrade, "", 1, "the upgrade to format version %d is not finalized: seriatim upgrade finalize does it", u.Possible))
+	default:
+		list.found("", health.Found(health.Upgrade, "", 0, "format version %d is in force", u.FormatVersion))
+	}
+	list.assess(waitsFor)
 }
 
 // AddMember makes a waiting node a learner: it gets all data and has no vote.
@@ -166,6 +190,7 @@ func (n *Node) memberList() MemberList {
 		Voters:    n.votersWanted(),
 		Members:   []MemberStatus{},
 		Waiting:   []WaitingNode{},
+		Findings:  []health.Finding{},
 	}
 	view, members := n.process.gossip.View(), map[string]bool{}
 	heard := map[string]discovery.Member{n.process.nodeID: {Alive: true, Version: n.cfg.Version}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
@@ -27,6 +28,8 @@ const (
 	opJoin     = "join"     // From wants to become a learner
 	opInvite   = "invite"   // the asked node may write down that it joins
 	opProbe    = "probe"    // does the asked node answer?
+	opDrain    = "drain"    // the asked node prepares for being stopped
+	opUncordon = "uncordon" // and ends that
 )
 
 type membershipRequest struct {
@@ -59,9 +62,10 @@ type membershipAnswer struct {
 	Members *MemberList         `json:"members,omitempty"`
 	Removed bool                `json:"removed,omitempty"` // answer to whether Node is a member
 
-	Waiting  bool     `json:"waiting,omitempty"`  // answer to a probe: it can be added
-	Drained  bool     `json:"drained,omitempty"`  // answer to a probe
-	Warnings []string `json:"warnings,omitempty"` // answer to a probe
+	Waiting  bool             `json:"waiting,omitempty"`  // answer to a probe: it can be added
+	Drained  bool             `json:"drained,omitempty"`  // answer to a probe, a drain or the end of one
+	Admin    string           `json:"admin,omitempty"`    // answer to a probe: the URL of its admin port
+	Findings []health.Finding `json:"findings,omitempty"` // answer to a probe: of the checks that the node measures
 }
 
 const (
@@ -217,7 +221,7 @@ func (n *Node) membershipAnswer(ctx context.Context, from string, r membershipRe
 		given := n.process.bootstrap.membership()
 		return membershipAnswer{
 			Verdict: changeDone, Waiting: own == "" || given.Joined && !given.Added,
-			Drained: n.drained.Load(), Warnings: n.warnings(),
+			Drained: n.drained.Load(), Findings: n.findings(), Admin: n.cfg.AdminURL,
 		}
 	case r.Op == opInvite:
 		return answerOf(n.acceptInvitation(r))
@@ -225,6 +229,11 @@ func (n *Node) membershipAnswer(ctx context.Context, from string, r membershipRe
 		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.process.nodeID + " belongs to no cluster yet"}
 	case r.Cluster != own && (r.Op != opJoin || r.Cluster != ""):
 		return notForStrangers()
+	case r.Op == opDrain || r.Op == opUncordon:
+		n.log.Info("another node asks this one", "to", r.Op, "asked_by", r.From)
+		answer := answerOf(n.drainHere(ctx, r.Op))
+		answer.Drained = n.drained.Load()
+		return answer
 	case n.leads():
 		return n.executeChange(ctx, r)
 	case r.Final:

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"time"
+
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/queue"
@@ -96,7 +98,7 @@ func (n *Node) Metrics() []Metric {
 		{"seriatim_topic_deliveries_dead_lettered_total", "Messages of a topic that could not be delivered to a queue and went to the dead-letter queue of its subscription, while this node led.", &c.leader.Undeliverable},
 		{"seriatim_topic_deliveries_lost_total", "Messages of a topic that could not be delivered to a queue, nor to a dead-letter queue, while this node led.", &c.leader.Lost},
 	} {
-		d.counts.Read(func(topic, queue string, count uint64) {
+		d.counts.Read(func(topic, queue string, count uint64, _ time.Duration) {
 			metrics = append(metrics, Metric{
 				Name: d.name, Help: d.help, Kind: Counter, Labels: []MetricLabel{{"topic", topic}, {"queue", queue}}, Value: float64(count),
 			})

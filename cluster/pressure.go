@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm/codec"
@@ -97,10 +98,11 @@ const (
 
 // pressure decides whether this node, if it leads, takes sends. Safe for concurrent use.
 type pressure struct {
-	limits  PressureLimits
-	path    string
-	log     *slog.Logger
-	auditor *auditor
+	limits   PressureLimits
+	nodeName string
+	path     string
+	log      *slog.Logger
+	auditor  *auditor
 
 	stateBytes atomic.Int64
 	stateLost  atomic.Int64 // all by which it has become smaller
@@ -115,7 +117,7 @@ type pressure struct {
 
 func newPressure(cfg Config, auditor *auditor) *pressure {
 	return &pressure{
-		limits: cfg.Limits.Pressure, path: cfg.DataDir, log: cfg.Logger, auditor: auditor,
+		limits: cfg.Limits.Pressure, nodeName: cfg.NodeName, path: cfg.DataDir, log: cfg.Logger, auditor: auditor,
 		written: wakeup.NewSignal(),
 	}
 }
@@ -142,9 +144,12 @@ func (p *pressure) reason() (label, text string) {
 	case p.auditor.split.Load() && !p.limits.ServeDiverged:
 		return pressureDivergence, "two replicas of the state differ and nothing says which is right; see the logs of the nodes"
 	case p.stateFull():
-		return pressureState, fmt.Sprintf("the state takes %d bytes of memory and its limit is %d (state-bytes-max)", p.stateBytes.Load(), p.limits.StateBytes)
+		return pressureState, fmt.Sprintf("the state takes %s of memory and its limit is %s (state-bytes-max)",
+			health.Bytes(uint64(p.stateBytes.Load())), health.Bytes(uint64(p.limits.StateBytes))) //nolint:gosec // neither is below zero
 	case p.diskLevel() >= diskLow:
-		return pressureDisk, fmt.Sprintf("the disk of the leader has %d bytes free, %d are wanted (disk-free-refuse)", p.free.Load(), p.limits.DiskRefuse.bytes(p.total.Load()))
+		least := p.limits.DiskRefuse.bytes(p.total.Load())
+		return pressureDisk, fmt.Sprintf("the disk with the data directory of %s has %s free; sends are refused below %s (disk-free-refuse) and accepted again from %s",
+			p.nodeName, health.Bytes(p.free.Load()), health.Bytes(least), health.Bytes(toLeave(least)))
 	case p.membersLow.Load():
 		return pressureDisk, "the disks of so many nodes are nearly full that no majority has room"
 	}
@@ -193,13 +198,16 @@ func (p *pressure) measure() (changed bool) {
 	return true
 }
 
+// toLeave is the free space that ends a level which begins below least.
+func toLeave(least uint64) uint64 { return least + least/10 }
+
 // levelOf compares the free space with the marks. To leave a level takes a tenth more
 // free space than to enter it, so that it does not flap.
 func levelOf(space environment.DiskSpace, limits PressureLimits, before diskLevel) diskLevel {
 	below := func(mark DiskMark, level diskLevel) bool {
 		least := mark.bytes(space.Total)
 		if before >= level {
-			least += least / 10
+			least = toLeave(least)
 		}
 		return space.Free < least
 	}

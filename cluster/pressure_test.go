@@ -205,6 +205,10 @@ func TestLeaderWithoutRoomRefusesSends(t *testing.T) {
 			t.Errorf("node %d: %q", i, p.Reason)
 		}
 		c.worksButForSends(i, standard)
+		list := c.members(i)
+		if list.Healthy || !strings.HasPrefix(list.Summary, "Sends are refused: 3 of 3 voters answer") || !strings.Contains(list.Warnings[0], "accepted again from 168.9 MiB") {
+			t.Errorf("node %d says %q, healthy %v, %q", i, list.Summary, list.Healthy, list.Warnings)
+		}
 	}
 	if c.leader() != leader {
 		t.Error("the leader gave up for less than the lower mark")

@@ -5,6 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/health"
 )
 
 // Status describes a node at one moment. Its JSON form is a contract with
@@ -26,9 +31,10 @@ type Status struct {
 	Drained           bool   `json:"drained"` // see Drain
 	// ClockOffMs is how far this node's clock is from the median of a
 	// majority; 0 while that is within the bound or unknown.
-	ClockOffMs int64        `json:"clockOffMs"`
-	Warnings   []string     `json:"warnings"` // what is wrong, for people
-	Peers      []PeerStatus `json:"peers"`
+	ClockOffMs int64            `json:"clockOffMs"`
+	Findings   []health.Finding `json:"findings"` // of all checks that this node measures
+	Warnings   []string         `json:"warnings"` // those that are not OK, for people
+	Peers      []PeerStatus     `json:"peers"`
 }
 
 // PeerStatus describes another node as this one sees it.
@@ -47,6 +53,7 @@ type PeerStatus struct {
 func (n *Node) Status() Status {
 	stats := n.group.Stats()
 	position := n.replica.Position()
+	findings := n.findings()
 	s := Status{
 		NodeID:            n.process.nodeID,
 		NodeName:          n.cfg.NodeName,
@@ -62,7 +69,8 @@ func (n *Node) Status() Status {
 		Version:           n.cfg.Version,
 		Drained:           n.drained.Load(),
 		ClockOffMs:        n.process.clocks.Off().Milliseconds(),
-		Warnings:          n.warnings(),
+		Findings:          findings,
+		Warnings:          health.Sentences(findings),
 		Peers:             []PeerStatus{},
 	}
 	clocks := n.process.clocks.Ahead()
@@ -97,19 +105,103 @@ func (n *Node) Leader() (self, leader string) {
 	return n.process.nodeID, n.group.Leadership().LeaderID
 }
 
-// warnings are the conditions that need an operator.
-func (n *Node) warnings() []string {
-	warnings := []string{}
-	if waitsFor := n.waitsFor(); waitsFor != "" {
-		warnings = append(warnings, "this node belongs to no cluster yet: "+waitsFor)
+// deliveriesLostFor is how long after the last loss topics are said to lose messages.
+const deliveriesLostFor = time.Hour
+
+// findings is what this node measures of itself.
+func (n *Node) findings() []health.Finding {
+	list := []health.Finding{n.readiness(), n.sends(), n.soundness()}
+	add := func(check, of string, value float64, format string, args ...any) {
+		list = append(list, health.Found(check, of, value, format, args...))
 	}
-	if _, reason := n.pressure.reason(); reason != "" {
-		warnings = append(warnings, "sends are refused while this node leads: "+reason)
+	p := n.pressure
+	if free, total := p.free.Load(), p.total.Load(); total > 0 {
+		percent := 100 * float64(free) / float64(total)
+		add(health.Disk, "", percent, "the disk with the data directory has %s of %s free (%.3g %%)", health.Bytes(free), health.Bytes(total), percent)
+	}
+	if most := p.limits.StateBytes; most > 0 {
+		used := p.stateBytes.Load()
+		add(health.Memory, "", 100*float64(used)/float64(most), "the state takes %s of memory, and its limit is %s (state-bytes-max)",
+			health.Bytes(uint64(used)), health.Bytes(uint64(most))) //nolint:gosec // neither is below zero
+	}
+	clocks := n.process.clocks.Ahead()
+	for _, m := range n.group.Stats().Members {
+		if ahead, known := clocks[m.NodeID]; known {
+			add(health.Clock, m.Name, math.Abs(ahead.Seconds()), "the clock of %s is %v off that of this node", m.Name, ahead.Abs().Round(time.Millisecond))
+		}
 	}
 	if reason := n.reasonToResign(); reason != "" {
-		warnings = append(warnings, "this node should not lead: "+reason)
+		add(health.Sends, "", 1, "this node should not lead: %s", reason)
 	}
-	return warnings
+	now := n.cfg.Clock.Monotonic()
+	n.counts.leader.Lost.Read(func(topic, queue string, count uint64, last time.Duration) {
+		if now-last < deliveriesLostFor {
+			add(health.Deliveries, topic, float64(count), "the topic %s lost %d messages for the queue %s since this node started, the last one %v ago",
+				topic, count, queue, (now - last).Round(time.Second))
+		}
+	})
+	if n.cfg.Measure != nil {
+		list = append(list, n.cfg.Measure()...)
+	}
+	return list
+}
+
+// readiness says whether this node can answer clients. A node that is drained or was just
+// added lacks nothing that a person has to do.
+func (n *Node) readiness() health.Finding {
+	err := n.Ready()
+	switch {
+	case err == nil:
+		return health.Found(health.Members, "", 0, "is ready")
+	case n.drained.Load(), n.process.bootstrap.membership().Joined && !n.votes():
+		return health.Found(health.Members, "", 1, "is not ready: %v", err)
+	}
+	return health.Found(health.Members, "", 2, "is not ready: %v", err)
+}
+
+// votes reports whether this node is a voter.
+func (n *Node) votes() bool {
+	return slices.ContainsFunc(n.group.Stats().Members, func(m Member) bool { return m.Voter && m.NodeID == n.process.nodeID })
+}
+
+// sends says whether this node refuses sends.
+func (n *Node) sends() health.Finding {
+	_, reason := n.pressure.reason()
+	if reason == "" && n.proposalsFull() {
+		reason = "more requests wait to be written than may"
+	}
+	switch {
+	case reason == "":
+		return health.Found(health.Sends, "", 0, "takes sends")
+	case n.leads():
+		return health.Found(health.Sends, "", 2, "sends are refused: %s", reason)
+	}
+	return health.Found(health.Sends, "", 1, "this node would refuse sends if it led: %s", reason)
+}
+
+// proposalsFull reports whether this node leads and has no room for further requests.
+func (n *Node) proposalsFull() bool {
+	t := n.term.Load()
+	if t == nil {
+		return false
+	}
+	bytes, commands := t.Queued()
+	bytesMax, commandsMax := n.cfg.Limits.leader().Room(false)
+	return bytes >= bytesMax || commands >= commandsMax
+}
+
+// soundness says whether this replica can be trusted.
+func (n *Node) soundness() health.Finding {
+	bodies, waiting := n.process.bodies.Stats(), len(n.process.bodies.Damaged())
+	switch {
+	case n.auditor.split.Load():
+		return health.Found(health.Replicas, "", 2, "two replicas of the state differ and no majority says which is right")
+	case waiting > 0:
+		return health.Found(health.Replicas, "", 2, "%d bodies of messages are damaged on the disk of this node and not yet repaired", waiting)
+	case bodies.Damaged > 0:
+		return health.Found(health.Replicas, "", 1, "%d bodies of messages were found damaged on the disk of this node since it started, and are repaired", bodies.Damaged)
+	}
+	return health.Found(health.Replicas, "", 0, "the replica is sound, as far as it was compared")
 }
 
 // readyLagMax is how many entries a node may be behind the commit index it knows and

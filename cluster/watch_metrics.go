@@ -33,11 +33,8 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add(Gauge, "seriatim_format_version", "Format of commands and snapshots in force.", float64(upgrade.FormatVersion))
 	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them is not heard of.", float64(upgrade.Possible))
 	p := n.pressure
-	queueFull := false
 	if t := n.term.Load(); t != nil {
 		bytes, commands := t.Queued()
-		bytesMax, commandsMax := n.cfg.Limits.leader().Room(false)
-		queueFull = bytes >= bytesMax || commands >= commandsMax
 		add(Gauge, "seriatim_proposal_queue_bytes", "Bytes of requests that wait at this node, the leader, to be written.", float64(bytes))
 		add(Gauge, "seriatim_proposal_queue_requests", "Requests that wait at this node, the leader, to be written.", float64(commands))
 	}
@@ -48,7 +45,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		{pressureState, p.stateFull()},
 		{pressureDisk, p.diskLevel() >= diskLow || p.membersLow.Load()},
 		{pressureDivergence, n.auditor.split.Load()},
-		{pressureQueue, queueFull},
+		{pressureQueue, n.proposalsFull()},
 	} {
 		add(Gauge, "seriatim_pressure", "1 while there is a reason for this node, if it leads, to refuse sends.", number(reason.present), MetricLabel{"reason", reason.name})
 	}

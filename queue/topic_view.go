@@ -216,6 +216,60 @@ func (v View) RefusesConfirmation(c *ConfirmSubscription) *Error {
 // WaitingDeliveries is how many deliveries over HTTP are not done.
 func (v View) WaitingDeliveries() int { return v.b.outbox.Len() }
 
+// WaitingPosts are the deliveries over HTTP to one subscription that are not done.
+type WaitingPosts struct {
+	Topic    string // qualified name
+	Endpoint string
+	Waiting  int
+	Attempts uint32 // the most that failed of a delivery, as far as it was looked at
+}
+
+// waitingPostsLooked bounds the deliveries of a subscription that WaitingPosts looks at.
+const waitingPostsLooked = 100
+
+// WaitingPosts lists the subscriptions that have deliveries over HTTP to wait for.
+func (v View) WaitingPosts() (list []WaitingPosts) {
+	for _, number := range v.b.outbox.Subscriptions() {
+		t, s, ok := v.b.topics.SubscriptionOfNumber(number)
+		if !ok {
+			continue
+		}
+		w := WaitingPosts{Topic: t.Name, Endpoint: s.Endpoint, Waiting: v.b.outbox.LenOf(number)}
+		if first, some := v.b.outbox.First(number); some { // the others may wait for it
+			w.Attempts = first.Attempts
+		}
+		looked := 0
+		v.b.outbox.ScanDue(number, func(i *outbox.Item) bool {
+			w.Attempts = max(w.Attempts, i.Attempts)
+			looked++
+			return looked < waitingPostsLooked
+		})
+		list = append(list, w)
+	}
+	return list
+}
+
+// DeadLetterQueues lists the queues that the RedrivePolicy of a queue or of a subscription
+// names and that exist, by their qualified names.
+func (v View) DeadLetterQueues() []string {
+	var names []string
+	v.b.sources.Scan(func(key string, _ struct{}) bool {
+		target, _, _ := strings.Cut(key, "\x00")
+		if len(names) == 0 || names[len(names)-1] != target {
+			names = append(names, target)
+		}
+		return true
+	})
+	v.b.topics.ScanSubscriptionsFrom(0, func(t *topic.Topic, s *topic.Subscription) bool {
+		if target := deadLetterQueue(t, s); target != "" {
+			names = append(names, target)
+		}
+		return true
+	})
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return !v.QueueExists(name) })
+}
+
 // OutboxSubscriptions are the numbers of the subscriptions with deliveries over HTTP.
 func (v View) OutboxSubscriptions() []uint64 { return v.b.outbox.Subscriptions() }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // deliverySeriesMax bounds the pairs of a topic and a queue that have a count of their
@@ -15,26 +16,31 @@ const deliverySeriesMax = 1000
 // nothing. Safe for concurrent use.
 type DeliveryCounters struct {
 	mu     sync.Mutex
-	counts map[delivery]uint64
+	counts map[delivery]deliveryCount
+}
+
+type deliveryCount struct {
+	count uint64
+	last  time.Duration // when it was last added to, on the monotonic clock
 }
 
 type delivery struct{ topic, queue string }
 
-func (d *DeliveryCounters) add(topic, queue string, count int) {
+func (d *DeliveryCounters) add(topic, queue string, count int, now time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.counts == nil {
-		d.counts = make(map[delivery]uint64)
+		d.counts = make(map[delivery]deliveryCount)
 	}
 	to := delivery{topic, queue}
 	if _, known := d.counts[to]; !known && len(d.counts) >= deliverySeriesMax {
 		to = delivery{}
 	}
-	d.counts[to] += uint64(count)
+	d.counts[to] = deliveryCount{d.counts[to].count + uint64(count), now}
 }
 
-// Read calls each with every count, sorted by topic and queue.
-func (d *DeliveryCounters) Read(each func(topic, queue string, count uint64)) {
+// Read calls each with every count and when it last rose, sorted by topic and queue.
+func (d *DeliveryCounters) Read(each func(topic, queue string, count uint64, last time.Duration)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := make([]delivery, 0, len(d.counts))
@@ -48,6 +54,6 @@ func (d *DeliveryCounters) Read(each func(topic, queue string, count uint64)) {
 		return strings.Compare(a.queue, b.queue)
 	})
 	for _, to := range list {
-		each(to.topic, to.queue, d.counts[to])
+		each(to.topic, to.queue, d.counts[to].count, d.counts[to].last)
 	}
 }

@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -11,12 +12,15 @@ import (
 func TestDeliveryCounters(t *testing.T) {
 	var d DeliveryCounters
 	for i := range deliverySeriesMax + 2 {
-		d.add("t", fmt.Sprintf("%04d", i), 1)
+		d.add("t", fmt.Sprintf("%04d", i), 1, 1)
 	}
-	d.add("t", "0000", 2)
+	d.add("t", "0000", 2, 5)
 	counts, sum := map[string]uint64{}, uint64(0)
 	last := ""
-	d.Read(func(topic, queue string, count uint64) {
+	d.Read(func(topic, queue string, count uint64, at time.Duration) {
+		if want := map[bool]time.Duration{true: 5, false: 1}[queue == "0000"]; at != want {
+			t.Errorf("%s %s at %v, want %v", topic, queue, at, want)
+		}
 		if topic+queue < last {
 			t.Errorf("%s %s after %s", topic, queue, last)
 		}

@@ -190,7 +190,7 @@ func TestOutboxRetries(t *testing.T) {
 			t.Errorf("%d deliveries wait", n)
 		}
 		lost := 0
-		s.options.Counters.Lost.Read(func(string, string, uint64) { lost++ })
+		s.options.Counters.Lost.Read(func(string, string, uint64, time.Duration) { lost++ })
 		if lost != 1 {
 			t.Errorf("%d topics have lost messages", lost)
 		}

@@ -198,11 +198,11 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 		case queue.SessionAvailable:
 			t.waiting.available(waitingPlace{Queue: event.Queue, Session: event.Session})
 		case queue.TopicDeliveriesDeduplicated:
-			t.options.Counters.Deduplicated.add(event.Topic, event.Queue, event.Count)
+			t.options.Counters.Deduplicated.add(event.Topic, event.Queue, event.Count, t.options.Clock.Monotonic())
 		case queue.TopicDeliveriesDeadLettered:
-			t.options.Counters.Undeliverable.add(event.Topic, event.Queue, event.Count)
+			t.options.Counters.Undeliverable.add(event.Topic, event.Queue, event.Count, t.options.Clock.Monotonic())
 		case queue.TopicDeliveriesLost:
-			t.options.Counters.Lost.add(event.Topic, event.Queue, event.Count)
+			t.options.Counters.Lost.add(event.Topic, event.Queue, event.Count, t.options.Clock.Monotonic())
 		case queue.QueueDeleted:
 			t.waiting.deleted(event.Queue)
 		case queue.MoveTaskAdded:

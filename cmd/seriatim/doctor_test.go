@@ -33,7 +33,7 @@ func TestDoctor(t *testing.T) {
 		switch f.Check {
 		case "quorum":
 			want = "WARNING"
-			if !strings.Contains(f.Advice, "add two nodes") || !strings.Contains(f.Advice, "operations.md#growing") {
+			if !strings.Contains(f.Advice, "add nodes") {
 				t.Errorf("the advice is %q", f.Advice)
 			}
 		case "disk": // of the machine of the test
@@ -48,13 +48,79 @@ func TestDoctor(t *testing.T) {
 	if found.Level != worst || code != exits[worst] {
 		t.Errorf("all in all %s with exit code %d, want %s", found.Level, code, worst)
 	}
-	if out, _ := tool(t, "doctor", "--admin", admin); !strings.Contains(out, "WARNING - quorum: no node may fail (Healthy: ") || !strings.Contains(out, "OK - ready") {
+	if out, _ := tool(t, "doctor", "--admin", admin); !strings.Contains(out, "WARNING - quorum: no node may fail; there is 1 voter") || !strings.Contains(out, "OK - members") {
 		t.Errorf("printed was\n%s", out)
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.wait(t)
-	if out, code := tool(t, "doctor", "--admin", admin); code != 2 || !strings.Contains(out, "CRITICAL - ready: http://"+admin+" does not answer") {
+	if out, code := tool(t, "doctor", "--admin", admin); code != 2 || !strings.Contains(out, "CRITICAL - members: http://"+admin+" does not answer") {
 		t.Errorf("of a node that is away: exit code %d\n%s", code, out)
+	}
+}
+
+// While sends are refused, every command says so and none says that the cluster is healthy: the
+// disk of this node is taken for full.
+func TestRefusedSendsAreNamed(t *testing.T) {
+	base := freeBase(t, 1)
+	p := startServer(t, base, t.TempDir(), nil, "--disk-free-refuse", "100%", "--disk-free-resign", "1KiB")
+	p.err.wait(t, `"msg":"ready"`, 1)
+	admin, endpoint := fmt.Sprintf("127.0.0.1:%d", base+1), fmt.Sprintf("127.0.0.1:%d", base)
+	const why = "sends are refused: the disk with the data directory of n1 has "
+	for _, c := range []struct {
+		command string
+		code    int
+		says    []string
+	}{
+		{"cluster status", 1, []string{"Sends are refused: 1 of 1 voters answer", "Critical: n1: " + why, "accepted again from", "seriatim doctor"}},
+		{"doctor", 2, []string{"CRITICAL - sends: n1: " + why, "receives and deletes go on"}},
+		{"check sends", 2, []string{"CRITICAL - sends: n1: " + why}},
+		{"check replicas", 0, []string{"OK - replicas"}},
+		{"status", 0, []string{why}},
+	} {
+		out, code := tool(t, append(strings.Fields(c.command), "--admin", admin)...)
+		for _, part := range c.says {
+			if code != c.code || !strings.Contains(out, part) || strings.Contains(out, "Healthy") {
+				t.Errorf("%s: exit code %d, %q is not in\n%s", c.command, code, part, out)
+			}
+		}
+	}
+	must(t, "queue", "create", "full.fifo", "--endpoint", endpoint)
+	out, code := tool(t, "msg", "send", "full.fifo", "m", "-g", "g", "-d", "d", "--endpoint", endpoint)
+	if code != 5 || !strings.Contains(out, "disk-free-refuse") || !strings.Contains(out, "seriatim doctor says what is short") {
+		t.Errorf("a send: exit code %d\n%s", code, out)
+	}
+}
+
+// What is at a limit or waits for a person is named: dead letters by the RedrivePolicy whatever
+// the queue is called, a full deduplication window, and what an account may have.
+func TestLimitsAreNamed(t *testing.T) {
+	base := freeBase(t, 1)
+	p := startServer(t, base, t.TempDir(), nil)
+	p.err.wait(t, `"msg":"ready"`, 1)
+	admin, endpoint := fmt.Sprintf("127.0.0.1:%d", base+1), fmt.Sprintf("127.0.0.1:%d", base)
+	for _, args := range [][]string{
+		{"queue", "create", "failed.fifo"},
+		{"queue", "create", "jobs.fifo", "-a", "MaxDeduplicationEntries=1", "-a", `RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:failed.fifo","maxReceiveCount":1}`},
+		{"msg", "send", "jobs.fifo", "m", "-g", "g", "-d", "d"},
+		{"msg", "receive", "jobs.fifo", "--visibility", "0"},
+	} {
+		must(t, append(args, "--endpoint", endpoint)...)
+	}
+	tool(t, "msg", "receive", "jobs.fifo", "--endpoint", endpoint) // moves it
+	for _, c := range []struct {
+		check string
+		code  int
+		says  string
+	}{
+		{"dlq", 1, "WARNING - dlq: 1 message (failed.fifo)"},
+		{"dedup", 2, "CRITICAL - dedup: 100 % used (jobs.fifo)"},
+	} {
+		if out, code := tool(t, "check", c.check, "--admin", admin); code != c.code || !strings.Contains(out, c.says) {
+			t.Errorf("check %s: exit code %d\n%s", c.check, code, out)
+		}
+	}
+	if out, code := tool(t, "cluster", "status", "--admin", admin); code != 1 || !strings.Contains(out, "Critical (dedup): 1 of 1") || !strings.Contains(out, "the queue jobs.fifo remembers 1 deduplication ids, of 1") {
+		t.Errorf("cluster status: exit code %d\n%s", code, out)
 	}
 }
 

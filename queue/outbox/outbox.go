@@ -186,6 +186,14 @@ func (o *Outbox) ContentBytesOf(subscription uint64) int64 {
 // Subscriptions are the numbers of those that have deliveries.
 func (o *Outbox) Subscriptions() []uint64 { return o.lanes.Keys() }
 
+// First is the delivery to a subscription with the lowest number.
+func (o *Outbox) First(subscription uint64) (first *Item, some bool) {
+	if l, ok := o.lanes.Get(subscription); ok {
+		_, first, some = l.items.Min()
+	}
+	return first, some
+}
+
 // ScanDue visits the deliveries of a subscription in the order in which they are due,
 // until visit returns false.
 func (o *Outbox) ScanDue(subscription uint64, visit func(*Item) bool) {

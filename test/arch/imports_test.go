@@ -133,6 +133,8 @@ var packageRules = []packageRule{
 		std, "~/fsm", "~/queue/content", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
 	}, never: []string{"net", "~/fsm/snapshot"}, users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/scrub"}},
 	{path: "cluster/storage/encryption", only: []string{std}},
+	{path: "cluster/health", only: []string{std}, users: []string{"cluster", "cluster/health/state", "cmd/seriatim/client", "cmd/seriatim/client/diagnose", "cmd/seriatim/server"}},
+	{path: "cluster/health/state", only: []string{std, "~/cluster/health", "~/queue", "~/queue/access", "~/queue/limits"}, users: []string{"cluster"}},
 	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport", "transport/http2", "transport/unverified"}},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/nodecert", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/nodecert", only: []string{std}, users: []string{"cluster/peernet", "cmd/seriatim/certificate", "cmd/seriatim/server", "cmd/seriatim/server/certificate"}},
@@ -175,11 +177,11 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/server/reload", only: []string{std}},
 	{path: "cmd/seriatim/server/token", only: []string{std, "~/cmd/seriatim/server/reload", "~/transport/ops"}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
-	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{"~/transport/grpc/client", "~/transport/auth/sigv4"}},
+	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{"~/cluster/health", "~/transport/grpc/client", "~/transport/auth/sigv4"}},
 	{path: "cmd/seriatim/client/native", only: []string{
 		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client"}},
-	{path: "cmd/seriatim/client/diagnose", only: []string{std, "~/cmd/seriatim/plural"}, users: []string{"cmd/seriatim/client"}},
+	{path: "cmd/seriatim/client/diagnose", only: []string{std, "~/cluster/health", "~/cmd/seriatim/plural"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/objectstore", only: []string{std, "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/httpwire", only: []string{std, "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/grpcwire", only: []string{

@@ -57,8 +57,6 @@ type Options struct {
 	LastBackup time.Time
 	// OnBackup is called when one was read to its end; may be nil.
 	OnBackup func(at time.Time)
-	// OnDrain is called when the node was drained, or is drained no more.
-	OnDrain func(drained bool)
 }
 
 // Admin is the handler of the admin port. Safe for concurrent use.

@@ -16,7 +16,7 @@ import (
 
 // member is a node whose membership the admin port can show and change;
 // *cluster.Node is one. Any member of a cluster executes a change, wherever the
-// leader is; Drain and Uncordon are about the asked node itself.
+// leader is. DrainMember without a node is about the asked node itself.
 type member interface {
 	Members(ctx context.Context) (cluster.MemberList, error)
 	LocalMembers(ctx context.Context) cluster.MemberList
@@ -25,8 +25,7 @@ type member interface {
 	PromoteMember(ctx context.Context, change cluster.Change) error
 	ReplaceMember(ctx context.Context, change cluster.Change) error
 	MoveLeadership(ctx context.Context, change cluster.Change) error
-	Drain(ctx context.Context) error
-	Uncordon()
+	DrainMember(ctx context.Context, node string, drained bool) (nodeID string, err error)
 	Drained() bool
 }
 
@@ -50,16 +49,6 @@ type drainAnswer struct {
 	Drained bool   `json:"drained"`
 }
 
-// uncordon ends a drain.
-func (a *Admin) uncordon(w http.ResponseWriter, r *http.Request, node member) {
-	if !a.fromTool(w, r) {
-		return
-	}
-	node.Uncordon()
-	a.onDrain(false)
-	a.drained(w, node)
-}
-
 // members answers what the leader knows, or with ?local=true what this node
 // knows, also without a leader.
 func (a *Admin) members(w http.ResponseWriter, r *http.Request, node member) {
@@ -78,21 +67,14 @@ func (a *Admin) members(w http.ResponseWriter, r *http.Request, node member) {
 }
 
 func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, execute func(context.Context, cluster.Change) error, wanted bool) {
-	if !a.fromTool(w, r) {
-		return
-	}
-	var change cluster.Change
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, changeBytesMax))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&change); err != nil && !errors.Is(err, io.EOF) {
-		a.fail(w, http.StatusBadRequest, "the body is not a change: "+err.Error())
+	change, ok := a.readChange(w, r)
+	if !ok {
 		return
 	}
 	if change.Node == "" && wanted {
 		a.fail(w, http.StatusBadRequest, "node is missing: a node id, or a name that only one node has")
 		return
 	}
-	aimAt(r.Context(), change.Node)
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
 	if err := execute(ctx, change); err != nil {
@@ -105,6 +87,21 @@ func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, exec
 		list = node.LocalMembers(r.Context())
 	}
 	a.answer(w, http.StatusOK, list)
+}
+
+// readChange reads which member a change is about, and answers if that cannot be read.
+func (a *Admin) readChange(w http.ResponseWriter, r *http.Request) (change cluster.Change, ok bool) {
+	if !a.fromTool(w, r) {
+		return change, false
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, changeBytesMax))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&change); err != nil && !errors.Is(err, io.EOF) {
+		a.fail(w, http.StatusBadRequest, "the body is not a change: "+err.Error())
+		return change, false
+	}
+	aimAt(r.Context(), change.Node)
+	return change, true
 }
 
 // fromTool keeps out what a page in an operator's browser could send: such a
@@ -134,27 +131,25 @@ func (a *Admin) failChange(w http.ResponseWriter, err error) {
 	}
 }
 
-// drain makes this node ready to be stopped. It is drained also when it could
-// not hand leadership over; the answer says so then.
-func (a *Admin) drain(w http.ResponseWriter, r *http.Request, node member) {
-	if !a.fromTool(w, r) {
+// drain makes a node ready to be stopped, or ends that. The node is drained also when it
+// could not hand leadership over; the answer says so then.
+func (a *Admin) drain(w http.ResponseWriter, r *http.Request, node member, drained bool) {
+	change, ok := a.readChange(w, r)
+	if !ok {
 		return
 	}
-	err := node.Drain(r.Context())
-	a.onDrain(true)
-	if err != nil {
+	nodeID, err := node.DrainMember(r.Context(), change.Node, drained)
+	var refusal *cluster.MembershipRefusal
+	switch {
+	case errors.As(err, &refusal), errors.Is(err, cluster.ErrOutcomeUnknown):
+		a.failChange(w, err)
+	case err != nil:
 		a.fail(w, http.StatusServiceUnavailable, "drained, but still the leader: "+err.Error())
-		return
+	default:
+		a.answer(w, http.StatusOK, drainAnswer{NodeID: nodeID, Drained: drained})
 	}
-	a.drained(w, node)
 }
 
 func (a *Admin) drained(w http.ResponseWriter, node member) {
 	a.answer(w, http.StatusOK, drainAnswer{NodeID: a.Node.Status().NodeID, Drained: node.Drained()})
-}
-
-func (a *Admin) onDrain(drained bool) {
-	if a.OnDrain != nil {
-		a.OnDrain(drained)
-	}
 }

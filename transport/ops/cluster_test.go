@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/cluster"
 )
@@ -55,12 +56,10 @@ func (m *memberNode) MoveLeadership(_ context.Context, c cluster.Change) error {
 	return m.note("transfer", c)
 }
 
-func (m *memberNode) Drain(context.Context) error {
-	m.drained = true
-	return m.err
+func (m *memberNode) DrainMember(_ context.Context, node string, drained bool) (string, error) {
+	m.drained = drained
+	return cmp.Or(node, "n1") + "-00000000", m.err
 }
-
-func (m *memberNode) Uncordon() { m.drained = false }
 
 func (m *memberNode) Drained() bool { return m.drained }
 
@@ -104,7 +103,7 @@ func TestChangesOfTheMembers(t *testing.T) {
 			if code != test.want || !strings.Contains(body, test.part) {
 				t.Errorf("got %d %s, want %d with %q", code, body, test.want, test.part)
 			}
-			if diff := cmp.Diff(test.done, n.done); diff != "" {
+			if diff := gocmp.Diff(test.done, n.done); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -126,11 +125,11 @@ func TestMembersWithoutALeader(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	n := &memberNode{node: newNode(t)}
-	var heard []bool
-	a := New(Options{Node: n, Now: time.Now, Logger: newAdmin(n.node).Logger, OnDrain: func(drained bool) { heard = append(heard, drained) }})
+	a := New(Options{Node: n, Now: time.Now, Logger: newAdmin(n.node).Logger})
+	body := "{}"
 	check := func(path string, code int, part string) {
 		t.Helper()
-		if got, body := post(a, "/v1/cluster/"+path, contentTypeJSON, "{}"); got != code || !strings.Contains(body, part) {
+		if got, body := post(a, "/v1/cluster/"+path, contentTypeJSON, body); got != code || !strings.Contains(body, part) {
 			t.Errorf("%s: got %d %s", path, got, body)
 		}
 	}
@@ -141,7 +140,10 @@ func TestDrain(t *testing.T) {
 	check("uncordon", 200, `"drained": false`)
 	n.err = errors.New("nobody wants to lead")
 	check("drain", 503, "still the leader")
-	if diff := cmp.Diff([]bool{true, false, true}, heard); diff != "" {
-		t.Error(diff)
-	}
+	n.err, body = nil, `{"node":"n3"}`
+	check("drain", 200, `"nodeId": "n3-00000000"`)
+	n.err = &cluster.MembershipRefusal{Kind: cluster.RefusedUnknownNode, Text: "no member has that name"}
+	check("uncordon", 404, "no member has that name")
+	n.err = cluster.ErrOutcomeUnknown
+	check("drain", 503, "the outcome is unknown")
 }

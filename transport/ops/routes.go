@@ -75,7 +75,7 @@ func (a *Admin) memberRoutes(node member) []route {
 		// Who leads next may be left to the nodes.
 		{"POST /v1/cluster/transfer-leader", Operate, change(node.MoveLeadership, false)},
 		{"GET /v1/cluster/drain", Viewer, func(w http.ResponseWriter, _ *http.Request) { a.drained(w, node) }},
-		{"POST /v1/cluster/drain", Operate, func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, node) }},
-		{"POST /v1/cluster/uncordon", Operate, func(w http.ResponseWriter, r *http.Request) { a.uncordon(w, r, node) }},
+		{"POST /v1/cluster/drain", Operate, func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, node, true) }},
+		{"POST /v1/cluster/uncordon", Operate, func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, node, false) }},
 	}
 }

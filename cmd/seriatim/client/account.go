@@ -202,7 +202,11 @@ func accountDeleteCommand(o *options) *cobra.Command {
 		Example:           "  seriatim account delete 111111111111",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			if err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/delete", struct{}{}, &struct{}{}); err != nil {
+			err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/delete", struct{}{}, &struct{}{})
+			if exit.CodeOf(err) == exit.NotFound {
+				return exit.New(exit.NotFound, fmt.Errorf("there is no account %s", args[0]), "seriatim account list shows them")
+			}
+			if err != nil {
 				return err
 			}
 			return p.done(map[string]any{"account": args[0], "done": "deleted"}, "account %s is deleted", args[0])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
@@ -28,7 +29,9 @@ type memberList struct {
 	Summary   string         `json:"summary"`
 	Healthy   bool           `json:"healthy"`
 	MayFail   int            `json:"mayFail"`
-	Warnings  []string       `json:"warnings"`
+
+	Findings []health.Finding `json:"findings"`
+	Warnings []string         `json:"warnings"`
 }
 
 type memberStatus struct {
@@ -38,6 +41,8 @@ type memberStatus struct {
 	Healthy       bool   `json:"healthy"`
 	Drained       bool   `json:"drained"`
 	Address       string `json:"address"`
+	Asked         bool   `json:"asked"`
+	Admin         string `json:"admin,omitempty"`
 	Version       string `json:"version,omitempty"`
 	LagEntries    int64  `json:"lagEntries"`
 	LastContactMs int64  `json:"lastContactMs"`
@@ -83,9 +88,9 @@ func clusterCommand(o *options) *cobra.Command {
 		}),
 		transferCommand(o),
 		drainCommand(o, "drain", "Prepare a node for being stopped",
-			"Prepare the asked node for being stopped: it is not ready from now on, hands leadership over, ends long polls, and closes\n"+
-				"connections after their next answer. Requests that still arrive are answered. A restart or uncordon ends it."),
-		drainCommand(o, "uncordon", "End a drain", "Make the asked node take part again after drain."),
+			"Prepare NODE, or the asked node, for being stopped: it is not ready from now on, hands leadership over, ends long polls, and\n"+
+				"closes connections after their next answer. Requests that still arrive are answered. A restart or uncordon ends it."),
+		drainCommand(o, "uncordon", "End a drain", "Make NODE, or the asked node, take part again after drain."),
 	)
 }
 
@@ -102,13 +107,13 @@ func (w *wire) members(ctx context.Context, local bool) (memberList, error) {
 
 // fill makes lists of what is missing: in JSON none is null.
 func (l *memberList) fill() {
-	l.Members, l.Waiting, l.Warnings = emptyIfNil(l.Members), emptyIfNil(l.Waiting), emptyIfNil(l.Warnings)
+	l.Members, l.Waiting, l.Findings, l.Warnings = emptyIfNil(l.Members), emptyIfNil(l.Waiting), emptyIfNil(l.Findings), emptyIfNil(l.Warnings)
 }
 
 func clusterStatusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show the health of the cluster", Args: arguments.None,
-		Long:    "Show the health of the cluster, in one sentence and a table. Every member is asked when the command is run, so what it says\nis at most a second old; the sentence says how many more nodes may fail.\n\nExit code 0: all voters answer; 1: the cluster works, but not all is well; 5: no node answers, or there is no leader.",
+		Long:    "Show the health of the cluster, in one sentence and a table. Every member is asked when the command is run, so what it says\nis at most a second old; the sentence says how many more nodes may fail. What is refused, lost or about to be follows,\nthe worst first.\n\nExit code 0: all voters answer and no check is critical; 1: the cluster has a leader, but a voter does not answer or a check is\ncritical; 5: no node answers, or there is no leader.",
 		Example: "  seriatim cluster status\n  seriatim cluster status -o json | jq .summary",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			list, noLeader := w.members(cmd.Context(), false)
@@ -138,7 +143,7 @@ func clusterStatusCommand(o *options) *cobra.Command {
 				return exit.New(exit.Unavailable, errors.New("the cluster has no leader"),
 					"a majority of its voters must run and reach each other's peer ports")
 			case !list.Healthy:
-				return exit.New(exit.Failed, errors.New("not all is well"), "")
+				return exit.New(exit.Failed, errors.New("not all is well"), "seriatim doctor says what to do")
 			}
 			return nil
 		}),
@@ -149,7 +154,11 @@ func (l memberList) printSummary(p *printer) error {
 	var b strings.Builder
 	b.WriteString(l.Summary + "\n")
 	for _, warning := range l.Warnings {
-		b.WriteString("Warning: " + warning + "\n")
+		level := "Warning: "
+		if slices.ContainsFunc(l.Findings, func(f health.Finding) bool { return f.Level == health.Critical && f.Sentence() == warning }) {
+			level = "Critical: "
+		}
+		b.WriteString(level + warning + "\n")
 	}
 	_, err := fmt.Fprintln(p.out, b.String())
 	return err
@@ -325,10 +334,14 @@ func (w *wire) changeMembers(ctx context.Context, p *printer, path, node, past s
 func drainCommand(o *options, verb, short, long string) *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: verb, Short: short, Long: long, Args: arguments.None,
-		Example: "  seriatim cluster " + verb + " --admin 10.0.0.1:9325",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			if err := w.single(cmd); err != nil {
+		Use: verb + " [NODE]", Short: short, Long: long, Args: arguments.Optional("NODE"),
+		Example:           "  seriatim cluster " + verb + " n2\n  seriatim cluster " + verb + " --admin 10.0.0.1:9325   # the asked node",
+		ValidArgsFunction: o.completeMembers,
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			change := map[string]any{}
+			if len(args) == 1 {
+				change["node"] = args[0]
+			} else if err := w.single(cmd); err != nil {
 				return err
 			}
 			forgotten := time.After(wait) // counted from the request: that is when the node is not ready any more
@@ -336,7 +349,7 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 				NodeID  string `json:"nodeId"`
 				Drained bool   `json:"drained"`
 			}
-			failed := w.post(cmd.Context(), "/v1/cluster/"+verb, map[string]any{}, &answer)
+			failed := w.post(cmd.Context(), "/v1/cluster/"+verb, change, &answer)
 			// Also after a failure: the node is still asked by clients that do not know.
 			select {
 			case <-forgotten:

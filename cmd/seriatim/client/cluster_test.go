@@ -191,6 +191,7 @@ func TestClusterCommands(t *testing.T) {
 			`{"node":""}`,
 		},
 		{"drain", "cluster drain", "", map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK, []string{"true"}, `{}`},
+		{"drain another node", "cluster drain n2", "", map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n2-00000002","drained":true}`}, exit.OK, []string{"n2-00000002"}, `{"node":"n2"}`},
 		{"drain and wait", "cluster drain --wait 1ms", "", map[string]string{"POST /v1/cluster/drain": `200 {"nodeId":"n1-00000001","drained":true}`}, exit.OK, []string{"true"}, `{}`},
 		{"drain without a successor", "cluster drain --wait 1ms", "", map[string]string{"POST /v1/cluster/drain": `503 {"error":"still the leader"}`}, exit.Unavailable, []string{"still the leader"}, `{}`},
 		{"check ready", "check ready", "", map[string]string{"GET /readyz": "200 ok"}, exit.OK, []string{"ready", "ok"}, ""},

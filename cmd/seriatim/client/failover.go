@@ -90,10 +90,14 @@ func (w *wire) send(ctx context.Context, p *port, r request) (answer, error) {
 	return answer{}, joined(p, failures)
 }
 
+// share is the time of one of several nodes to answer. By default it is longer than a server
+// takes to say that it has no leader (request-timeout), so that it is known why none answers.
+func (w *wire) share(nodes int) time.Duration { return w.timeout/time.Duration(nodes) + w.timeout/10 }
+
 // attempt asks one node. Sent is false if it certainly heard nothing.
 func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r request) (got answer, sent bool, err error) {
 	if !last && r.repeatable {
-		share, cancel := context.WithTimeout(ctx, r.wait+w.timeout/time.Duration(len(p.addresses)))
+		share, cancel := context.WithTimeout(ctx, r.wait+w.share(len(p.addresses)))
 		defer cancel()
 		ctx = share
 	}
@@ -197,17 +201,28 @@ func unanswered(address string, p *port, err error, unknown bool) error {
 	return exit.New(exit.Unavailable, fmt.Errorf("cannot reach %s: %w", address, cause(err)), p.hint)
 }
 
-// joined is one error for all nodes, with the code and hint of the last.
+// joined is one error for all nodes, with the code of the last. Where several do not answer, the
+// cluster lacks a majority rather than a server.
 func joined(p *port, failures []error) error {
 	last := failures[len(failures)-1]
 	if len(failures) == 1 {
 		return last
 	}
 	texts := make([]string, len(failures))
+	late, hint := false, exit.HintOf(last)
 	for i, err := range failures {
 		texts[i] = err.Error()
+		late = late || exit.CodeOf(err) == exit.Timeout
 	}
-	return exit.New(exit.CodeOf(last), fmt.Errorf("none of %d nodes answers at its %s: %s", len(failures), p.name, strings.Join(texts, "; ")), exit.HintOf(last))
+	text := fmt.Sprintf("none of %d nodes answers at its %s", len(failures), p.name)
+	code := exit.CodeOf(last)
+	switch {
+	case late && code == exit.Unavailable:
+		text, hint = "the cluster has no majority: "+text, native.ManyHint
+	case hint == p.hint || code == exit.Timeout:
+		hint = native.ManyHint
+	}
+	return exit.New(code, errors.New(text+": "+strings.Join(texts, "; ")), hint)
 }
 
 // httpClient connects to nodes; where there are several, one that does not

@@ -91,6 +91,7 @@ func TestFailover(t *testing.T) {
 		{"a refusal is an answer", says(400, `{"__type":"x#QueueDoesNotExist","message":"none"}`), says(200, sent), []string{"msg", "send", url, "x"}, exit.NotFound, 0, "none"},
 		{"no leader anywhere", says(503, noLeader), says(503, noLeader), []string{"msg", "send", url, "x"}, exit.Unavailable, 1, "no leader"},
 		{"all dead", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "none of 2 nodes answers at its client port"},
+		{"all dead, and what to do", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "more than half of the voters must run"},
 		{"ready is about one node", says(503, "not ready"), says(200, "ok"), []string{"check", "ready"}, exit.Usage, 0, "about one node"},
 		{"live is about one node", dead, says(200, "ok"), []string{"check", "live"}, exit.Usage, 0, "about one node"},
 		{"drain is about one node", says(200, `{}`), says(200, `{}`), []string{"cluster", "drain"}, exit.Usage, 0, "about one node"},
@@ -203,7 +204,7 @@ func TestTLS(t *testing.T) {
 		{"trusted", secure.URL, []string{"--ca-file", ca}, exit.OK, ""},
 		{"another name", other, []string{"--ca-file", ca}, exit.Unavailable, "for which the certificate was issued"},
 		{"https to a plain port", strings.Replace(plain.URL, "http:", "https:", 1), nil, exit.Unavailable, "answers without TLS"},
-		{"http to a TLS port", strings.Replace(secure.URL, "https:", "http:", 1), nil, exit.Unavailable, "write the address with https://"},
+		{"http to a TLS port", strings.Replace(secure.URL, "https:", "http:", 1), nil, exit.Unavailable, "--admin https://127.0.0.1:"},
 		{"no such file", secure.URL, []string{"--ca-file", ca + ".not"}, exit.Usage, "--ca-file"},
 		{"no certificate", secure.URL, []string{"--ca-file", "failover_test.go"}, exit.Usage, "holds no certificate"},
 	}

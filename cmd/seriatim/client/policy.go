@@ -67,7 +67,10 @@ func policyDeleteCommand(o *options) *cobra.Command {
 		Example:           "  seriatim policy delete orders-service",
 		ValidArgsFunction: o.completeUsers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return w.putPolicy(cmd, p, userPolicy{Account: account, User: args[0]}, "taken away")
+			if _, err := w.userPolicy(cmd.Context(), args[0], account); err != nil {
+				return err
+			}
+			return w.putPolicy(cmd, p, userPolicy{Account: account, User: args[0]}, "deleted")
 		}),
 	}
 	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
@@ -90,6 +93,20 @@ type policyList struct {
 func (w *wire) userPolicies(ctx context.Context) (list policyList, err error) {
 	err = w.get(ctx, userPoliciesPath, nil, &list)
 	return list, err
+}
+
+// userPolicy finds the policy of a user; without an account, that of any.
+func (w *wire) userPolicy(ctx context.Context, user, account string) (userPolicy, error) {
+	list, err := w.userPolicies(ctx)
+	if err != nil {
+		return userPolicy{}, err
+	}
+	for _, u := range list.Policies {
+		if u.User == user && (account == "" || u.Account == account) {
+			return u, nil
+		}
+	}
+	return userPolicy{}, exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", user), "seriatim policy list shows who has one")
 }
 
 func policyListCommand(o *options) *cobra.Command {
@@ -119,21 +136,15 @@ func policyGetCommand(o *options) *cobra.Command {
 		Example:           "  seriatim policy get orders-service > policy.json",
 		ValidArgsFunction: o.completeUsers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			list, err := w.userPolicies(cmd.Context())
+			u, err := w.userPolicy(cmd.Context(), args[0], account)
 			if err != nil {
 				return err
 			}
-			for _, u := range list.Policies {
-				if u.User != args[0] || account != "" && u.Account != account {
-					continue
-				}
-				if p.format == formatJSON {
-					return p.print(u, nil)
-				}
-				_, err := fmt.Fprintln(p.out, u.Policy)
-				return err
+			if p.format == formatJSON {
+				return p.print(u, nil)
 			}
-			return exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", args[0]), "seriatim policy list shows who has one")
+			_, err = fmt.Fprintln(p.out, u.Policy)
+			return err
 		}),
 	}
 	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: any)")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/diagnose"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
@@ -36,8 +37,9 @@ type status struct {
 	Drained           bool   `json:"drained"`
 	ClockOffMs        int64  `json:"clockOffMs"`
 
-	Warnings []string `json:"warnings"`
-	Peers    []peer   `json:"peers"`
+	Findings []health.Finding `json:"findings"`
+	Warnings []string         `json:"warnings"`
+	Peers    []peer           `json:"peers"`
 }
 
 // peer is one member as the asked node sees it; -1 is unknown.
@@ -62,7 +64,7 @@ func statusCommand(o *options) *cobra.Command {
 			if err := w.get(cmd.Context(), "/v1/status", nil, &s); err != nil {
 				return err
 			}
-			s.Warnings, s.Peers = emptyIfNil(s.Warnings), emptyIfNil(s.Peers)
+			s.Findings, s.Warnings, s.Peers = emptyIfNil(s.Findings), emptyIfNil(s.Warnings), emptyIfNil(s.Peers)
 			if err := printStatus(p, s); err != nil {
 				return err
 			}
@@ -102,18 +104,19 @@ func checkCommand(o *options) *cobra.Command {
 		}
 	}
 	all := []*cobra.Command{one("live", "/livez", "Whether the process works"), one("ready", "/readyz", "Whether the node can answer clients")}
-	for _, c := range diagnose.Checks() {
+	for _, c := range health.Checks() {
 		all = append(all, thresholdCommand(o, c))
 	}
 	return group("check", "Check one thing and answer with the exit code",
 		"Check one thing and answer with the exit code.\n\n"+
-			"live and ready ask one node as probes do, without a token: 0 yes, 1 no, 5 nobody answers. The others measure all nodes that\n"+
-			"--admin names, print a line, and answer as monitoring systems expect: 0 good, 1 warning, 2 critical, 3 not known.", all...)
+			"live and ready ask one node as probes do, without a token: 0 yes, 1 no, 5 no answer. The others ask all members of the\n"+
+			"cluster through any node that --admin names, print a line for what is wrong, and answer as monitoring systems expect:\n"+
+			"0 good, 1 warning, 2 critical, 3 not known.", all...)
 }
 
 // thresholdCommand measures something and compares it with two marks.
-func thresholdCommand(o *options, check diagnose.Check) *cobra.Command {
-	var warn, crit float64
+func thresholdCommand(o *options, check health.Check) *cobra.Command {
+	warn, crit := check.Warn, check.Crit
 	beyond := "above"
 	if check.Below {
 		beyond = "below"
@@ -122,15 +125,21 @@ func thresholdCommand(o *options, check diagnose.Check) *cobra.Command {
 		Use: check.Name, Short: check.Short, Args: arguments.None,
 		Example: "  seriatim check " + check.Name + " --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			outcome, level := check.Run(cmd.Context(), eachNode{w}, time.Now(), warn, crit)
-			if err := p.print(outcome, func() table { return table{rows: [][]string{{outcome.Line()}}} }); err != nil {
-				return err
+			found := diagnose.Check(cmd.Context(), eachNode{w}, check, warn, crit)
+			err := p.print(found[0], func() (t table) {
+				for _, outcome := range found {
+					t.add(outcome.Line())
+				}
+				return t
+			})
+			if level := found[0].Level; err == nil && level != health.OK {
+				return exit.New(exit.Code(level), errors.New("the check "+check.Name+" is "+strings.ToLower(level.String())), "")
 			}
-			if level == diagnose.OK {
-				return nil
-			}
-			return exit.New(exit.Code(level), errors.New("the check "+check.Name+" is "+strings.ToLower(level.String())), "")
+			return err
 		}),
+	}
+	if check.Plain { // its value is a rank
+		return c
 	}
 	c.Flags().Float64Var(&warn, "warn", check.Warn, "warning "+beyond+" this, in "+check.Unit)
 	c.Flags().Float64Var(&crit, "crit", check.Crit, "critical "+beyond+" this, in "+check.Unit)
@@ -142,29 +151,31 @@ func doctorCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Run all checks, and say what to do about those that fail", Args: arguments.None,
 		Long: "Run all checks, and say what to do about those that fail.\n\n" +
-			"Every node that --admin names is asked whether it is ready, and all checks of seriatim check run with their own thresholds.\n" +
-			"The exit code is that of the worst: 0 good, 1 warning, 2 critical, 3 not known.",
+			"All members of the cluster are asked through any node that --admin names, and all checks of seriatim check run with their\n" +
+			"own thresholds. A member that could not be asked is named. The exit code is that of the worst: 0 good, 1 warning,\n" +
+			"2 critical, 3 not known.",
 		Example: "  seriatim doctor --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			found, worst := diagnose.Diagnose(cmd.Context(), eachNode{w}, time.Now())
+			found := diagnose.Diagnose(cmd.Context(), eachNode{w})
 			if cmd.Context().Err() != nil { // nodes that were not asked any more would seem to be away
 				return exit.Interruption("")
 			}
 			if err := p.print(found, func() table { return diagnosisTable(found) }); err != nil {
 				return err
 			}
-			if worst == diagnose.OK {
+			if found.Level == health.OK {
 				return nil
 			}
-			return exit.New(exit.Code(worst), errors.New("not all is well"), "")
+			return exit.New(exit.Code(found.Level), errors.New("not all is well"), "")
 		}),
 	}
 }
 
 func diagnosisTable(found diagnose.Diagnosis) (t table) {
-	for _, f := range found.Findings {
+	for i, f := range found.Findings {
 		t.rows = append(t.rows, []string{f.Line()})
-		if f.Advice != "" {
+		last := i == len(found.Findings)-1 || found.Findings[i+1].Advice != f.Advice
+		if f.Advice != "" && last { // once for findings of one kind
 			t.rows = append(t.rows, []string{"  " + f.Advice})
 		}
 	}
@@ -175,8 +186,9 @@ func diagnosisTable(found diagnose.Diagnosis) (t table) {
 func debugCommand(o *options) *cobra.Command {
 	var file string
 	bundle := &cobra.Command{
-		Use: "bundle", Short: "Collect status, metrics, settings, logs and profiles of all nodes in one file", Args: arguments.None,
-		Long: "Collect status, metrics, settings, the end of the log and profiles of all nodes that --admin names in one tar.gz.\n\n" +
+		Use: "bundle", Short: "Collect status, metrics, settings, logs and profiles of all members in one file", Args: arguments.None,
+		Long: "Collect status, metrics, settings, the end of the log and profiles of all members of the cluster in one tar.gz.\n\n" +
+			"The admin ports that --admin names are asked, and those that the members tell. A member that cannot be reached is named.\n" +
 			"Bodies of messages, keys and tokens are in none of them; names of queues and nodes, addresses and paths of files are.\n" +
 			"Settings, logs and profiles need the role admin.",
 		Example: "  seriatim debug bundle --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325 --file bundle.tar.gz",
@@ -222,6 +234,9 @@ func (n eachNode) Addresses() []string { return n.admin.addresses }
 // Get asks one of them.
 func (n eachNode) Get(ctx context.Context, address, path string) (int, []byte, error) {
 	only := *n.wire
+	if strings.HasPrefix(n.admin.addresses[0], "https:") && !strings.HasPrefix(address, "https:") {
+		return 0, nil, fmt.Errorf("%s has no TLS, and the token would go there in the clear", address)
+	}
 	only.admin = &port{name: n.admin.name, hint: n.admin.hint, addresses: []string{address}, guessed: n.admin.guessed}
 	got, err := only.send(ctx, only.admin, request{method: http.MethodGet, path: path, repeatable: true})
 	return got.status, got.body, err

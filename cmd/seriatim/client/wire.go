@@ -227,6 +227,9 @@ func adminRefusal(a answer) error {
 		return exit.New(exit.Usage, fmt.Errorf("%s is not the admin port of a node (it answers %s)", a.from, shortly(a)),
 			"set --admin or SERIATIM_ADMIN to an admin port, by default 9325; if it is one, the node runs an older version")
 	}
+	if strings.Contains(string(a.body), plainRequest) {
+		return exit.New(exit.Unavailable, fmt.Errorf("the admin port %s has TLS", a.from), "name it: --admin "+strings.Replace(a.from, "http:", "https:", 1))
+	}
 	if refused.Kind == "" {
 		return refusal(decodeError(a.status, a.header, a.body))
 	}
@@ -257,6 +260,9 @@ func limitHint(message string) string {
 	return ""
 }
 
+// plainRequest is how a port with TLS answers a request without it.
+const plainRequest = "HTTP request to an HTTPS server"
+
 // refusal adds exit code and hint to an answer of the server.
 func refusal(e *apiError) error {
 	switch e.Type {
@@ -285,9 +291,11 @@ func refusal(e *apiError) error {
 		return exit.New(exit.NotFound, e, "")
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
 		return exit.New(exit.Denied, e, "")
+	case e.Status == http.StatusServiceUnavailable && strings.Contains(e.Message, "sends are refused"):
+		return exit.New(exit.Unavailable, e, native.PressureHint)
 	case e.Status == http.StatusServiceUnavailable:
 		return exit.New(exit.Unavailable, e, native.LeaderHint)
-	case strings.Contains(e.Message, "HTTP request to an HTTPS server"):
+	case strings.Contains(e.Message, plainRequest):
 		return exit.New(exit.Unavailable, e, "write the address with https:// instead of http://")
 	case e.Status >= 400 && e.Status < 500:
 		return exit.New(exit.Usage, e, "")

@@ -63,6 +63,8 @@ type parts struct {
 	sqs    *sqs.Service
 	grpc   *grpc.Server
 	front  *transport.Server // of the client port
+	backup backups
+	drains atomic.Pointer[func(drained bool)] // of the client port; nil before it is open
 }
 
 // run runs a node until ctx ends, then stops it in order. It calls ready once
@@ -170,6 +172,13 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if nodeConfig.FirstKey, err = p.firstKey(cfg); err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
 	}
+	nodeConfig.OnDrain = func(drained bool) {
+		if follow := r.drains.Load(); follow != nil {
+			(*follow)(drained)
+		}
+	}
+	r.backup.load(cfg.Node.DataDir, p.log)
+	nodeConfig.Measure, nodeConfig.AdminURL = r.findings, adminURL(cfg.Listen.Admin, certificates.admin != nil)
 	if r.node, err = cluster.Open(hooks.node(ctx, &nodeConfig), nodeConfig); err != nil {
 		return nil, err
 	}
@@ -207,20 +216,9 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Tokens: ops.Tokens{Find: r.operators, OwnFile: r.ownToken},
 		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
 		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
-		LastBackup: lastBackup(cfg.Node.DataDir, p.log), OnBackup: func(at time.Time) { keepLastBackup(cfg.Node.DataDir, at, p.log) },
+		LastBackup: r.backup.at(), OnBackup: func(at time.Time) { r.backup.keep(cfg.Node.DataDir, at, p.log) },
 		Connections: func() (ofClients, ofOperators transport.Connections) {
 			return connections(&clients, clientsMax), connections(&operators, adminMax)
-		},
-		OnDrain: func(drained bool) {
-			if drained {
-				r.drain()
-			} else {
-				r.sqs.Undrain(requests)
-				r.grpc.Undrain(requests)
-			}
-			if front := clients.Load(); front != nil {
-				front.KeepAlives(!drained)
-			}
 		},
 	})
 	middleware := transport.Middleware{Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Tracer: r.tracer(), Random: rand.Reader, Now: time.Now, Sample: new(transport.Sample), Strangers: new(transport.Strangers)}
@@ -245,6 +243,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		return fmt.Errorf("client port: %w", err)
 	}
 	clients.Store(r.front)
+	r.onDrain(requests)
 	return nil
 }
 
@@ -263,12 +262,6 @@ func (p program) debug(cfg Config) map[string]func(io.Writer) error {
 		shown["log"] = p.recent.writeTo
 	}
 	return shown
-}
-
-// drain ends what only waits on the client port, and its streams.
-func (r *parts) drain() {
-	r.sqs.Drain()
-	r.grpc.Drain()
 }
 
 // origins is which web pages may use a port.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -151,4 +152,17 @@ func gossipKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("gossip-key-file %s: not base64: %w", path, err)
 	}
 	return key, nil
+}
+
+// adminURL is where other machines reach the admin port. A port on all addresses has no host:
+// the other nodes put in the one they know.
+func adminURL(listen string, secure bool) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return ""
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = ""
+	}
+	return map[bool]string{false: "http", true: "https"}[secure] + "://" + net.JoinHostPort(host, port)
 }

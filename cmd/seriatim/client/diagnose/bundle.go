@@ -4,10 +4,12 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,8 +17,8 @@ import (
 // parts are what a bundle has of each node. Nothing of it holds a body of a message, a
 // key or a token: names of queues, addresses and paths of files are the most private.
 var parts = []struct{ file, path string }{
-	{"status.json", "/v1/status"},
-	{"members.json", "/v1/cluster/members"},
+	{"status.json", statusPath},
+	{"members.json", membersPath},
 	{"upgrade.json", "/v1/upgrade"},
 	{"ready.txt", "/readyz"},
 	{"metrics.txt", "/metrics"},
@@ -26,9 +28,12 @@ var parts = []struct{ file, path string }{
 	{"heap.pprof", "/v1/debug/heap"},
 }
 
-// WriteBundle writes what all nodes tell of themselves as a tar.gz. A part that a node
-// does not give is named in missing, and in the bundle; its error is ErrNobody
-// if nothing could be had at all, or that out cannot be written.
+const statusPath = "/v1/status"
+
+// WriteBundle writes what all members of the cluster tell of themselves as a tar.gz: the
+// nodes that were named, and those that they name. A part that a node does not give is named
+// in missing, and in the bundle; its error is ErrNobody if nothing could be had at all, or
+// that out cannot be written.
 func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string, now time.Time) (missing []string, err error) {
 	packed := gzip.NewWriter(out)
 	archive := tar.NewWriter(packed)
@@ -40,15 +45,16 @@ func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string
 		_, err := archive.Write(content)
 		return err
 	}
-	if err := add("tool.txt", fmt.Appendf(nil, "seriatim %s, %s\nnodes: %s\n", version, now.UTC().Format(time.RFC3339), strings.Join(nodes.Addresses(), ", "))); err != nil {
+	addresses, missing := everyMember(ctx, nodes)
+	if err := add("tool.txt", fmt.Appendf(nil, "seriatim %s, %s\nnodes: %s\n", version, now.UTC().Format(time.RFC3339), strings.Join(addresses, ", "))); err != nil {
 		return nil, err
 	}
 	got := 0
-	for i, address := range nodes.Addresses() {
+	for i, address := range addresses {
 		directory := fmt.Sprintf("node-%d/", i+1)
 		for _, part := range parts {
 			status, body, err := nodes.Get(ctx, address, part.path)
-			if ctx.Err() != nil { // somebody ended it, and does not want a file that lacks the rest
+			if ctx.Err() != nil { // a file that lacks the rest is of no use
 				return missing, ctx.Err()
 			}
 			if err == nil && status != http.StatusOK && part.file != "ready.txt" {
@@ -77,4 +83,51 @@ func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string
 		return missing, errors.Join(ErrNobody, errors.New(strings.Join(missing, "; ")))
 	}
 	return missing, nil
+}
+
+// everyMember are the addresses that were named, and those of the members that are not among
+// them. A member that cannot be reached at the address it tells is named in missing.
+func everyMember(ctx context.Context, nodes Nodes) (addresses, missing []string) {
+	addresses = slices.Clone(nodes.Addresses())
+	var seen []string // node ids
+	for _, address := range addresses {
+		if id, err := nodeAt(ctx, nodes, address); err == nil {
+			seen = append(seen, id)
+		}
+	}
+	c, err := Ask(ctx, nodes)
+	if err != nil { // the named ones are what there is
+		return addresses, nil
+	}
+	for _, m := range c.Members {
+		if slices.Contains(seen, m.NodeID) {
+			continue
+		}
+		id, err := "", errors.New("it does not tell the address of its admin port")
+		if m.Admin != "" {
+			id, err = nodeAt(ctx, nodes, m.Admin)
+		}
+		if err == nil && id != m.NodeID {
+			err = fmt.Errorf("%s is the admin port of %s", m.Admin, id)
+		}
+		if err != nil {
+			missing = append(missing, fmt.Sprintf("everything of %s: %v; name its admin port with --admin", m.Name, err))
+			continue
+		}
+		addresses = append(addresses, m.Admin)
+	}
+	return addresses, missing
+}
+
+// nodeAt is the id of the node whose admin port has an address.
+func nodeAt(ctx context.Context, nodes Nodes, address string) (id string, err error) {
+	var s struct{ NodeID string }
+	status, body, err := nodes.Get(ctx, address, statusPath)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("%s answers %d: %s", address, status, sentence(body))
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &s)
+	}
+	return s.NodeID, err
 }

@@ -1,22 +1,27 @@
 package diagnose
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/health"
 )
 
-// canned answers by address and path.
+// canned answers by address and path; without a query, it stands for any.
 type canned map[string]string
 
 func (c canned) Addresses() []string { return []string{"n1", "n2"} }
 
 func (c canned) Get(_ context.Context, address, path string) (int, []byte, error) {
-	path, _, _ = strings.Cut(path, "?")
 	text, known := c[address+path]
 	if !known {
 		return 0, nil, errors.New("refused")
@@ -24,64 +29,106 @@ func (c canned) Get(_ context.Context, address, path string) (int, []byte, error
 	return 200, []byte(text), nil
 }
 
+// saying is the document about two members with these findings, each of a node or of none.
+func saying(t *testing.T, findings ...health.Finding) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{
+		"members": []Member{{Name: "n1", Asked: true}, {Name: "n2", Asked: true}}, "findings": findings,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func at(node string, f health.Finding) health.Finding {
+	f.Node = node
+	return f
+}
+
 func TestChecks(t *testing.T) {
 	t.Parallel()
-	const now = 1_700_000_000
-	cases := []struct {
-		check   string
-		answers canned
-		level   Level
-		line    string
+	for _, tc := range []struct {
+		check string
+		found []health.Finding
+		level health.Level
+		lines []string
 	}{
-		{"quorum", canned{"n2/v1/cluster/members": `{"summary":"Healthy: 3 of 3","mayFail":1,"voters":3}`}, OK, "OK - quorum: 1 node may fail (Healthy: 3 of 3) | quorum=1;1;0"},
-		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"Degraded: 2 of 3","mayFail":0,"voters":3}`}, Warning, "WARNING - quorum: no node may fail (Degraded: 2 of 3) | quorum=0;1;0"},
-		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"No leader: 1 of 3","mayFail":0,"voters":3}`}, Critical, "CRITICAL - quorum: -1 nodes"},
-		{"quorum", canned{}, Unknown, "UNKNOWN - quorum: no node answers"},
-		{"quorum", canned{"n1/v1/cluster/members": `?`}, Unknown, "UNKNOWN - quorum: invalid character"},
-		{"disk", canned{"n1/metrics": "seriatim_disk_free_bytes 50\nseriatim_disk_total_bytes 100\n", "n2/metrics": "seriatim_disk_free_bytes 15\nseriatim_disk_total_bytes 100\n"}, Warning, "WARNING - disk: 15 % free (n2)"},
-		{"disk", canned{"n1/metrics": "seriatim_disk_free_bytes 5e1\nseriatim_disk_total_bytes 100\n"}, OK, "OK - disk: 50 % free (n1)"},
-		{"disk", canned{"n1/metrics": "seriatim_disk_free_bytes 1\nseriatim_disk_total_bytes 100\n"}, Critical, "CRITICAL - disk: 1 % free (n1)"},
-		{"certs", canned{"n1/metrics": ""}, OK, "OK - certs: no port has a certificate"},
-		{"certs", canned{"n1/metrics": "seriatim_tls_cert_expiry_timestamp_seconds{port=\"client\"} 1700172800\nseriatim_tls_cert_expiry_timestamp_seconds{port=\"peer\"} 1800172800\n"}, Critical, "CRITICAL - certs: 2 days left (client port of n1)"},
-		{"clock", canned{"n1/metrics": "seriatim_clock_skew_seconds{peer=\"n2\"} -3\n", "n2/metrics": "seriatim_clock_skew_seconds{peer=\"n1\"} 2\n"}, Warning, "WARNING - clock: 3 seconds apart (n2, says n1)"},
-		{"lag", canned{"n1/metrics": "# HELP x y\nseriatim_raft_peer_lag_entries{peer=\"n2\"} 0\n"}, OK, "OK - lag: 0 entries behind (n2, says n1)"},
-		{"dlq", canned{"n1/v1/queues": `{"queues":[{"name":"orders"},{"name":"orders-dlq","visible":2,"inFlight":1,"delayed":0},{"name":"dead","visible":1}]}`}, Warning, "WARNING - dlq: 4 messages (most in orders-dlq)"},
-		{"quorum", canned{"n1/v1/cluster/members": `{"summary":"Healthy: 5 of 5","mayFail":2,"voters":5}`}, OK, "OK - quorum: 2 nodes may fail (Healthy: 5 of 5)"},
-		{"disk", canned{"n1/metrics": "seriatim_disk_free_bytes 0\nseriatim_disk_total_bytes 100\n"}, Critical, "CRITICAL - disk: 0 % free (n1)"},
-		{"certs", canned{"n1/metrics": "seriatim_tls_cert_expiry_timestamp_seconds{port=\"client\"} 1700086400\n"}, Critical, "CRITICAL - certs: 1 day left (client port of n1)"},
-		{"clock", canned{"n1/metrics": "seriatim_clock_skew_seconds{peer=\"n2\"} 1\n"}, OK, "OK - clock: 1 second apart (n2, says n1)"},
-		{"lag", canned{"n1/metrics": "seriatim_raft_peer_lag_entries{peer=\"n2\"} 1\n"}, OK, "OK - lag: 1 entry behind (n2, says n1)"},
-		{"dlq", canned{"n1/v1/queues": `{"queues":[{"name":"dead","visible":1}]}`}, Warning, "WARNING - dlq: 1 message (most in dead)"},
-		{"dlq", canned{"n1/v1/queues": `{"queues":[{"name":"orders","visible":5}]}`}, OK, "OK - dlq: no queue has dlq or dead in its name"},
-	}
-	for _, tc := range cases {
-		for _, check := range Checks() {
-			if check.Name != tc.check {
-				continue
-			}
-			outcome, level := check.Run(t.Context(), tc.answers, time.Unix(now, 0), check.Warn, check.Crit)
-			if level != tc.level || !strings.HasPrefix(outcome.Line(), tc.line) {
-				t.Errorf("%s of %v: %s, want %s", tc.check, tc.answers, outcome.Line(), tc.line)
-			}
+		{"quorum", []health.Finding{health.Found("quorum", "", 1, "Healthy: 3 of 3")}, health.OK, []string{"OK - quorum: 1 node may fail; Healthy: 3 of 3 | quorum=1;1;0"}},
+		{"quorum", []health.Finding{health.Found("quorum", "", 0, "Degraded: 2 of 3")}, health.Warning, []string{"WARNING - quorum: no node may fail; Degraded: 2 of 3 | quorum=0;1;0"}},
+		{"quorum", []health.Finding{health.Found("quorum", "", -1, "No leader: 1 of 3")}, health.Critical, []string{"CRITICAL - quorum: no quorum; No leader: 1 of 3 | quorum=-1;1;0"}},
+		{
+			"disk", []health.Finding{at("n1", health.Found("disk", "", 50, "half")), at("n2", health.Found("disk", "", 15, "15 of 100"))}, health.Warning,
+			[]string{"WARNING - disk: 15 % free (n2); 15 of 100 | disk=15;20;10"},
+		},
+		{
+			"disk", []health.Finding{at("n1", health.Found("disk", "", 12, "12 of 100")), at("n2", health.Found("disk", "", 1, "1 of 100"))}, health.Critical,
+			[]string{"CRITICAL - disk: 1 % free (n2); 1 of 100 | disk=1;20;10", "WARNING - disk: 12 % free (n1); 12 of 100 | disk=12;20;10"},
+		},
+		{"disk", []health.Finding{at("n1", health.Found("disk", "", 50, "half"))}, health.OK, []string{"OK - disk: 50 % free (n1) | disk=50;20;10"}},
+		{"certs", nil, health.OK, []string{"OK - certs: no port has a certificate"}},
+		{"certs", []health.Finding{at("n1", health.Found("certs", "client port", 1, "it ends"))}, health.Critical, []string{"CRITICAL - certs: 1 day left (n1: client port); it ends | certs=1;14;3"}},
+		{"clock", []health.Finding{at("n1", health.Found("clock", "n2", 1, "it is off"))}, health.OK, []string{"OK - clock: 1 second apart (n1: n2) | clock=1;1;10"}},
+		{"dlq", []health.Finding{health.Found("dlq", "failed.fifo", 1, "1 message, 1 in failed.fifo")}, health.Warning, []string{"WARNING - dlq: 1 message (failed.fifo); 1 message, 1 in failed.fifo | dlq=1;0;1000"}},
+		{
+			"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends")), at("n2", health.Found("sends", "", 2, "sends are refused: full"))}, health.Critical,
+			[]string{"CRITICAL - sends: n2: sends are refused: full | sends=2;0;1"},
+		},
+		{"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends"))}, health.OK, []string{"OK - sends: all members are well | sends=0;0;1"}},
+		// The newest backup counts, of whichever node.
+		{"backup", []health.Finding{at("n1", health.Found("backup", "", 90, "old")), at("n2", health.Found("backup", "", 2, "new"))}, health.OK, []string{"OK - backup: 2 hours old (n2) | backup=2;26;50"}},
+	} {
+		check, _ := health.Named(tc.check)
+		got := Check(t.Context(), canned{"n2" + membersPath: saying(t, tc.found...)}, check, check.Warn, check.Crit)
+		var lines []string
+		for _, o := range got {
+			lines = append(lines, o.Line())
+		}
+		if got[0].Level != tc.level || !slices.Equal(lines, tc.lines) {
+			t.Errorf("%s: %q, want %q", tc.check, lines, tc.lines)
 		}
 	}
 }
 
-// A node that was named and does not answer is named in the line: what holds for the others says
-// nothing of it.
-func TestSilentNodes(t *testing.T) {
+// Other thresholds than those of the check apply to what was measured.
+func TestThresholds(t *testing.T) {
 	t.Parallel()
-	nodes := canned{"n1/metrics": "seriatim_disk_free_bytes 50\nseriatim_disk_total_bytes 100\n"}
+	disk, _ := health.Named("disk")
+	got := Check(t.Context(), canned{"n1" + membersPath: saying(t, at("n1", health.Found("disk", "", 50, "half")))}, disk, 60, 55)
+	if got[0].Level != health.Critical {
+		t.Errorf("%s", got[0].Line())
+	}
+}
+
+// A member that could not be asked is named, and what it would have said is not known.
+func TestSilentMembers(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(saying(t, at("n1", health.Found("disk", "", 50, "half"))), `"Name":"n2","Admin":"","Asked":true`, `"Name":"n2"`, 1)
 	for check, want := range map[string]string{
-		"disk":  "OK - disk: 50 % free (n1); no answer from n2 | disk=50;20;10",
-		"certs": "OK - certs: no port has a certificate; no answer from n2",
+		"disk":  "UNKNOWN - disk: 50 % free (n1); nothing is known of n2 | disk=50;20;10",
+		"certs": "UNKNOWN - certs: no port has a certificate; nothing is known of n2",
+		"dlq":   "OK - dlq: no RedrivePolicy names a queue",
 	} {
-		i := slices.IndexFunc(Checks(), func(c Check) bool { return c.Name == check })
-		c := Checks()[i]
-		outcome, level := c.Run(t.Context(), nodes, time.Now(), c.Warn, c.Crit)
-		if outcome.Line() != want || level != OK || !strings.Contains(outcome.Note, "no answer from n2") {
-			t.Errorf("%s, note %q, want %s", outcome.Line(), outcome.Note, want)
+		c, _ := health.Named(check)
+		if got := Check(t.Context(), canned{"n1" + membersPath: text}, c, c.Warn, c.Crit); got[0].Line() != want {
+			t.Errorf("%s, want %s", got[0].Line(), want)
 		}
+	}
+}
+
+// Without a leader a node says what it finds by itself; without any answer nothing is known.
+func TestWithoutLeader(t *testing.T) {
+	t.Parallel()
+	quorum, _ := health.Named("quorum")
+	local := canned{"n2" + membersPath + "?local=true": saying(t, health.Found("quorum", "", -1, "No leader: 1 of 3"))}
+	if got := Check(t.Context(), local, quorum, 1, 0); got[0].Level != health.Critical || !strings.Contains(got[0].Line(), "no quorum; No leader: 1 of 3") {
+		t.Errorf("%s", got[0].Line())
+	}
+	if got := Check(t.Context(), canned{}, quorum, 1, 0); got[0].Line() != "UNKNOWN - quorum: no node answers; is --admin right? (refused)" {
+		t.Errorf("%s", got[0].Line())
+	}
+	if got := Check(t.Context(), canned{"n1" + membersPath: "?"}, quorum, 1, 0); got[0].Level != health.Unknown {
+		t.Errorf("%s", got[0].Line())
 	}
 }
 
@@ -104,19 +151,47 @@ func TestRefusalsAreOneLine(t *testing.T) {
 		`{"error":""}`:                                                      `{"error":""}`,
 		strings.Repeat("x", 499) + "éx":                                     strings.Repeat("x", 499) + "...",
 	} {
-		for _, c := range Checks() {
-			outcome, level := c.Run(t.Context(), refusing{body}, time.Now(), c.Warn, c.Crit)
-			if line := "UNKNOWN - " + c.Name + ": n1 answers 401: " + want; outcome.Line() != line || level != Unknown {
-				t.Errorf("%q, want %q", outcome.Line(), line)
+		for _, c := range health.Checks() {
+			got := Check(t.Context(), refusing{body}, c, c.Warn, c.Crit)
+			if line := "UNKNOWN - " + c.Name + ": n1 answers 401: " + want; got[0].Line() != line || got[0].Level != health.Unknown {
+				t.Errorf("%q, want %q", got[0].Line(), line)
 			}
-		}
-		if o := readiness(t.Context(), refusing{body}, "n1"); o.Line() != "CRITICAL - ready: n1: "+want {
-			t.Errorf("%q, want %q", o.Line(), want)
 		}
 		missing, _ := WriteBundle(t.Context(), io.Discard, refusing{body}, "", time.Now())
 		if len(missing) == 0 || missing[0] != "status.json of n1: 401: "+want {
 			t.Errorf("missing is %q", missing)
 		}
+	}
+}
+
+// A bundle has the members that were not named, and says which of them it could not reach.
+func TestBundleOfAllMembers(t *testing.T) {
+	t.Parallel()
+	members := `{"members":[{"nodeId":"a","name":"n1","admin":"n1"},{"nodeId":"b","name":"n3","admin":"n3"},{"nodeId":"c","name":"n4","admin":"n4"},{"nodeId":"d","name":"n5"},{"nodeId":"e","name":"n6","admin":"n1"}]}`
+	nodes := canned{"n1" + statusPath: `{"nodeId":"a"}`, "n1" + membersPath: members, "n3" + statusPath: `{"nodeId":"b"}`, "n3/metrics": "of n3"}
+	var out bytes.Buffer
+	missing, err := WriteBundle(t.Context(), &out, nodes, "", time.Now())
+	text := strings.Join(missing, "\n")
+	for _, want := range []string{"everything of n4: refused", "everything of n5: it does not tell", "everything of n6: n1 is the admin port of a", "status.json of n2: refused"} {
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("%v, %q is not in\n%s", err, want, text)
+		}
+	}
+	packed, err := gzip.NewReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, found := tar.NewReader(packed), false
+	for {
+		head, err := archive.Next()
+		if err != nil {
+			break
+		}
+		content, _ := io.ReadAll(archive)
+		found = found || head.Name == "seriatim-debug/node-3/metrics.txt" && string(content) == "of n3"
+	}
+	if !found {
+		t.Error("the metrics of the third member are not in the bundle")
 	}
 }
 
@@ -131,66 +206,14 @@ func TestBundleInterrupted(t *testing.T) {
 	}
 }
 
-// leaderless is a cluster whose nodes answer, and of which none knows a leader.
-type leaderless struct{ canned }
-
-func (l leaderless) Get(ctx context.Context, address, path string) (int, []byte, error) {
-	if path == "/v1/cluster/members" {
-		return 503, []byte(`{"error":"there is no leader"}`), nil
-	}
-	return l.canned.Get(ctx, address, path)
-}
-
-// A lost quorum is what the check is for: it is critical, and not unknown because nobody is
-// there to ask about it.
-func TestQuorumWithoutLeader(t *testing.T) {
-	t.Parallel()
-	quorum := Checks()[0]
-	for _, tc := range []struct {
-		local canned
-		level Level
-		line  string
-	}{
-		{
-			canned{"n2/v1/cluster/members": `{"summary":"No leader: 1 of 3 voters answer, 2 are needed","mayFail":0,"voters":3}`}, Critical,
-			"CRITICAL - quorum: -1 nodes may fail (No leader: 1 of 3 voters answer, 2 are needed)",
-		},
-		{canned{"n2/v1/cluster/members": `{"summary":"Healthy: 3 of 3","mayFail":1,"voters":3}`}, Unknown, "UNKNOWN - quorum: "},
-		{canned{}, Unknown, "UNKNOWN - quorum: "},
-	} {
-		outcome, level := quorum.Run(t.Context(), leaderless{tc.local}, time.Now(), quorum.Warn, quorum.Crit)
-		if level != tc.level || !strings.HasPrefix(outcome.Line(), tc.line) {
-			t.Errorf("%v: %s, want %s", tc.local, outcome.Line(), tc.line)
-		}
-	}
-}
-
-// leaving answers for the first node, and then somebody ends the command.
-type leaving struct {
-	canned
-	leave context.CancelFunc
-}
-
-func (l leaving) Get(ctx context.Context, address, path string) (int, []byte, error) {
-	if ctx.Err() != nil {
-		return 0, nil, ctx.Err()
-	}
-	l.leave()
-	return l.canned.Get(ctx, address, path)
-}
-
-// A check that is ended knows nothing, also if what it had heard until then was good: the node that
-// was not asked any more may be the one that is full.
+// A check that is ended knows nothing, also if an answer came.
 func TestInterruptedCheck(t *testing.T) {
 	t.Parallel()
-	for _, check := range Checks() {
-		ctx, leave := context.WithCancel(t.Context())
-		nodes := leaving{canned{
-			"n1/metrics":            "seriatim_disk_free_bytes 50\nseriatim_disk_total_bytes 100\nseriatim_clock_skew_seconds{peer=\"n2\"} 0\nseriatim_raft_peer_lag_entries{peer=\"n2\"} 0\n",
-			"n1/v1/cluster/members": `?`, "n1/v1/queues": `{"next":"q"}`,
-		}, leave}
-		if outcome, level := check.Run(ctx, nodes, time.Now(), check.Warn, check.Crit); level != Unknown || outcome.Value != nil {
-			t.Errorf("%s", outcome.Line())
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, check := range health.Checks() {
+		if got := Check(ctx, canned{"n1" + membersPath: saying(t)}, check, check.Warn, check.Crit); got[0].Level != health.Unknown || got[0].Note != "interrupted" {
+			t.Errorf("%s", got[0].Line())
 		}
 	}
 }

@@ -3,8 +3,8 @@
 //
 // # What it owns
 //
-// What is checked, from which numbers of the admin port, and when it is a warning or
-// critical; what is in a bundle.
+// How what all members of a cluster say is compared with thresholds and put into lines; what
+// is in a bundle. What is checked, and when it is bad, is in package health.
 //
 // # What it refuses to know
 //

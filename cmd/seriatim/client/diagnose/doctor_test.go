@@ -1,95 +1,51 @@
 package diagnose
 
 import (
-	"maps"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/seriatimq/seriatim/cluster/health"
 )
 
-// Each check that is not good comes with advice, and the worst one decides.
+// Each finding that is not good comes with advice, and the worst one decides.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
-	const metrics = "seriatim_disk_free_bytes 50\nseriatim_disk_total_bytes 100\nseriatim_clock_skew_seconds{peer=\"n2\"} 0\nseriatim_raft_peer_lag_entries{peer=\"n2\"} 0\n"
-	well := canned{
-		"n1/readyz": "ready", "n2/readyz": "ready", "n1/metrics": metrics, "n2/metrics": metrics,
-		"n1/v1/cluster/members": `{"summary":"Healthy: 3 of 3","mayFail":1,"voters":3}`, "n1/v1/queues": `{"queues":[]}`,
-	}
+	low, failed := at("n2", health.Found("disk", "", 1, "1 of 100")), health.Found("dlq", "failed", 1, "1 message")
 	for _, tc := range []struct {
 		name  string
-		other canned
-		level Level
-		bad   map[string]Level
+		found []health.Finding
+		level health.Level
+		bad   map[string]health.Level
 	}{
-		{"all is well", nil, OK, nil},
-		{"dead letters", canned{"n1/v1/queues": `{"queues":[{"name":"dead","visible":1}]}`}, Warning, map[string]Level{"dlq": Warning}},
-		{
-			"a full disk and dead letters",
-			canned{"n2/metrics": "seriatim_disk_free_bytes 1\nseriatim_disk_total_bytes 100\n", "n1/v1/queues": `{"queues":[{"name":"dead","visible":1}]}`},
-			Critical,
-			map[string]Level{"dlq": Warning, "disk": Critical},
-		},
-		{"what is not known", canned{"n1/v1/cluster/members": "?"}, Unknown, map[string]Level{"quorum": Unknown}},
+		{"all is well", nil, health.OK, nil},
+		{"dead letters", []health.Finding{failed}, health.Warning, map[string]health.Level{"dlq": health.Warning}},
+		{"a full disk and dead letters", []health.Finding{low, failed}, health.Critical, map[string]health.Level{"dlq": health.Warning, "disk": health.Critical}},
 	} {
-		nodes := maps.Clone(well)
-		maps.Copy(nodes, tc.other)
-		d, worst := Diagnose(t.Context(), nodes, time.Unix(1_700_000_000, 0))
-		if worst != tc.level || d.Level != tc.level.String() || len(d.Findings) != 2+len(Checks()) {
-			t.Errorf("%s: %v, %+v", tc.name, worst, d)
+		d := Diagnose(t.Context(), canned{"n1/livez": "ok", "n2/livez": "ok", "n1" + membersPath: saying(t, tc.found...)})
+		if d.Level != tc.level || len(d.Findings) != len(health.Checks()) {
+			t.Errorf("%s: %+v", tc.name, d)
 		}
 		for _, f := range d.Findings {
-			if want := tc.bad[f.Check]; f.level != want || (f.Advice != "") != (want == Warning || want == Critical) {
+			if want := tc.bad[f.Check]; f.Level != want || (f.Advice != "") != (want != health.OK) {
 				t.Errorf("%s: %s, advice %q", tc.name, f.Line(), f.Advice)
 			}
 		}
 	}
-	if _, worst := Diagnose(t.Context(), canned{}, time.Unix(1_700_000_000, 0)); worst != Critical {
-		t.Errorf("nobody answers: %v", worst)
+	d := Diagnose(t.Context(), canned{"n1/livez": "ok", "n1" + membersPath: saying(t)})
+	if d.Level != health.Critical || d.Findings[0].Line() != "CRITICAL - members: n2 does not answer: refused" {
+		t.Errorf("a named node is away: %+v", d)
+	}
+	if d := Diagnose(t.Context(), canned{}); d.Level != health.Critical || d.Findings[len(d.Findings)-1].Level != health.Unknown {
+		t.Errorf("no node answers: %+v", d)
 	}
 }
 
-// Where nothing is away and yet nothing may fail, the voters are too few: nobody has to be started, and the thresholds
-// are as documented. One node may be meant.
-func TestTooFewVoters(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		members string
-		level   Level
-		line    string
-		advice  string
-	}{
-		{
-			`{"summary":"Healthy: 1 of 1 voters answer","healthy":true,"mayFail":0,"voters":1}`, Warning,
-			"WARNING - quorum: no node may fail (Healthy: 1 of 1 voters answer); 1 voter survives no failure | quorum=0;1;0", "operations.md#growing",
-		},
-		{
-			`{"summary":"Healthy: 2 of 2 voters answer","healthy":true,"mayFail":0,"voters":2}`, Warning,
-			"WARNING - quorum: no node may fail (Healthy: 2 of 2 voters answer); 2 voters survive no failure | quorum=0;1;0", "operations.md#growing",
-		},
-		{
-			`{"summary":"Degraded: 2 of 3 voters answer","healthy":false,"mayFail":0,"voters":3}`, Warning,
-			"WARNING - quorum: no node may fail (Degraded: 2 of 3 voters answer) | quorum=0;1;0", "runbooks.md#seriatimquorumlost",
-		},
-		{
-			`{"summary":"No leader: 1 of 1 voters answer","healthy":false,"mayFail":0,"voters":1}`, Critical,
-			"CRITICAL - quorum: -1 nodes may fail (No leader: 1 of 1 voters answer) | quorum=-1;1;0", "runbooks.md#seriatimquorumlost",
-		},
-	} {
-		d, _ := Diagnose(t.Context(), canned{"n1/v1/cluster/members": tc.members}, time.Unix(1_700_000_000, 0))
-		for _, f := range d.Findings {
-			if f.Check == "quorum" && (f.level != tc.level || f.Line() != tc.line || !strings.Contains(f.Advice, tc.advice)) {
-				t.Errorf("%s: %s, advice %q, want %s, %s", tc.members, f.Line(), f.Advice, tc.line, tc.advice)
-			}
-		}
-	}
-}
-
-// Every check has advice.
+// Every check has advice that a machine with nothing but the program can follow.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
-	for _, c := range Checks() {
-		if advice[c.Name] == "" {
-			t.Errorf("there is no advice about %s", c.Name)
+	for _, c := range health.Checks() {
+		if c.Advice == "" || strings.Contains(c.Advice, "docs/") || c.None == "" {
+			t.Errorf("%s: advice %q, without values %q", c.Name, c.Advice, c.None)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package native
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ var hints = map[string]string{
 	"SignatureDoesNotMatch":      KeyHint,
 	"AccessDenied":               PolicyHint,
 	"NoLeader":                   LeaderHint,
+	"UnderPressure":              PressureHint,
 	"UpgradeNeeded":              "seriatim upgrade status shows which nodes do not have the version that can do this",
 	"SessionCannotBeLocked":      "seriatim group explain QUEUE SESSION says until when; seriatim group release takes it away",
 	"SessionLockLost":            "accept it again: seriatim session accept QUEUE SESSION",
@@ -37,9 +39,12 @@ const (
 	PolicyHint    = "seriatim policy put says what a user may do"
 	QueuesHint    = "seriatim queue list shows the queues that exist"
 	ThrottledHint = "too many at a time: wait for what is under way, then try again"
-	LeaderHint    = "seriatim status shows whether the cluster has a leader"
+	LeaderHint    = "a majority of the voters must run and reach each other's peer ports: seriatim cluster status shows which of them answer"
+	PressureHint  = "receives and deletes go on; seriatim doctor says what is short, and what to do"
 	UnknownHint   = "the request may or may not have taken effect: look before you repeat it"
 	ReachHint     = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
+	// ManyHint is for several nodes of which none does what was asked.
+	ManyHint = "at least one more than half of the voters must run and answer: start those that are down; seriatim cluster status asks a node that runs"
 )
 
 const (
@@ -70,13 +75,13 @@ var exitCodes = map[codes.Code]exit.Code{
 
 // explain gives what a call returned its exit code and a hint. Errors that have a code
 // stay as they are.
-func explain(err error) error {
+func explain(err error, nodes int) error {
 	if _, coded := errors.AsType[*exit.Error](err); err == nil || coded {
 		return err
 	}
 	code, text, reason := status.Code(err), status.Convert(err).Message(), client.Reason(err)
 	if reason == "" {
-		return unanswered(code, text, err)
+		return unanswered(code, text, err, nodes)
 	}
 	failure, ofEntry := errors.AsType[*client.FailureError](err)
 	if !ofEntry {
@@ -93,7 +98,7 @@ func explain(err error) error {
 }
 
 // unanswered explains an error that is not the server's.
-func unanswered(code codes.Code, text string, err error) error {
+func unanswered(code codes.Code, text string, err error, nodes int) error {
 	broken := slices.ContainsFunc(brokenTexts, func(said string) bool { return strings.Contains(text, said) })
 	unreached := strings.Contains(text, "connection error:") && !broken
 	text, _, _ = strings.Cut(text, "\n")
@@ -115,6 +120,8 @@ func unanswered(code codes.Code, text string, err error) error {
 		return exit.New(exit.Usage, errors.New("that port does not serve this call"), clientPortHint)
 	case unreached && strings.Contains(text, "x509:"):
 		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), certificateHint(text))
+	case unreached && nodes > 1:
+		return exit.New(exit.Unavailable, fmt.Errorf("none of %d nodes answers at its client port; of the last one: %s", nodes, text), ManyHint)
 	case unreached:
 		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), ReachHint)
 	case code == codes.Unavailable:

@@ -16,7 +16,7 @@ import (
 func TestExhausted(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]exit.Code{"RequestThrottled": exit.Unavailable, "Throttled": exit.Unavailable, "OverLimit": exit.Conflict} {
-		err := explain(&client.FailureError{Code: codes.ResourceExhausted, Reason: reason, Message: "later"})
+		err := explain(&client.FailureError{Code: codes.ResourceExhausted, Reason: reason, Message: "later"}, 1)
 		if exit.CodeOf(err) != want {
 			t.Errorf("%s exits with %d, want %d", reason, exit.CodeOf(err), want)
 		}
@@ -33,7 +33,7 @@ func TestCertificateHints(t *testing.T) {
 		"x509: cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs":    "host name",
 		"x509: certificate has expired or is not yet valid: current time 2026-11-25 is after 2025": "clock",
 	} {
-		err := explain(status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: `+said+`"`))
+		err := explain(status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: `+said+`"`), 1)
 		if exit.CodeOf(err) != exit.Unavailable || !strings.Contains(exit.HintOf(err), want) {
 			t.Errorf("%s: exit code %d, hint %q", said, exit.CodeOf(err), exit.HintOf(err))
 		}
@@ -44,7 +44,7 @@ func TestCertificateHints(t *testing.T) {
 func TestDeniedHints(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]string{"MissingAuthenticationToken": "AWS_ACCESS_KEY_ID", "InvalidClientTokenId": "AWS_ACCESS_KEY_ID", "AccessDenied": "policy put"} {
-		err := explain(&client.FailureError{Code: codes.PermissionDenied, Reason: reason, Message: "no"})
+		err := explain(&client.FailureError{Code: codes.PermissionDenied, Reason: reason, Message: "no"}, 1)
 		if exit.CodeOf(err) != exit.Denied || !strings.Contains(exit.HintOf(err), want) {
 			t.Errorf("%s: exit code %d, hint %q", reason, exit.CodeOf(err), exit.HintOf(err))
 		}
@@ -64,7 +64,7 @@ func TestBrokenConnection(t *testing.T) {
 		`last connection error: connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: i/o timeout"`:        false,
 		`connection error: desc = "error reading server preface: EOF"`:                                                               false,
 	} {
-		err := explain(status.Error(codes.Unavailable, said))
+		err := explain(status.Error(codes.Unavailable, said), 1)
 		if exit.CodeOf(err) != exit.Unavailable || (exit.HintOf(err) == UnknownHint) != unknown {
 			t.Errorf("%s: exit code %d, hint %q", said, exit.CodeOf(err), exit.HintOf(err))
 		}
@@ -74,8 +74,21 @@ func TestBrokenConnection(t *testing.T) {
 // Who ends a command that changes something is told that it may have.
 func TestInterruptedCall(t *testing.T) {
 	t.Parallel()
-	err := explain(status.FromContextError(context.Canceled).Err())
+	err := explain(status.FromContextError(context.Canceled).Err(), 1)
 	if exit.CodeOf(err) != exit.Interrupted || !strings.Contains(exit.HintOf(err), "may have taken effect") {
 		t.Errorf("exit code %d, hint %q", exit.CodeOf(err), exit.HintOf(err))
+	}
+}
+
+// Of several nodes, one that cannot be reached is not the one to start: the cluster may lack a
+// majority.
+func TestSeveralNodesThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	refused := status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)
+	if err := explain(refused, 3); exit.HintOf(err) != ManyHint || !strings.Contains(err.Error(), "none of 3 nodes") {
+		t.Errorf("%v, hint %q", err, exit.HintOf(err))
+	}
+	if err := explain(refused, 1); exit.HintOf(err) != ReachHint {
+		t.Errorf("%v, hint %q", err, exit.HintOf(err))
 	}
 }

@@ -33,6 +33,7 @@ type Options struct {
 // Conn makes calls. Safe for concurrent use.
 type Conn struct {
 	client  *client.Client
+	nodes   int // that were named
 	timeout time.Duration
 }
 
@@ -72,7 +73,7 @@ func Open(o Options) (*Conn, error) {
 	if err != nil {
 		return nil, exit.New(exit.Usage, err, "")
 	}
-	return &Conn{client: c, timeout: o.Timeout}, nil
+	return &Conn{client: c, nodes: len(hosts), timeout: o.Timeout}, nil
 }
 
 // Close ends the connections.
@@ -83,5 +84,5 @@ func (c *Conn) Close() { _ = c.client.Close() } // nothing depends on it any mor
 func (c *Conn) Do(ctx context.Context, wait time.Duration, calls func(context.Context, *client.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
 	defer cancel()
-	return explain(calls(ctx, c.client))
+	return explain(calls(ctx, c.client), c.nodes)
 }
