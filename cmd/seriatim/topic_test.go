@@ -23,5 +23,5 @@ func TestTopicSubscribers(t *testing.T) {
 	if out, code := tool(t, "topic", "confirm", "news", "x", "--endpoint", node); code == 0 || !strings.Contains(out, "Invalid token") {
 		t.Errorf("confirmed with a bad token: %d %s", code, out)
 	}
-	must(t, "topic", "unsubscribe", "news", "readers", "--endpoint", node)
+	must(t, "topic", "unsubscribe", "news", "readers", "--yes", "--endpoint", node)
 }

@@ -39,11 +39,11 @@ func keyCommand(o *options) *cobra.Command {
 			long: "Accept requests that are signed with a key that was disabled.",
 		}),
 		keyChangeCommand(o, keyChange{
-			use: "disable ID", path: "disable", past: "disabled", short: "Refuse a key until it is enabled again",
+			use: "disable ID", path: "disable", past: "disabled", short: "Refuse a key until it is enabled again", effect: "Requests that are signed with the key are refused until it is enabled again.",
 			long: "Refuse requests that are signed with a key, until it is enabled again.",
 		}),
 		keyChangeCommand(o, keyChange{
-			use: "revoke ID", path: "delete", past: "revoked", short: "Revoke a key for good", asks: true,
+			use: "revoke ID", path: "delete", past: "revoked", short: "Revoke a key for good", effect: "Requests that are signed with the key are refused for good.",
 			long: "Revoke a key for good. Requests that are signed with it are refused.",
 		}))
 }
@@ -184,18 +184,18 @@ func keyRotateCommand(o *options) *cobra.Command {
 // keyChange is what differs between the commands that change a key.
 type keyChange struct {
 	use, path, past, short, long string
-	asks                         bool // for confirmation
+	effect                       string // what a user of the key loses; empty: nothing, and it is not asked
 }
 
 func keyChangeCommand(o *options, change keyChange) *cobra.Command {
-	yes := false
+	q := &question{}
 	c := &cobra.Command{
 		Use: change.use, Short: change.short, Long: change.long, Args: arguments.Exactly("ID"),
 		Example:           "  seriatim key " + change.use[:len(change.use)-len(" ID")] + " SRTMEXAMPLE",
 		ValidArgsFunction: o.completeKeys,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			if change.asks && !yes {
-				if err := p.confirm(cmd, args[0]+" again to revoke it", args[0]); err != nil {
+			if change.effect != "" {
+				if err := q.ask(cmd, p, change.effect, args[0]+" again to "+change.use[:len(change.use)-len(" ID")]+" it", args[0]); err != nil {
 					return err
 				}
 			}
@@ -205,8 +205,8 @@ func keyChangeCommand(o *options, change keyChange) *cobra.Command {
 			return p.done(map[string]any{"id": args[0], "done": change.past}, "%s is %s", args[0], change.past)
 		}),
 	}
-	if change.asks {
-		c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	if change.effect != "" {
+		return q.of(c)
 	}
 	return c
 }

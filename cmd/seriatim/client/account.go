@@ -196,12 +196,16 @@ func accountQuotaCommand(o *options) *cobra.Command {
 }
 
 func accountDeleteCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	q := &question{}
+	return q.of(&cobra.Command{
 		Use: "delete ACCOUNT", Short: "Delete an empty account", Args: arguments.Exactly("ACCOUNT"),
 		Long:              "Delete an account that has no queues, topics, access keys and policies any more.",
-		Example:           "  seriatim account delete 111111111111",
+		Example:           "  seriatim account delete 111111111111 --yes",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			if err := q.ask(cmd, p, "The account "+args[0]+" and its quota are deleted if it is empty.", "the number of the account", args[0]); err != nil {
+				return err
+			}
 			err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/delete", struct{}{}, &struct{}{})
 			if exit.CodeOf(err) == exit.NotFound {
 				return exit.New(exit.NotFound, fmt.Errorf("there is no account %s", args[0]), "seriatim account list shows them")
@@ -211,5 +215,5 @@ func accountDeleteCommand(o *options) *cobra.Command {
 			}
 			return p.done(map[string]any{"account": args[0], "done": "deleted"}, "account %s is deleted", args[0])
 		}),
-	}
+	})
 }

@@ -203,7 +203,7 @@ func TestRequests(t *testing.T) {
 		},
 		{
 			"redrive with all flags",
-			[]string{"dlq", "redrive", q, "--to", q, "--rate", "5", "--detach"},
+			[]string{"dlq", "redrive", q, "--to", q, "--rate", "5", "--detach", "--yes"},
 			"",
 			map[string]string{"GetQueueAttributes": `{"Attributes":{"QueueArn":"arn:q"}}`, "StartMessageMoveTask": `{"TaskHandle":"h"}`},
 			call{"StartMessageMoveTask", map[string]any{"SourceArn": "arn:q", "DestinationArn": "arn:q", "MaxNumberOfMessagesPerSecond": 5.0}},

@@ -231,14 +231,15 @@ type changeText struct {
 }
 
 func changeCommand(o *options, text changeText) *cobra.Command {
-	var yes, ifPresent bool
+	var ifPresent bool
+	q := &question{}
 	var ifIndex uint64
 	c := &cobra.Command{
 		Use: text.use, Short: text.short, Long: text.long, Args: arguments.Exactly(text.use[len(text.path)+1:]),
 		Example:           "  seriatim cluster " + text.path + " n4",
 		ValidArgsFunction: o.completeMembers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			if text.asks && !yes {
+			if text.asks && !q.skipped() {
 				list, err := w.members(cmd.Context(), false)
 				if err != nil {
 					return err
@@ -252,8 +253,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 				if ifIndex == 0 {
 					ifIndex = list.Index
 				}
-				p.say("%s.", list.Summary)
-				if err := p.confirm(cmd, args[0]+" again to "+text.path+" it", args[0]); err != nil {
+				if err := q.ask(cmd, p, list.Summary+".", args[0]+" again to "+text.path+" it", args[0]); err != nil {
 					return err
 				}
 			}
@@ -265,7 +265,7 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 		}),
 	}
 	if text.asks {
-		c.Flags().BoolVar(&yes, "yes", false, "do not ask")
+		q.of(c)
 	}
 	if text.path == "remove" {
 		c.Flags().BoolVar(&ifPresent, "if-present", false, "a node that is no member is no error")

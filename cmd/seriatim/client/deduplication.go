@@ -153,7 +153,7 @@ func dedupStatsCommand(o *options) *cobra.Command {
 }
 
 func dedupForgetCommand(o *options) *cobra.Command {
-	f, yes := &idFlags{}, false
+	f, q := &idFlags{}, &question{}
 	c := &cobra.Command{
 		Use: "forget QUEUE ID", Short: "Let a deduplication id be sent again before its window is over", Args: arguments.Exactly("QUEUE", "ID"),
 		Long: "Let a deduplication id be sent again before its window is over. A sender that repeats the first message, because it has not\n" +
@@ -161,11 +161,8 @@ func dedupForgetCommand(o *options) *cobra.Command {
 		Example:           "  seriatim dedup forget orders.fifo order-17 --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			if !yes {
-				p.say("A message with the id %s can be stored a second time then.", args[1])
-				if err := p.confirm(cmd, "the id to forget", args[1]); err != nil {
-					return err
-				}
+			if err := q.ask(cmd, p, "A message with the id "+args[1]+" can be stored a second time then.", "the id to forget", args[1]); err != nil {
+				return err
 			}
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
 				return c.ForgetDeduplication(ctx, nameOf(args[0]), f.id(args[1]))
@@ -177,12 +174,11 @@ func dedupForgetCommand(o *options) *cobra.Command {
 		}),
 	}
 	f.bind(c)
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return c
+	return q.of(c)
 }
 
 func dedupWindowCommand(o *options) *cobra.Command {
-	var yes bool
+	q := &question{}
 	c := &cobra.Command{
 		Use: "window QUEUE [DURATION]", Short: "Show or change for how long a queue remembers deduplication ids",
 		Args: arguments.OptionalLast("QUEUE", "DURATION"),
@@ -192,14 +188,13 @@ func dedupWindowCommand(o *options) *cobra.Command {
 		Example:           "  seriatim dedup window orders.fifo\n  seriatim dedup window orders.fifo 7d\n  seriatim dedup window orders.fifo 5m --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			return window(cmd, n, p, yes, args)
+			return window(cmd, n, p, q, args)
 		}),
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return c
+	return q.of(c)
 }
 
-func window(cmd *cobra.Command, n *native.Conn, p *printer, yes bool, args []string) error {
+func window(cmd *cobra.Command, n *native.Conn, p *printer, q *question, args []string) error {
 	name := nameOf(args[0])
 	var wanted time.Duration
 	if len(args) > 1 {
@@ -220,10 +215,10 @@ func window(cmd *cobra.Command, n *native.Conn, p *printer, yes bool, args []str
 	if wanted == 0 {
 		return show(s.WindowSeconds, false)
 	}
-	if seconds := int64(wanted / time.Second); seconds < s.WindowSeconds && !yes {
-		p.say("The window is %s, and %s remembered: those that are older than %s can be sent again at once.",
+	if seconds := int64(wanted / time.Second); seconds < s.WindowSeconds || q.dryRun {
+		effect := fmt.Sprintf("The window is %s, and %s remembered: those that are older than %s can be sent again at once.",
 			windowText(time.Duration(s.WindowSeconds)*time.Second), plural.Count(s.Live, "id is", "ids are"), windowText(wanted))
-		if err := p.confirm(cmd, "the name of the queue to change", name); err != nil {
+		if err := q.ask(cmd, p, effect, "the name of the queue to change", name); err != nil {
 			return err
 		}
 	}

@@ -22,12 +22,12 @@ func TestOneOfThem(t *testing.T) {
 		{"msg delete " + u + " a b", map[string]string{"DeleteMessageBatch": failed}, "1 of 2 messages was not deleted"},
 		{"queue purge " + u, map[string]string{"GetQueueAttributes": counts}, "q has 1 visible, 0 in flight, 0 deferred and 1 delayed message.\n"},
 		{
-			"dlq redrive " + u,
+			"dlq redrive --yes " + u,
 			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`, "ListMessageMoveTasks": ended("CANCELLED")},
 			"cancelled by somebody else after 1 message\n",
 		},
 		{
-			"dlq redrive " + u,
+			"dlq redrive --yes " + u,
 			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`, "ListMessageMoveTasks": ended("FAILED")},
 			"failed after 1 message: ",
 		},

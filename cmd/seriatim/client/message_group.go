@@ -194,7 +194,7 @@ func groupExplainCommand(o *options) *cobra.Command {
 }
 
 func groupReleaseCommand(o *options) *cobra.Command {
-	var yes bool
+	q := &question{}
 	c := &cobra.Command{
 		Use: "release QUEUE GROUP", Short: "Take a message group away from whoever holds it", Args: arguments.Exactly("QUEUE", "GROUP"),
 		Long: "Take a message group away from whoever holds it: a session lock ends, and messages in flight can be received at once.\n" +
@@ -203,7 +203,7 @@ func groupReleaseCommand(o *options) *cobra.Command {
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			name, id := nameOf(args[0]), args[1]
-			if !yes {
+			if !q.skipped() {
 				var found api.Group
 				if err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
 					found, err = c.Group(ctx, name, id)
@@ -211,8 +211,7 @@ func groupReleaseCommand(o *options) *cobra.Command {
 				}); err != nil {
 					return err
 				}
-				p.say("%s", found.Explanation)
-				if err := p.confirm(cmd, "the id of the group to release", id); err != nil {
+				if err := q.ask(cmd, p, found.Explanation, "the id of the group to release", id); err != nil {
 					return err
 				}
 			}
@@ -231,6 +230,5 @@ func groupReleaseCommand(o *options) *cobra.Command {
 				"released %s: messages in flight %d, %s was in force", id, released.Messages, lock)
 		}),
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return c
+	return q.of(c)
 }

@@ -245,8 +245,16 @@ func (o *options) run(do func(cmd *cobra.Command, w *wire, p *printer, args []st
 		if err != nil {
 			return err
 		}
-		return exit.Wrap(do(cmd, w, p, args))
+		return ended(do(cmd, w, p, args))
 	}
+}
+
+// ended is the error of a command's function with its exit code. A dry run has none.
+func ended(err error) error {
+	if errors.Is(err, errDryRun) {
+		return nil
+	}
+	return exit.Wrap(err)
 }
 
 // runNative is run for a command that calls the native API.
@@ -261,7 +269,7 @@ func (o *options) runNative(do func(cmd *cobra.Command, n *native.Conn, p *print
 			return err
 		}
 		defer n.Close()
-		return exit.Wrap(do(cmd, n, p, args))
+		return ended(do(cmd, n, p, args))
 	}
 }
 

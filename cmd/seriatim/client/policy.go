@@ -61,20 +61,23 @@ func policyPutCommand(o *options) *cobra.Command {
 }
 
 func policyDeleteCommand(o *options) *cobra.Command {
-	account := ""
+	account, q := "", &question{}
 	c := &cobra.Command{
 		Use: "delete USER", Short: "Delete the policy of a user", Args: arguments.Exactly("USER"),
-		Example:           "  seriatim policy delete orders-service",
+		Example:           "  seriatim policy delete orders-service --yes",
 		ValidArgsFunction: o.completeUsers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			if _, err := w.userPolicy(cmd.Context(), args[0], account); err != nil {
+				return err
+			}
+			if err := q.ask(cmd, p, args[0]+" keeps only what policies of queues and topics permit.", "the name of the user", args[0]); err != nil {
 				return err
 			}
 			return w.putPolicy(cmd, p, userPolicy{Account: account, User: args[0]}, "deleted")
 		}),
 	}
 	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
-	return c
+	return q.of(c)
 }
 
 func (w *wire) putPolicy(cmd *cobra.Command, p *printer, policy userPolicy, past string) error {

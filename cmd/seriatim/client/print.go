@@ -1,12 +1,19 @@
 package client
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
 const (
@@ -86,4 +93,56 @@ func oneLine(cell string) string {
 		}
 		return r
 	}, cell)
+}
+
+// question is what a command asks before it takes something away. All of them ask in one way:
+// they say what there is to lose, and go on once the name of what it is about is typed.
+type question struct{ yes, dryRun bool }
+
+// destructive marks the commands that have a question.
+const destructive = "destructive"
+
+// errDryRun ends a command that only says what it would do. It is no failure.
+var errDryRun = errors.New("dry run")
+
+// of gives a command its flags.
+func (q *question) of(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&q.yes, "yes", false, "do not ask")
+	c.Flags().BoolVar(&q.dryRun, "dry-run", false, "say what would be done, and change nothing")
+	c.Annotations = map[string]string{destructive: "true"}
+	return c
+}
+
+// skipped says that no effect has to be found out, because it is neither asked nor shown.
+func (q *question) skipped() bool { return q.yes && !q.dryRun }
+
+// ask returns nil if the command is to go on. The effect is what there is to lose.
+func (q *question) ask(cmd *cobra.Command, p *printer, effect, what, name string) error {
+	switch {
+	case q.dryRun && p.format == formatJSON:
+		return errors.Join(errDryRun, p.print(map[string]any{"dryRun": true, "effect": effect}, nil))
+	case q.dryRun:
+		_, err := fmt.Fprintf(p.out, "%s\nDry run: nothing was changed.\n", effect)
+		return errors.Join(errDryRun, err)
+	case q.yes:
+		return nil
+	}
+	p.say("%s", effect)
+	return p.confirm(cmd, what, name)
+}
+
+// confirm asks for the name of what is to be changed; what says what is typed for what.
+func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
+	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // nobody is left to tell
+	line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
+	if cmd.Context().Err() != nil {
+		return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")
+	}
+	if name != "" && strings.TrimSpace(line) == name {
+		return nil
+	}
+	if err != nil {
+		return exit.New(exit.Usage, errors.New("not confirmed"), "add --yes to go on without being asked")
+	}
+	return exit.New(exit.Usage, fmt.Errorf("that is not %q, nothing was changed", name), "")
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -129,22 +128,21 @@ func queuePurgeCommand(o *options) *cobra.Command {
 // destroyCommand makes the command called verb, which runs an action that takes
 // messages away and needs nothing but the queue.
 func destroyCommand(o *options, short, action, verb, past string) *cobra.Command {
-	var yes bool
+	q := &question{}
 	c := &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim queue " + verb + " orders.fifo --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return destroy(cmd, w, p, yes, args[0], action, verb, past)
+			return destroy(cmd, w, p, q, args[0], action, verb, past)
 		}),
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return c
+	return q.of(c)
 }
 
 // destroy asks for the queue's name, with the number of messages at stake in
 // view, and runs an action that needs nothing but the queue.
-func destroy(cmd *cobra.Command, w *wire, p *printer, yes bool, name, action, verb, past string) error {
+func destroy(cmd *cobra.Command, w *wire, p *printer, ask *question, name, action, verb, past string) error {
 	u, err := w.queueURL(cmd.Context(), name)
 	if err != nil {
 		return err
@@ -153,32 +151,14 @@ func destroy(cmd *cobra.Command, w *wire, p *printer, yes bool, name, action, ve
 	if err != nil {
 		return err
 	}
-	if !yes {
-		p.say("%s has %d visible, %d in flight, %d deferred and %s.", q.Name, q.Visible, q.InFlight, q.Deferred, plural.Count(q.Delayed, "delayed message", "delayed messages"))
-		if err := p.confirm(cmd, "the name of the queue to "+verb, q.Name); err != nil {
-			return err
-		}
+	effect := fmt.Sprintf("%s has %d visible, %d in flight, %d deferred and %s.", q.Name, q.Visible, q.InFlight, q.Deferred, plural.Count(q.Delayed, "delayed message", "delayed messages"))
+	if err := ask.ask(cmd, p, effect, "the name of the queue to "+verb, q.Name); err != nil {
+		return err
 	}
 	if err := w.call(cmd.Context(), action, map[string]string{"QueueUrl": u}, nil, 0); err != nil {
 		return err
 	}
 	return p.done(map[string]any{"name": q.Name, past: true}, "%s %s", past, q.Name)
-}
-
-// confirm asks for the name of what is to be changed; what says what is typed for what.
-func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
-	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // nobody is left to tell
-	line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
-	if cmd.Context().Err() != nil {
-		return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")
-	}
-	if name != "" && strings.TrimSpace(line) == name {
-		return nil
-	}
-	if err != nil {
-		return exit.New(exit.Usage, errors.New("not confirmed"), "add --yes to go on without being asked")
-	}
-	return exit.New(exit.Usage, fmt.Errorf("that is not %q, nothing was changed", name), "")
 }
 
 func (w *wire) describe(ctx context.Context, queueURL string) (queueInfo, error) {

@@ -22,6 +22,7 @@ type redriveFlags struct {
 	rate   int
 	detach bool
 	report string
+	asked  question
 }
 
 func redriveCommand(o *options) *cobra.Command {
@@ -32,7 +33,7 @@ func redriveCommand(o *options) *cobra.Command {
 			"until it is done. They arrive as new messages with receive count 0.\n\n" +
 			"Ctrl-C cancels the redrive: what was moved stays moved, the rest stays in the dead-letter queue. With --detach the\n" +
 			"command only starts it; seriatim dlq tasks shows how far it is, seriatim dlq cancel ends it.",
-		Example:           "  seriatim dlq redrive jobs-dead\n  seriatim dlq redrive jobs-dead --to jobs-slow --rate 50\n  seriatim dlq redrive jobs-dead --progress json -o json",
+		Example:           "  seriatim dlq redrive jobs-dead --yes\n  seriatim dlq redrive jobs-dead --to jobs-slow --rate 50\n  seriatim dlq redrive jobs-dead --yes --progress json -o json",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			return w.redrive(cmd, p, f, args[0])
@@ -44,7 +45,7 @@ func redriveCommand(o *options) *cobra.Command {
 	fl.BoolVar(&f.detach, "detach", false, "start it and do not wait")
 	fl.StringVar(&f.report, "progress", progressAuto, progressHelp)
 	complete(c, "progress", progressAuto, progressJSON, progressNone)
-	return c
+	return f.asked.of(c)
 }
 
 func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name string) error {
@@ -64,6 +65,13 @@ func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name str
 		if in["DestinationArn"], err = w.queueARN(cmd.Context(), f.to); err != nil {
 			return err
 		}
+	}
+	to := "the queues they came from"
+	if f.to != "" {
+		to = nameOf(f.to)
+	}
+	if err := f.asked.ask(cmd, p, fmt.Sprintf("The available messages of %s move to %s.", nameOf(name), to), "the name of the dead-letter queue", nameOf(name)); err != nil {
+		return err
 	}
 	var started struct{ TaskHandle string }
 	if err := w.call(cmd.Context(), "StartMessageMoveTask", in, &started, 0); err != nil {

@@ -68,7 +68,7 @@ func TestRedrive(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var cancelled atomic.Int32
 			address := redriveNode(t, test.lists, func(int) {}, &cancelled)
-			got := runTool(t, address, "", "dlq", "redrive", queueURL, "--progress", "json")
+			got := runTool(t, address, "", "dlq", "redrive", queueURL, "--yes", "--progress", "json")
 			text := got.out
 			if got.err != nil {
 				text += got.err.Error()
@@ -92,7 +92,7 @@ func TestRedriveInterrupted(t *testing.T) {
 			cancel()
 		}
 	}, &cancelled)
-	got := runToolIn(ctx, address, "", "dlq", "redrive", "http://h/0/d")
+	got := runToolIn(ctx, address, "", "dlq", "redrive", "http://h/0/d", "--yes")
 	if exit.CodeOf(got.err) != exit.Interrupted || !strings.Contains(got.err.Error(), "was cancelled, 3 messages were moved") || cancelled.Load() != 1 {
 		t.Errorf("%v, cancelled %d times", got.err, cancelled.Load())
 	}

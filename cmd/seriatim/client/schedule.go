@@ -166,24 +166,24 @@ func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, 
 }
 
 func cancelScheduledCommand(o *options) *cobra.Command {
-	var forget bool
+	forget, q := false, &question{}
 	c := &cobra.Command{
 		Use: "cancel QUEUE SEQUENCE-NUMBER...", Short: "Delete scheduled messages before they are delivered",
 		Args: arguments.AtLeast("QUEUE", "SEQUENCE-NUMBER"),
 		Long: "Delete scheduled messages by the sequence numbers that seriatim msg schedule printed. A message whose time has come has a\n" +
 			"new number and cannot be cancelled any more. Its deduplication id stays known, unless you forget it.",
-		Example:           "  seriatim msg cancel orders.fifo 10000000000000000017\n  seriatim msg cancel orders.fifo 10000000000000000017 10000000000000000018 --forget",
+		Example:           "  seriatim msg cancel orders.fifo 10000000000000000017 --yes\n  seriatim msg cancel orders.fifo 10000000000000000017 10000000000000000018 --forget --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			return cancelScheduled(cmd, n, p, forget, args)
+			return cancelScheduled(cmd, n, p, forget, q, args)
 		}),
 	}
 	c.Flags().BoolVar(&forget, "forget", false, "let the deduplication ids be sent again at once")
-	return c
+	return q.of(c)
 }
 
 // cancelScheduled cancels one number after another, and reports each that was refused.
-func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool, args []string) error {
+func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool, q *question, args []string) error {
 	numbers := make([]uint64, len(args)-1)
 	for i, text := range args[1:] {
 		number, err := parseSequence(text)
@@ -191,6 +191,10 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 			return err
 		}
 		numbers[i] = number
+	}
+	effect := plural.Count(len(numbers), "scheduled message", "scheduled messages") + " of " + nameOf(args[0]) + " will not be delivered."
+	if err := q.ask(cmd, p, effect, "the name of the queue", nameOf(args[0])); err != nil {
+		return err
 	}
 	refused := []refusedNumber{}
 	for i, number := range numbers {

@@ -295,16 +295,13 @@ func sessionStateSetCommand(o *options) *cobra.Command {
 }
 
 func sessionStateClearCommand(o *options) *cobra.Command {
-	var yes bool
+	q := &question{}
 	c := onSession(o, &cobra.Command{
 		Use: "clear QUEUE SESSION", Short: "Clear the state of a session", Args: arguments.Exactly("QUEUE", "SESSION"),
 		Example: "  seriatim session state clear orders.fifo customer-9 --yes",
 	}, sessionWork{
 		before: func(cmd *cobra.Command, p *printer, args []string) (string, error) {
-			if yes {
-				return "", nil
-			}
-			return "", p.confirm(cmd, "the id of the session whose state is to be cleared", args[1])
+			return "", q.ask(cmd, p, "The state of the session "+args[1]+" is lost.", "the id of the session whose state is to be cleared", args[1])
 		},
 		do: func(ctx context.Context, s *api.Session, p *printer, _ string) error {
 			if err := s.SetState(ctx, nil); err != nil {
@@ -313,6 +310,5 @@ func sessionStateClearCommand(o *options) *cobra.Command {
 			return changedSession(p, s.ID(), "cleared")
 		},
 	})
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return c
+	return q.of(c)
 }

@@ -118,9 +118,10 @@ func (w *wire) endpointOf(ctx context.Context, topic, queue string) (string, err
 }
 
 func unsubscribeCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	q := &question{}
+	return q.of(&cobra.Command{
 		Use: "unsubscribe TOPIC QUEUE|URL", Short: "End the subscription of a queue, in which what was delivered stays, or of a URL", Args: arguments.Exactly("TOPIC", "QUEUE|URL"),
-		Example:           "  seriatim topic unsubscribe sales.fifo billing.fifo",
+		Example:           "  seriatim topic unsubscribe sales.fifo billing.fifo --yes",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			list, err := w.listSubscriptions(cmd.Context(), args[0])
@@ -131,6 +132,10 @@ func unsubscribeCommand(o *options) *cobra.Command {
 				if (s.Queue == "" || s.Queue != nameOf(args[1])) && s.Endpoint != args[1] {
 					continue
 				}
+				effect := fmt.Sprintf("%s gets no further messages of %s.", s.subscriber(), lastElement(args[0]))
+				if err := q.ask(cmd, p, effect, "the name of the topic", lastElement(args[0])); err != nil {
+					return err
+				}
 				if err := w.onTopics(cmd.Context(), "Unsubscribe", url.Values{"SubscriptionArn": {s.SubscriptionARN}}, nil); err != nil {
 					return err
 				}
@@ -140,7 +145,7 @@ func unsubscribeCommand(o *options) *cobra.Command {
 			}
 			return exit.New(exit.NotFound, fmt.Errorf("%s is not subscribed to %s", args[1], args[0]), "seriatim topic subscriptions "+args[0]+" shows what is")
 		}),
-	}
+	})
 }
 
 func subscriptionsCommand(o *options) *cobra.Command {

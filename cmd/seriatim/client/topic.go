@@ -176,7 +176,7 @@ func changedTopic(p *printer, name, done string) error {
 }
 
 func topicDeleteCommand(o *options) *cobra.Command {
-	var yes bool
+	q := &question{}
 	c := &cobra.Command{
 		Use: "delete TOPIC", Short: "Delete a topic with its subscriptions; what was delivered stays in the queues", Args: arguments.Exactly("TOPIC"),
 		Example:           "  seriatim topic delete sales.fifo --yes",
@@ -186,15 +186,13 @@ func topicDeleteCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !yes {
-				n, err := strconv.Atoi(attributes["SubscriptionsConfirmed"])
-				if err != nil {
-					return fmt.Errorf("SubscriptionsConfirmed of %s: %w", lastElement(args[0]), err)
-				}
-				p.say("%s has %s.", lastElement(args[0]), plural.Count(n, "subscription", "subscriptions"))
-				if err := p.confirm(cmd, "the name of the topic to delete", lastElement(args[0])); err != nil {
-					return err
-				}
+			n, err := strconv.Atoi(attributes["SubscriptionsConfirmed"])
+			if err != nil {
+				return fmt.Errorf("SubscriptionsConfirmed of %s: %w", lastElement(args[0]), err)
+			}
+			effect := fmt.Sprintf("%s has %s.", lastElement(args[0]), plural.Count(n, "subscription", "subscriptions"))
+			if err := q.ask(cmd, p, effect, "the name of the topic to delete", lastElement(args[0])); err != nil {
+				return err
 			}
 			if err := w.onTopics(cmd.Context(), "DeleteTopic", url.Values{"TopicArn": {topicARN(args[0])}}, nil); err != nil {
 				return err
@@ -202,8 +200,7 @@ func topicDeleteCommand(o *options) *cobra.Command {
 			return changedTopic(p, args[0], "deleted")
 		}),
 	}
-	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	return c
+	return q.of(c)
 }
 
 // publishFlags are the flags of topic publish.

@@ -104,17 +104,27 @@ func upgradeCheckCommand(o *options) *cobra.Command {
 }
 
 func upgradeFinalizeCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	q := &question{}
+	return q.of(&cobra.Command{
 		Use: "finalize", Short: "Put the newest format that all members can read in force", Args: arguments.None,
 		Long: "Put the newest format that all members can read in force. It is refused while a member runs an older program or is\n" +
 			"not heard of. There is no way back: an older program stops when it meets the new format.",
-		Example: "  seriatim upgrade finalize",
+		Example: "  seriatim upgrade finalize --dry-run\n  seriatim upgrade finalize --yes",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			var u upgrade
+			if !q.skipped() {
+				if err := w.get(cmd.Context(), "/v1/upgrade", nil, &u); err != nil {
+					return err
+				}
+				effect := fmt.Sprintf("Format version %d is in force, and all members can read %d. No node can go back to an older program afterwards.", u.FormatVersion, u.Possible)
+				if err := q.ask(cmd, p, effect, "finalize to go on", "finalize"); err != nil {
+					return err
+				}
+			}
 			if err := w.post(cmd.Context(), "/v1/upgrade/finalize", map[string]any{}, &u); err != nil {
 				return err
 			}
 			return p.showUpgrade(u)
 		}),
-	}
+	})
 }

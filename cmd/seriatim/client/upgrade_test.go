@@ -19,22 +19,24 @@ func TestUpgradeCommands(t *testing.T) {
 		code                  exit.Code
 	}{
 		{"done", done, "status", []string{"Format 2 is in force", "up to 2"}, exit.OK},
+		{"finalize, unconfirmed", ready, "finalize", []string{"No node can go back", "add --yes"}, exit.Usage},
+		{"finalize, dry run", ready, "finalize --dry-run", []string{"No node can go back", "nothing was changed"}, exit.OK},
 		{"ready", ready, "status", []string{"seriatim upgrade finalize"}, exit.OK},
 		{"ready, checked", ready, "check", []string{"all members can read 2"}, exit.OK},
 		{"mixed", mixed, "status", []string{"an older program runs on n2", "not heard of"}, exit.OK},
 		{"mixed, checked", mixed, "check", []string{"Format 1 is in force"}, exit.Failed},
-		{"finalize", done, "finalize", []string{"Format 2 is in force"}, exit.OK},
+		{"finalize", done, "finalize --yes", []string{"Format 2 is in force"}, exit.OK},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			endpoint, _ := fakeServer(t, map[string]string{"GET /v1/upgrade": tt.answer, "POST /v1/upgrade/finalize": tt.answer})
-			r := runTool(t, endpoint, "", "upgrade", tt.command)
+			r := runTool(t, endpoint, "", append([]string{"upgrade"}, strings.Fields(tt.command)...)...)
 			if exit.CodeOf(r.err) != tt.code {
 				t.Errorf("ended with %v", r.err)
 			}
 			for _, want := range tt.want {
-				if !strings.Contains(r.out, want) {
-					t.Errorf("no %q in\n%s", want, r.out)
+				if said := r.out + r.words + exit.HintOf(r.err); !strings.Contains(said, want) {
+					t.Errorf("no %q in\n%s", want, said)
 				}
 			}
 		})

@@ -63,7 +63,7 @@ func TestDisabledKeys(t *testing.T) {
 		if _, err := c.ListQueues(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		tool(t, n, "", "key", "disable", k.ID)
+		tool(t, n, "", "key", "disable", "--yes", k.ID)
 		if _, err := c.ListQueues(t.Context(), nil); codeOf(err) != "InvalidClientTokenId" {
 			t.Fatalf("a disabled key: %v", err)
 		}

@@ -40,7 +40,7 @@ func newIdentities(t *testing.T, n *harness.Node) *identities {
 		root: newKey(t, n, ""), user: newKey(t, n, "anna"), tenant: tenantKey(t, n, restoredTenant, "--queues", "1", "--requests-per-second", "1000"),
 		disabled: newKey(t, n, "anna"), revoked: newKey(t, n, "anna"),
 	}
-	tool(t, n, "", "key", "disable", i.disabled.ID)
+	tool(t, n, "", "key", "disable", "--yes", i.disabled.ID)
 	tool(t, n, "", "key", "revoke", i.revoked.ID, "--yes")
 	tool(t, n, `{"Statement":{"Effect":"Allow","Action":"sqs:SendMessage","Resource":"arn:aws:sqs:*:*:kept"}}`, "policy", "put", "anna", "--file", "-")
 	create(t, client(n, i.root), "kept")

@@ -143,7 +143,7 @@ func (s *site) held(missing string) {
 			}
 			return strings.Contains(u.Missing, missing)
 		})
-		if out, code := s.tool(n, "upgrade", "finalize"); code != exitConflict || !strings.Contains(out, missing) {
+		if out, code := s.tool(n, "upgrade", "finalize", "--yes"); code != exitConflict || !strings.Contains(out, missing) {
 			s.t.Errorf("%s: finalize: exit code %d, %s", n.Name, code, out)
 		}
 	}
@@ -203,7 +203,7 @@ func TestRollingUpgrade(t *testing.T) {
 		})
 	}
 	s.works()
-	if out, code := s.tool(last, "upgrade", "finalize"); code != 0 {
+	if out, code := s.tool(last, "upgrade", "finalize", "--yes"); code != 0 {
 		t.Fatalf("finalize: exit code %d, %s", code, out)
 	}
 	for _, n := range s.Nodes {
