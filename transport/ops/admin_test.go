@@ -137,8 +137,8 @@ func filled(t *testing.T) *node {
 	return newNode(t,
 		&queue.CreateQueue{Queue: "a.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
 		&queue.CreateQueue{Queue: "b"}, &queue.CreateQueue{Queue: "c"},
-		&queue.SetQueueAttributes{Queue: "b", Attributes: []queue.Attribute{{
-			Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:c","maxReceiveCount":3}`,
+		&queue.SetQueueAttributes{Queue: "c", Attributes: []queue.Attribute{{
+			Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:b","maxReceiveCount":3}`,
 		}}},
 		&queue.SendMessages{Queue: "a.fifo", SenderID: "s", Batch: true, Entries: []queue.SendEntry{entry("one", "1"), entry("two", "2")}},
 		&queue.ReceiveMessages{Queue: "a.fifo"},
@@ -162,8 +162,8 @@ func TestMetrics(t *testing.T) {
 		`seriatim_queue_messages{queue="a.fifo",state="in_flight"} 1`,
 		`seriatim_queue_messages{queue="b",state="visible"} 0`,
 		`seriatim_queue_oldest_message_age_seconds{queue="a.fifo"} 1.5`,
-		`seriatim_queue_is_dead_letter_queue{queue="b"} 0`,
-		`seriatim_queue_is_dead_letter_queue{queue="c"} 1`,
+		`seriatim_queue_is_dead_letter_queue{queue="a.fifo"} 0`,
+		`seriatim_queue_is_dead_letter_queue{queue="b"} 1`,
 		`seriatim_queue_groups{queue="a.fifo",state="ready"} 1`,
 		`seriatim_queue_groups{queue="a.fifo",state="blocked"} 1`,
 		`seriatim_dedup_entries{queue="a.fifo"} 2`,
@@ -271,7 +271,7 @@ func TestPeek(t *testing.T) {
 		t.Errorf("got %+v", cut)
 	}
 	for path, status := range map[string]int{
-		"/v1/queues/none/messages": 404, "/v1/queues/b/messages?limit=0": 400, "/v1/queues/b/messages?limit=x": 400, "/v1/queues/b/messages?from=1": 400,
+		"/v1/queues/none/messages": 404, "/v1/queues/b/messages?limit=0": 400, "/v1/queues/b/messages?limit=x": 400, "/v1/queues/b/messages?from=9223372036854775808": 400,
 		"/v1/queues/b/messages?group=g": 400, // a standard queue
 	} {
 		if code, body := get(a, path); code != status || !strings.Contains(body, `"error"`) {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -344,7 +345,7 @@ func TestBenchOutageAtTheEnd(t *testing.T) {
 	warmEnd := time.Now().Add(-time.Minute)
 	run := &benchRun{
 		flags: benchFlags{clients: 1, batch: 1}, targets: []string{"127.0.0.1:1"}, warmEnd: warmEnd, deadline: warmEnd.Add(10 * time.Second),
-		wire: &wire{admin: &port{addresses: []string{address}}, timeout: time.Second, http: &http.Client{}},
+		wire: &wire{admin: &port{addresses: []string{address}}, timeout: time.Second, http: &http.Client{}, ownTokens: new(sync.Map)},
 	}
 	c := &benchClient{run: run, last: warmEnd.Add(2 * time.Second)}
 	c.done.Store(100)

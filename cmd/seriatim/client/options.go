@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,7 +104,7 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if o.account != "" && !isAccount(o.account) {
 		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--account %q is not an account", o.account), "an account has 12 digits; seriatim account list shows them")
 	}
-	w := &wire{client: client, admin: admin, path: "/", token: token, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv)}
+	w := &wire{client: client, admin: admin, path: "/", token: token, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv), ownTokens: new(sync.Map)}
 	if o.account != "" {
 		w.path += o.account + "/"
 	}

@@ -32,7 +32,7 @@ type wire struct {
 	path   string // of requests to the client port: a slash, or the account between two
 	token  string // for the admin port; empty: none
 	// ownTokens are the tokens of nodes of this machine, by host:port, see learnToken.
-	ownTokens sync.Map
+	ownTokens *sync.Map
 	timeout   time.Duration // of one request, whatever number of nodes it takes
 	http      *http.Client
 	signer    *sigv4.Signer // of requests to the client port; nil: they are not signed
