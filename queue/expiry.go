@@ -248,7 +248,7 @@ func (q *Queue) oldestMessage() (*Message, bool) {
 	if aged, some := q.byAge.Min(); some && aged.at < first.sentAt {
 		return q.messages.Get(aged.sequence)
 	}
-	if aside, some := q.aside.deferred.Min(); some && !q.keepsDeferred && (!ok || aside.sentAt < first.sentAt) {
+	if aside, some := q.aside.deferred.Min(); some && !q.aside.kept && (!ok || aside.sentAt < first.sentAt) {
 		return aside, true
 	}
 	return first, ok

@@ -39,7 +39,6 @@ type Queue struct {
 	bodies        content.Store // of Broker
 	generation    uint64
 	deadline      Timestamp // as registered in Broker.deadlines, zero if not
-	keepsDeferred bool      // see ruleDeferredKept
 }
 
 // changeTimes is when a queue was changed as a whole, in log time; zero is never.
@@ -73,6 +72,7 @@ type messagesAside struct {
 	scheduled *messageMap
 	byTime    *btree.BTreeG[timed] // scheduled ones, by that time
 	deferred  *messageMap
+	kept      bool // deferred ones do not expire, see ruleDeferredKept
 }
 
 func newMessagesAside() messagesAside {
@@ -104,7 +104,7 @@ type queueSums struct {
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}, bodies: b.bodies}
 	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
-	q.keepsDeferred = b.follows(ruleDeferredKept)
+	q.aside.kept = b.follows(ruleDeferredKept)
 	q.sums.usage = b.usage.Of(account.OwnerOf(name))
 	q.sums.usage.Queues++
 	q.setNoMessages()
@@ -129,7 +129,9 @@ func (q *Queue) leaveUsage() {
 func (q *Queue) setNoMessages() {
 	q.messages = new(messageMap)
 	q.byAge = newTimedTree()
+	kept := q.aside.kept
 	q.aside = newMessagesAside()
+	q.aside.kept = kept
 	sessions := q.groups.sessions
 	q.groups = newMessageGroups()
 	q.groups.sessions = sessions
@@ -195,7 +197,7 @@ func (q *Queue) availableAt(m *Message) Timestamp {
 
 // expired reports whether retention has passed for m at now.
 func (q *Queue) expired(m *Message, now Timestamp) bool {
-	if q.keepsDeferred && m.deferred() {
+	if q.aside.kept && m.deferred() {
 		return false
 	}
 	return now.Sub(m.sentAt) >= logtime.Seconds(q.attributes.RetentionSeconds)

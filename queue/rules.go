@@ -87,7 +87,7 @@ func (b *Broker) changeRules(version uint32) {
 			q.serveOldestFirst(b.follows(ruleOldestFirst))
 			continue
 		}
-		q.keepsDeferred = b.follows(ruleDeferredKept)
+		q.aside.kept = b.follows(ruleDeferredKept)
 		b.register(q) // as a replica does that reads the queue from a snapshot
 	}
 }
