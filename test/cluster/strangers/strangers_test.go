@@ -31,8 +31,10 @@ func TestStrangersCostLittle(t *testing.T) {
 	trying.Go(func() { a.Hold(plain.Admin, perAddress, halfHeader) })
 	trying.Go(func() { a.shakeHands(t.Context(), secure.Client, perAddress/4) })
 	trying.Wait()
-	a.Hold(plain.Client, perAddress+perAddress/4, whole) // the silent ones give way, and then there are too many
-	await(t, "one address to be refused", func() bool { return refused(t, plain, "client", "address") > 0 })
+	await(t, "one address to be refused", func() bool {
+		a.Hold(plain.Client, perAddress/4, whole) // the silent ones give way, and then there are too many
+		return refused(t, plain, "client", "address") > 0
+	})
 	await(t, "a handshake to fail", func() bool { return refused(t, secure, "client", "handshake") > 0 })
 	b.Hold(plain.Client, perAddress, "") // with those of the other, more than there is room for
 	await(t, "silent connections to give way", func() bool { return refused(t, plain, "client", "room") > 0 })
