@@ -38,6 +38,7 @@ func TestAttributeTableIsSortedAndComplete(t *testing.T) {
 
 func TestKnownAttribute(t *testing.T) {
 	known := []string{
+		"ApproximateNumberOfMessagesDeferred",
 		"All", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed",
 		"ApproximateNumberOfMessagesNotVisible", "CompatibilityProfile", "ContentBasedDeduplication",
 		"ContentDeduplicationMode", "CreatedTimestamp", "DeadLetterKeepsDeduplicationId",
