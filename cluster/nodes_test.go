@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -73,6 +74,10 @@ func prepareNodes(t *testing.T, n int, change func(*Config)) *nodes {
 		}
 		if n > 1 {
 			cfg.Join = gossip
+		}
+		// Whatever the disk of this machine has left, nothing warns of it.
+		cfg.Limits.Pressure.DiskSpace = func(string) (environment.DiskSpace, error) {
+			return environment.DiskSpace{Free: 512 << 30, Total: 1 << 40}, nil
 		}
 		if change != nil {
 			change(&cfg)

@@ -206,7 +206,7 @@ func TestLeaderWithoutRoomRefusesSends(t *testing.T) {
 		}
 		c.worksButForSends(i, standard)
 		list := c.members(i)
-		if list.Healthy || !strings.HasPrefix(list.Summary, "Sends are refused: 3 of 3 voters answer") || !strings.Contains(list.Warnings[0], "accepted again from 168.9 MiB") {
+		if list.Healthy || !strings.HasPrefix(list.Summary, "Sends are refused: 3 of 3 voters answer") || !strings.Contains(list.Warnings[0], "accepted again from 169 MiB") {
 			t.Errorf("node %d says %q, healthy %v, %q", i, list.Summary, list.Healthy, list.Warnings)
 		}
 	}
