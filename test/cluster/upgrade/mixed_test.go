@@ -38,7 +38,7 @@ const (
 	plantedName = "XPlantedDelay"
 	plantedRow  = "\trow(\"" + plantedName + "\", %d, anyQueue, number(\"" + plantedName + "\", 0, limits.DelaySecondsMax,\n" +
 		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })),\n"
-	plantedBefore = "}\n\n// readOnlyAttributes are"
+	plantedTable = "var attributeTable = [...]attribute{\n"
 )
 
 // goBuild builds a program from a folder of sources.
@@ -83,10 +83,12 @@ func buildPlanted(t *testing.T, root, dir string) string {
 		t.Fatal(err)
 	}
 	row := fmt.Sprintf(plantedRow, format.CurrentVersion)
-	changed := strings.Replace(string(text), plantedBefore, row+plantedBefore, 1)
-	if changed == string(text) {
-		t.Fatal("the table of attributes does not end as this test expects")
+	before, rows, found := strings.Cut(string(text), plantedTable)
+	rows, after, ends := strings.Cut(rows, "\n}\n")
+	if !found || !ends {
+		t.Fatal("the table of attributes does not begin or end as this test expects")
 	}
+	changed := before + plantedTable + rows + "\n" + row + "}\n" + after // its name comes last
 	replacement, overlay := filepath.Join(dir, "table.go"), filepath.Join(dir, "overlay.json")
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {table: replacement}})
 	if err != nil {
