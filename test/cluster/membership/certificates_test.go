@@ -135,7 +135,7 @@ func TestCertificateFiles(t *testing.T) {
 	run("valid until", 0, "ca")
 	run("choose another --dir", 7, "ca")
 	run("n1.crt", 0, "issue", "n1", "--host", "10.0.0.1")
-	run("choose another --dir", 7, "issue", "n1")
+	run("seriatim cert renew n1", 7, "issue", "n1")
 	run("cannot be the name", 2, "issue", "../n1")
 	run("cannot be the name", 2, "issue", "ca")
 	for _, name := range []string{"ca.key", "n1.key", "gossip.key"} {
