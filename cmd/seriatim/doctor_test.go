@@ -62,7 +62,7 @@ func TestDoctor(t *testing.T) {
 // disk of this node is taken for full.
 func TestRefusedSendsAreNamed(t *testing.T) {
 	base := freeBase(t, 1)
-	p := startServer(t, base, t.TempDir(), nil, "--disk-free-refuse", "100%", "--disk-free-resign", "1KiB")
+	p := startServer(t, base, t.TempDir(), nil, "--disk-free-refuse", "99%", "--disk-free-resign", "1KiB")
 	p.err.wait(t, `"msg":"ready"`, 1)
 	admin, endpoint := fmt.Sprintf("127.0.0.1:%d", base+1), fmt.Sprintf("127.0.0.1:%d", base)
 	const why = "sends are refused: the disk with the data directory of n1 has "
@@ -102,7 +102,7 @@ func TestLimitsAreNamed(t *testing.T) {
 		{"queue", "create", "failed.fifo"},
 		{"queue", "create", "jobs.fifo", "-a", "MaxDeduplicationEntries=1", "-a", `RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:failed.fifo","maxReceiveCount":1}`},
 		{"msg", "send", "jobs.fifo", "m", "-g", "g", "-d", "d"},
-		{"msg", "receive", "jobs.fifo", "--visibility", "0"},
+		{"msg", "receive", "jobs.fifo", "--visibility-timeout", "0"},
 	} {
 		must(t, append(args, "--endpoint", endpoint)...)
 	}
