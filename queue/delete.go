@@ -63,7 +63,7 @@ func (c *DeleteMessages) prepare() (Prepared, *Error) {
 	return Prepared{Command: &ready, refusals: refused.errs}, nil
 }
 
-func (c *DeleteMessages) refuse(*Queue) (Result, *Error) {
+func (c *DeleteMessages) refuse(*Broker, *Queue) (Result, *Error) {
 	refused, err := c.check()
 	if !c.Batch || refused.count == 0 {
 		return nil, err

@@ -83,6 +83,13 @@ type refuser interface {
 	refuse(b *Broker, q *Queue) (Result, *Error)
 }
 
+var (
+	_ refuser = (*SendMessages)(nil)
+	_ refuser = (*DeleteMessages)(nil)
+	_ refuser = (*ChangeMessageVisibility)(nil)
+	_ refuser = (*SetQueueAttributes)(nil)
+)
+
 // bounded is a command whose attributes have bounds that are settings of the cluster.
 type bounded interface {
 	// checkAttributes checks what Validate checks, with these bounds.

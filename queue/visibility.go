@@ -72,7 +72,7 @@ func (c *ChangeMessageVisibility) prepare() (Prepared, *Error) {
 	return Prepared{Command: &ready, refusals: refused.errs}, nil
 }
 
-func (c *ChangeMessageVisibility) refuse(*Queue) (Result, *Error) {
+func (c *ChangeMessageVisibility) refuse(*Broker, *Queue) (Result, *Error) {
 	refused, err := c.check()
 	if !c.Batch || refused.count == 0 {
 		return nil, err
