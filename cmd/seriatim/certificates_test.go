@@ -213,7 +213,7 @@ func TestAdminPortWithTLS(t *testing.T) {
 	admin := fmt.Sprintf("127.0.0.1:%d", base+1)
 	must(t, "cluster", "status", "--admin", "https://"+admin, "--ca-file", certs.file("ca.crt"))
 	for _, tc := range []struct{ admin, hint string }{
-		{"http://" + admin, "https:// instead of http://"},
+		{"http://" + admin, "--admin https://" + admin},
 		{"https://" + admin, "--ca-file FILE"},
 	} {
 		if out, code := tool(t, "cluster", "status", "--admin", tc.admin); code == 0 || !strings.Contains(out, tc.hint) {

@@ -193,7 +193,7 @@ func TestServerStops(t *testing.T) {
 	base, dir := freeBase(t, 1), t.TempDir()
 	port := func(offset int) string { return fmt.Sprintf("127.0.0.1:%d", base+offset) }
 	args := []string{
-		"server", "--node-name", "n", "--data-dir", dir, "--auth=false", "--client-addr", port(0), "--admin-addr", port(1),
+		"server", "--node-name", "n", "--data-dir", dir, "--auth=false", "--insecure-admin", "--client-addr", port(0), "--admin-addr", port(1),
 		"--peer-addr", port(2), "--gossip-addr", port(3),
 	}
 	p := startProcess(t, nil, args...)

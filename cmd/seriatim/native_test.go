@@ -105,7 +105,7 @@ func TestNativeFailures(t *testing.T) {
 		code             exit.Code
 	}{
 		{"nobody", "--endpoint 127.0.0.1:1", "seriatim dev", exit.Unavailable},
-		{"nobody at both", "--endpoint 127.0.0.1:1,127.0.0.1:2", "cannot reach a client port", exit.Unavailable},
+		{"nobody at both", "--endpoint 127.0.0.1:1,127.0.0.1:2", "none of 2 nodes answers at its client port", exit.Unavailable},
 		{"the second answers", "--endpoint 127.0.0.1:1," + endpoint, "", exit.OK},
 		{"no TLS there", "--endpoint " + strings.Replace(endpoint, "http:", "https:", 1), "write it with http:// instead of https://", exit.Unavailable},
 		{"mixed", "--endpoint https://127.0.0.1:1,http://127.0.0.1:2", "write all of them in the same way", exit.Usage},
