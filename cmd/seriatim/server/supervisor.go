@@ -351,7 +351,8 @@ func curable(err error) bool {
 		return true
 	}
 	switch code := ended.ExitCode(); cluster.ExitCode(code) {
-	case cluster.ExitChecksum, cluster.ExitStateMismatch, cluster.ExitLostData, cluster.ExitUnknownFormat, cluster.ExitRemoved, cluster.ExitKeyMissing:
+	case cluster.ExitChecksum, cluster.ExitStateMismatch, cluster.ExitLostData, cluster.ExitUnknownFormat, cluster.ExitRemoved,
+		cluster.ExitOtherHistory, cluster.ExitKeyMissing:
 		return false
 	default:
 		return exit.Code(code) != exit.Config
