@@ -6,16 +6,19 @@ import (
 	"time"
 )
 
-// audited reports whether an action changes who may do what, or takes away what cannot
-// be got back: those are in the audit, whatever the level of the log is.
-func audited(action string) bool {
-	switch action {
-	case "AddPermission", "RemovePermission", "AddTopicPermission", "RemoveTopicPermission", "SetQueueAttributes", "SetTopicAttributes", "CreateQueue", "CreateTopic", "DeleteQueue", "DeleteTopic",
-		"PurgeQueue", "ForgetDeduplication", "ReleaseGroup", "StartMessageMoveTask", "StartMoveTask":
-		return true
-	}
-	return false
-}
+// Effect says what an action does; each table of actions states it for each.
+type Effect uint8
+
+// Effects. Zero is none of them, so that it cannot be left out by mistake.
+const (
+	// Reads changes nothing.
+	Reads Effect = iota + 1
+	// Changes changes something.
+	Changes
+	// Audited changes who may do what, or takes away what cannot be got back: that is in the
+	// audit, whatever the level of the log is.
+	Audited
+)
 
 // strangersPause is how long refused callers without a key are only counted after one was
 // audited: whoever reaches the port can cause as many as he likes.

@@ -24,7 +24,7 @@ func TestStrangersInTheAudit(t *testing.T) {
 		}
 		return written.String()
 	}
-	refused := Request{Action: "DeleteQueue", Code: "MissingAuthenticationToken", Stranger: true}
+	refused := Request{Action: "DeleteQueue", Effect: Audited, Code: "MissingAuthenticationToken", Stranger: true}
 	for _, step := range []struct {
 		request Request
 		lines   int
@@ -32,10 +32,10 @@ func TestStrangersInTheAudit(t *testing.T) {
 	}{
 		{refused, 1, "left_out=0"},
 		{refused, 0, ""},
-		{Request{Action: "DeleteQueue", Code: "AccessDenied", Account: "AKIDEXAMPLE"}, 100, "AccessDenied"},
-		{Request{Action: "AddTopicPermission", Account: "000000000000"}, 100, "AddTopicPermission"},
-		{Request{Action: "RemoveTopicPermission", Account: "000000000000"}, 100, "RemoveTopicPermission"},
-		{Request{Action: "GetQueueUrl", Code: "MissingAuthenticationToken", Stranger: true}, 0, ""},
+		{Request{Action: "DeleteQueue", Effect: Audited, Code: "AccessDenied", Account: "AKIDEXAMPLE"}, 100, "AccessDenied"},
+		{Request{Action: "AddTopicPermission", Effect: Audited, Account: "000000000000"}, 100, "AddTopicPermission"},
+		{Request{Action: "RemoveTopicPermission", Effect: Audited, Account: "000000000000"}, 100, "RemoveTopicPermission"},
+		{Request{Action: "GetQueueUrl", Effect: Reads, Code: "MissingAuthenticationToken", Stranger: true}, 0, ""},
 	} {
 		if got := report(100, step.request); strings.Count(got, "\n") != step.lines || !strings.Contains(got, step.says) {
 			t.Errorf("%+v: %d lines: %.200s", step.request, strings.Count(got, "\n"), got)

@@ -108,7 +108,7 @@ func (m Middleware) Report(ctx context.Context, request *Request, remote string)
 	if m.Tracer != nil {
 		m.Tracer.Trace(ctx, request)
 	}
-	if m.Audit != nil && audited(request.Action) {
+	if m.Audit != nil && request.Effect == Audited {
 		m.audit(ctx, request, remote)
 	}
 	if !m.Logger.Enabled(ctx, slog.LevelDebug) {

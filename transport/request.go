@@ -10,6 +10,7 @@ import (
 // goroutine that serves the request.
 type Request struct {
 	ID       string // UUID, also in the answer
+	Effect   Effect // of the action
 	Action   string // empty if the request named none that exists
 	Protocol string // "json", "query"
 	Code     string // error code of the answer, empty on success

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
@@ -37,8 +38,8 @@ type Line struct {
 	// Beside are the permissions that the action needs beside; nil: none, since it touches no
 	// other resource. It is asked when the caller may use Resource.
 	Beside func(c *Call, input any) ([]Need, error)
-	// ReadOnly says that the action changes nothing.
-	ReadOnly bool
+	// Effect is required.
+	Effect transport.Effect
 	// Unseen is what a caller of another account is told who may not do it, instead of that:
 	// as if there were no such thing. Nil: that it is denied.
 	Unseen func() error
@@ -47,6 +48,15 @@ type Line struct {
 	// Unsigned says, unless it is nil, whether a request for the action needs no signature,
 	// whatever policies permit.
 	Unsigned func(v queue.View, input any) bool
+}
+
+// complete panics, at the start of the program, on a line that does not say what its action
+// does and what a caller must be permitted to do.
+func (l Line) complete() Line {
+	if l.Name == "" || l.Permission == "" || l.Resource == nil || l.Effect == 0 {
+		panic("aws: the line of the action " + l.Name + " lacks its permission, its resource or its effect")
+	}
+	return l
 }
 
 // Resource is what a request is about. The zero Resource is the account.
@@ -80,7 +90,7 @@ func Define[In, Out any](line Line, in *awswire.Schema[In], out *awswire.Schema[
 	execute func(context.Context, *Call, *In) (*Out, error),
 ) *Action {
 	return &Action{
-		Line: line, in: &in.Shape, out: &out.Shape,
+		Line: line.complete(), in: &in.Shape, out: &out.Shape,
 		newInput: func() any { return new(In) },
 		execute:  func(ctx context.Context, c *Call, input any) (any, error) { return execute(ctx, c, input.(*In)) },
 	}

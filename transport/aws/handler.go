@@ -113,8 +113,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.writeError(w, c, InvalidAction(strings.TrimPrefix(target, c.API.Target)))
 		return
 	}
-	c.Record.Action = f.action.Name
-	if !f.action.ReadOnly && !f.action.ByLink && c.Identity.Account == "" && followedLink(r) {
+	c.Record.Action, c.Record.Effect = f.action.Name, f.action.Effect
+	if f.action.Effect != transport.Reads && !f.action.ByLink && c.Identity.Account == "" && followedLink(r) {
 		h.writeError(w, c, onlyByLink(f.action.Name))
 		return
 	}

@@ -80,6 +80,7 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	if ours {
 		c.method = row
 		c.record.Action, c.record.Permission, c.record.Account = methodName(path), row.permission, c.in.identity.AccessKeyID
+		c.record.Effect = row.effect
 	}
 	return c, s.stranger(c.in) // reflection, too, is for callers with a key
 }

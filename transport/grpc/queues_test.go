@@ -173,8 +173,8 @@ func TestTablesAreWhole(t *testing.T) {
 			names = append(names, m.StreamName)
 		}
 		for _, name := range names {
-			if methodTable[name].permission == "" || named[name] {
-				t.Errorf("%s of %s needs no permission, or has the name of another method", name, service.ServiceName)
+			if methodTable[name].permission == "" || methodTable[name].effect == 0 || named[name] {
+				t.Errorf("%s of %s needs no permission, has no effect, or has the name of another method", name, service.ServiceName)
 			}
 			named[name] = true
 		}

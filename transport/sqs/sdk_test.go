@@ -17,6 +17,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
@@ -73,8 +74,8 @@ func TestMembersMatchTheSDK(t *testing.T) {
 		if a.Permission != "sqs:"+strings.TrimSuffix(name, "Batch") {
 			t.Errorf("permission of %s is %s", name, a.Permission)
 		}
-		if a.ReadOnly != (strings.HasPrefix(name, "Get") || strings.HasPrefix(name, "List")) {
-			t.Errorf("%s reads only: %v", name, a.ReadOnly)
+		if (a.Effect == transport.Reads) != (strings.HasPrefix(name, "Get") || strings.HasPrefix(name, "List")) {
+			t.Errorf("%s has the effect %v", name, a.Effect)
 		}
 		compareMembers(t, name+" input", a.Input(), want[0])
 		if want[1] == nil {
