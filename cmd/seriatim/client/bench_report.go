@@ -49,11 +49,11 @@ type benchLatency struct {
 }
 
 // benchCheck is something that was counted to prove the answers right.
-// Violation means that it must be zero.
+// MustBeZero means that a count above zero is a violation.
 type benchCheck struct {
-	Name      string `json:"name"`
-	Count     int64  `json:"count"`
-	Violation bool   `json:"violation"`
+	Name       string `json:"name"`
+	Count      int64  `json:"count"`
+	MustBeZero bool   `json:"mustBeZero"`
 }
 
 type benchGenerator struct {
@@ -166,7 +166,7 @@ func (b *benchReport) check(name string, n int64, violation bool) {
 func (b *benchReport) verdict() error {
 	var broken []string
 	for _, c := range b.Checks {
-		if c.Violation && c.Count != 0 {
+		if c.MustBeZero && c.Count != 0 {
 			broken = append(broken, fmt.Sprintf("%s: %d", c.Name, c.Count))
 		}
 	}

@@ -203,7 +203,7 @@ func TestFIFOAccuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(report.Checks, func(c benchCheck) bool { return strings.HasPrefix(c.Name, "lost") })
-		if got := report.Checks[i]; got.Count != test.lost || !got.Violation {
+		if got := report.Checks[i]; got.Count != test.lost || !got.MustBeZero {
 			t.Errorf("%+v: %+v", test, got)
 		}
 	}
@@ -274,7 +274,7 @@ func TestDedupAccuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := report.Checks[len(report.Checks)-1]
-		if got.Count != test.broken || !got.Violation {
+		if got.Count != test.broken || !got.MustBeZero {
 			t.Errorf("%+v: %+v", test, got)
 		}
 	}
