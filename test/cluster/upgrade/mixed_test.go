@@ -33,11 +33,12 @@ const (
 	exitDiverged = 83
 )
 
-// plantedRow is an attribute that this program does not have: it sets the delay.
+// plantedRow is an attribute that this program does not have: it sets the delay. It is
+// listed, and so part of the state hash, only where it was set: see TestLaterAttributes.
 const (
 	plantedName = "XPlantedDelay"
 	plantedRow  = "\trow(\"" + plantedName + "\", %d, anyQueue, number(\"" + plantedName + "\", 0, limits.DelaySecondsMax,\n" +
-		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })),\n"
+		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })).as(1 << 31),\n"
 	plantedTable = "var attributeTable = [...]attribute{\n"
 )
 
@@ -274,7 +275,7 @@ func TestMixedVersions(t *testing.T) {
 			return u.Ready
 		})
 	}
-	if out, code := s.tool(s.Nodes[0], "upgrade", "finalize"); code != 0 {
+	if out, code := s.tool(s.Nodes[0], "upgrade", "finalize", "--yes"); code != 0 {
 		t.Fatalf("finalize: exit code %d, %s", code, out)
 	}
 	for _, n := range s.Nodes {
