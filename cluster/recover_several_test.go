@@ -75,7 +75,7 @@ func unequalLogs(t *testing.T) *unequal {
 	return u
 }
 
-// has is how many acknowledged messages are in the log of a node.
+// has counts the acknowledged messages in the log of a node.
 func (u *unequal) has(end offline.LogEnd) (messages int) {
 	for _, index := range u.sent {
 		if index <= end.Index {
@@ -130,7 +130,7 @@ func (u *unequal) keep(t *testing.T, kept []int) {
 	}
 }
 
-// messages is what a linearizable read of a node counts.
+// messages counts the messages that a linearizable read of a node finds.
 func (c *nodes) messages(t *testing.T, i int) (messages int) {
 	t.Helper()
 	_, err := c.nodes[i].Read(clustertest.Context(t), func(v queue.View) error {

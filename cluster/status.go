@@ -105,10 +105,10 @@ func (n *Node) Leader() (self, leader string) {
 	return n.process.nodeID, n.group.Leadership().LeaderID
 }
 
-// deliveriesLostFor is how long after the last loss topics are said to lose messages.
+// deliveriesLostFor is the time after the last loss for which topics are said to lose messages.
 const deliveriesLostFor = time.Hour
 
-// findings is what this node measures of itself.
+// findings returns the measurements of this node of itself.
 func (n *Node) findings() []health.Finding {
 	list := []health.Finding{n.readiness(), n.sends(), n.soundness()}
 	add := func(check, of string, value float64, format string, args ...any) {

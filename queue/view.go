@@ -230,7 +230,7 @@ func (v View) DeadLetterSources(queue, after string, limit int) (names []string,
 	return names, nil
 }
 
-// DeadLetterQueue is where the messages of a queue are dead-lettered to, empty if nowhere.
+// DeadLetterQueue returns the dead-letter queue of a queue, empty if there is none.
 func (v View) DeadLetterQueue(name string) (target string) {
 	if q, ok := v.b.queues.Get(name); ok {
 		target, _ = q.deadLetterTarget()

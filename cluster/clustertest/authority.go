@@ -55,7 +55,7 @@ func (a *Authority) issue(t *testing.T, template *x509.Certificate) (*x509.Certi
 	return made, key
 }
 
-// Node is how a node of this authority's cluster shakes hands. Its certificate has these marks,
+// Node returns the handshake settings of a node of this authority's cluster. Its certificate has these marks,
 // by default that of any node.
 func (a *Authority) Node(t *testing.T, marks ...string) (server, client *tls.Config) {
 	t.Helper()

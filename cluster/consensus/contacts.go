@@ -49,7 +49,7 @@ func (c *contacts) answered(nodeID string, message *raft.AppendEntriesRequest, a
 	c.nodes[nodeID] = seen
 }
 
-// last is how long ago a node answered.
+// last returns the time since a node answered.
 func (c *contacts) last(nodeID string) (age time.Duration, known bool) {
 	now := c.clock.Monotonic()
 	c.mu.Lock()

@@ -12,7 +12,7 @@ import (
 // what is applied here is committed. But a recovery from the loss of a majority, or the
 // copy of an old data directory, can put two histories into one cluster. The library would
 // replace applied entries by others, or exchange the same snapshot with the leader for
-// ever, and reads would be answered from a log that nobody else has. So such a node ends,
+// ever, and reads would be answered from a log that no other node has. So such a node ends,
 // and leaves its data as they are. Safe for concurrent use.
 type history struct {
 	applied func() uint64                              // up to which entry this node has applied the log
@@ -29,7 +29,7 @@ type history struct {
 	refused, refusedIn atomic.Uint64
 }
 
-// refusedMax is how many snapshots of one leader are refused because they end behind what
+// refusedMax bounds the snapshots of one leader that are refused because they end behind what
 // is applied here, without a word of the leader in between that fits this node's log. A
 // late one comes once; a leader that needs to send one waits longer after each refusal.
 const refusedMax = 8

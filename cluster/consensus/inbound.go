@@ -188,7 +188,7 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 // has all of it if the entry at its end, and with it all before, is in the library's log,
 // which is asked as by the leader. If only so much is applied here, the log begins behind
 // that entry, and nothing says that the two are of one history: the snapshot is refused,
-// for a leader that waits for the answer. One that is late has nobody who waits.
+// for a leader that waits for the answer. No call waits for a late one.
 func (i *inbound) compare(message *raft.InstallSnapshotRequest) (answer raft.InstallSnapshotResponse, needed bool) {
 	if i.staleLog {
 		return answer, true

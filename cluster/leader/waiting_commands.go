@@ -5,7 +5,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// waitingPlace is what a command waits for. An event concerns a place.
+// waitingPlace identifies the event that a command waits for. An event concerns a place.
 type waitingPlace = codec.WaitingPlace
 
 // Waits reports whether a command can wait for something to give.

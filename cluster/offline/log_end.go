@@ -50,7 +50,7 @@ func (e LogEnd) compare(other LogEnd) int {
 	return cmp.Or(cmp.Compare(e.Term, other.Term), cmp.Compare(e.Index, other.Index))
 }
 
-// LogEnd is where the log of this node ends.
+// LogEnd returns the position at which the log of this node ends.
 func (s *Stopped) LogEnd() (LogEnd, error) {
 	begun, err := storage.ReadRecovery(s.dir)
 	if err != nil {

@@ -102,7 +102,7 @@ func recoveredClusterID(previous string, logs []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// record is what the data directory keeps of a recovery, after an earlier one.
+// record holds what the data directory keeps of a recovery, after an earlier one.
 func (p RecoveryPlan) record(earlier storage.Recovery) storage.Recovery {
 	r := storage.Recovery{
 		NodeID: p.NodeID, ClusterID: p.NewClusterID, Previous: p.ClusterID, Members: p.Keep, Logs: p.logs, Joins: p.Joins,

@@ -133,14 +133,14 @@ func (p *Network) handshake(conn *peerConn, places *hostlimit.Limit) {
 	p.queue(purpose{greeting.kind, greeting.group}).put(conn)
 }
 
-// errNotHere is what a refused node hears if it has not proved that it belongs to this
+// errNotHere answers a refused node if it has not proved that it belongs to this
 // cluster, whatever the reason is: it learns nothing from that. The log has the reason.
 var errNotHere = errors.New("this node does not take the connection; its log says why")
 
 // unproved is the error of a node that has not proved that it belongs to this cluster.
 type unproved struct{ error }
 
-// spoken is what the dialing node hears of an objection.
+// spoken returns the text of an objection for the dialing node.
 func spoken(objection error) error {
 	if errors.As(objection, new(unproved)) {
 		return errNotHere

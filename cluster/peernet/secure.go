@@ -81,7 +81,7 @@ func (p *Network) checkCertificate(conn *peerConn, nodeID string) error {
 	return nil
 }
 
-// certificate is what the other end has shown, nil on a connection without TLS.
+// certificate holds the certificate of the other end, nil on a connection without TLS.
 func (c *peerConn) certificate() *x509.Certificate {
 	secured, ok := c.Conn.(*tls.Conn)
 	if !ok {

@@ -39,7 +39,7 @@ type entrySealer struct {
 	buffer []byte // for what is encrypted, which the stores copy
 }
 
-// entryBufferMax is how much memory is kept for the next entries.
+// entryBufferMax bounds the memory that is kept for the next entries.
 const entryBufferMax = 4 << 20
 
 // seal returns copies of the entries as they are stored, valid until the next call.

@@ -70,7 +70,7 @@ func (s *LogStore) NoteDeleted(bytes int64) {
 // Deleted is how many bytes of bodies were deleted since the store was opened.
 func (s *LogStore) Deleted() int64 { return s.due.total.Load() }
 
-// Snapshotted is how many bytes of Appended the last snapshot took the place of.
+// Snapshotted counts the bytes of Appended that the last snapshot replaced.
 func (s *LogStore) Snapshotted() int64 { return s.due.appended.taken.Load() }
 
 // Unreclaimed is how many bytes of deleted bodies wait for a snapshot.

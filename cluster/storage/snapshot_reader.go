@@ -81,7 +81,7 @@ func Decrypted(stream io.Reader, keys *encryption.Keyring) (_ *bufio.Reader, enc
 	return bufio.NewReaderSize(reader, decryptedBuffer), true, nil
 }
 
-// decryptedBuffer is how much of a stream is read at once.
+// decryptedBuffer bounds the part of a stream that is read at once.
 const decryptedBuffer = 64 << 10
 
 type bufferedFile struct {

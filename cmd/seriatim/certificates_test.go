@@ -271,7 +271,7 @@ func TestAdminPortIsClosedByDefault(t *testing.T) {
 	if again, err := os.ReadFile(file); err != nil || string(again) != string(token) {
 		t.Errorf("another token after a restart, %v", err)
 	}
-	// The peer port answers nobody in the clear.
+	// The peer port gives no answer in the clear.
 	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", base+2))
 	if err != nil {
 		t.Fatal(err)

@@ -48,9 +48,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(stderr, "seriatim: "+err.Error()) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintln(stderr, "seriatim: "+err.Error()) //nolint:errcheck // no reader is left
 		if hint := exit.HintOf(err); hint != "" {
-			fmt.Fprintln(stderr, "  "+hint) //nolint:errcheck // nobody is left to tell
+			fmt.Fprintln(stderr, "  "+hint) //nolint:errcheck // no reader is left
 		}
 	}
 	return exit.CodeOf(err)

@@ -34,7 +34,7 @@ type Waiting struct {
 	Nothing queue.Result
 }
 
-// WaitingPlace is what a command waits for: messages of a queue, messages of one of
+// WaitingPlace identifies the event that a command waits for: messages of a queue, messages of one of
 // its sessions, or a session that is free. An event concerns a place.
 type WaitingPlace struct {
 	Queue   string
@@ -46,7 +46,7 @@ type WaitingPlace struct {
 type Repeating struct {
 	// Safe reports whether executing it twice is the same as once.
 	Safe func(queue.Command) bool
-	// Resend is how a command is made again that deduplication recognises; nil for others.
+	// Resend makes a command again that deduplication recognises; nil for others.
 	Resend *Resending
 }
 

@@ -286,7 +286,7 @@ func (s *stage) agree(compare func(time.Duration) error) {
 	s.recorder.Add(e)
 }
 
-// timesAgreed is how often the replicas were found alike.
+// timesAgreed counts the comparisons that found the replicas alike.
 func (s *stage) timesAgreed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

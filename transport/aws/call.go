@@ -121,7 +121,7 @@ func (c *Call) Names() Names { return c.handler.Names }
 // BaseURL is scheme and host of the server as the client named them.
 func (c *Call) BaseURL() string { return BaseURL(c.Request) }
 
-// SenderID is who a message comes from: the principal id of the caller. Where signatures are
+// SenderID returns the sender of a message: the principal id of the caller. Where signatures are
 // not verified, it is the access key id that the request claims, or the account.
 func (c *Call) SenderID() string {
 	if c.handler.Authorizer != nil {

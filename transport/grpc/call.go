@@ -331,7 +331,7 @@ func (c *call) refuse(ctx context.Context, refused *queue.Error) error {
 	})
 }
 
-// senderID is what the system attribute SenderId shows: the principal id of the caller.
+// senderID holds the system attribute SenderId: the principal id of the caller.
 // Where signatures are not verified, it is the access key id that the call claims, or the
 // account.
 func (c *call) senderID() string {

@@ -11,7 +11,7 @@ import (
 
 // method is a row of the table of methods.
 type method struct {
-	// permission is what a caller must be permitted to do, as in an access policy.
+	// permission names the permission that a caller needs, as in an access policy.
 	permission string
 	effect     transport.Effect // required
 	// beside are the permissions that a call needs beside; nil: none, since it touches no other
@@ -95,13 +95,13 @@ func (s *Server) look(ctx context.Context, read func(queue.View) error) error {
 	return err
 }
 
-// besideLetters are what methods need that give attributes to a queue.
+// besideLetters returns the needs of methods that give attributes to a queue.
 func besideLetters(c *call) ([]aws.Need, error) {
 	given := c.request.(interface{ GetAttributes() map[string]string }).GetAttributes()
 	return aws.QueueNeeds(c.resource.Name, queueAttributes(given)), nil
 }
 
-// besideMoved are what a move task needs.
+// besideMoved returns the needs of a move task.
 func besideMoved(c *call) ([]aws.Need, error) {
 	destination := c.request.(*seriatimpb.StartMoveTaskRequest).GetDestination()
 	if destination != "" {
@@ -115,7 +115,7 @@ func besideDeadLetter(c *call) ([]aws.Need, error) {
 	return aws.LetterNeeds(c.in.request.Context(), c.server.look, c.resource.Name)
 }
 
-// besideSubscribed are what a subscription needs.
+// besideSubscribed returns the needs of a subscription.
 func besideSubscribed(c *call) ([]aws.Need, error) {
 	in, subscribed := c.request.(*seriatimpb.SubscribeRequest), ""
 	if in.GetQueue() != "" {
@@ -124,7 +124,7 @@ func besideSubscribed(c *call) ([]aws.Need, error) {
 	return aws.SubscribeNeeds(c.resource.Topic, subscribed, queueAttributes(in.GetAttributes())), nil
 }
 
-// besideReplayed are what attributes of a subscription need.
+// besideReplayed returns the needs of attributes of a subscription.
 func besideReplayed(c *call) ([]aws.Need, error) {
 	in := c.request.(*seriatimpb.SetSubscriptionAttributesRequest)
 	return aws.SubscriptionNeeds(c.in.request.Context(), c.server.look, c.resource.Topic, in.GetSubscriptionArn(), queueAttributes(in.GetAttributes()))

@@ -274,7 +274,7 @@ func (c *conn) handle() course {
 		return ended
 	}
 	c.answer.reset()
-	if len(bytes.TrimLeft(c.buffer[c.start:c.end], "\r\n")) == 0 { // else the next request is there, and nobody can tell whether its client has left
+	if len(bytes.TrimLeft(c.buffer[c.start:c.end], "\r\n")) == 0 { // else the next request is there, and its client may have left
 		c.watch.begin()
 	}
 	if !c.execute(func() { c.server.Handler.ServeHTTP(&c.answer, c.request) }) {

@@ -31,7 +31,7 @@ func (c *conn) read() (passed bool) {
 	}
 }
 
-// framesMax is how many frames are processed in one turn, unless a request is among them.
+// framesMax bounds the frames that are processed in one turn, unless a request is among them.
 const framesMax = 16
 
 // frames are the turns of the goroutine that reads the frames of a connection that is not trusted.

@@ -171,7 +171,7 @@ func TestFewAtATime(t *testing.T) {
 	}
 }
 
-// A call without a token is told apart from one with a token that nobody has, and the file with
+// A call without a token is told apart from one with an unknown token, and the file with
 // the node's own token is named to the first alone, which is neither counted nor logged then.
 func TestRefusalsOfTokens(t *testing.T) {
 	var log bytes.Buffer

@@ -17,7 +17,7 @@ var setSubscriptionAttributesInputSchema = awswire.Structure(append([]awswire.Me
 	subscriptionMember(func(v *setSubscriptionAttributesInput) *onSubscription { return &v.onSubscription }),
 }, singleMembers(func(v *setSubscriptionAttributesInput) *single { return &v.single })...)...)
 
-// besideReplayed are what attributes of a subscription need.
+// besideReplayed returns the needs of attributes of a subscription.
 func besideReplayed(c *aws.Call, input any) ([]aws.Need, error) {
 	in := input.(*setSubscriptionAttributesInput)
 	given, err := in.domain()

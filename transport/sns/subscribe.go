@@ -63,7 +63,7 @@ func (in *subscribeInput) queue(s *aws.Scope) string {
 	return ""
 }
 
-// besideSubscribed are what a subscription needs.
+// besideSubscribed returns the needs of a subscription.
 func besideSubscribed(c *aws.Call, input any) ([]aws.Need, error) {
 	in := input.(*subscribeInput)
 	return aws.SubscribeNeeds(c.Resource.Topic, in.queue(&c.Scope), aws.Attributes(in.Attributes)), nil

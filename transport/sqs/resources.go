@@ -83,13 +83,13 @@ func onAccount(action string) func(*aws.Call, any) (aws.Resource, error) {
 	}
 }
 
-// besideLetters are what actions need that give attributes to a queue.
+// besideLetters returns the needs of actions that give attributes to a queue.
 func besideLetters(c *aws.Call, input any) ([]aws.Need, error) {
 	given := input.(interface{ given() []awswire.Pair }).given()
 	return aws.QueueNeeds(c.Resource.Name, aws.Attributes(given)), nil
 }
 
-// besideMoved are what a move task needs.
+// besideMoved returns the needs of a move task.
 func besideMoved(c *aws.Call, input any) ([]aws.Need, error) {
 	destination, err := input.(*startMessageMoveTaskInput).destination(&c.Scope)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// refusalsPerSecond is how many requests of one address are refused in a second, and
+	// refusalsPerSecond bounds the requests of one address that are refused in a second, and
 	// refusalsBurst how many at once before that counts. Clients with a wrong key stay below.
 	refusalsPerSecond = 500
 	refusalsBurst     = 500
@@ -21,7 +21,7 @@ const (
 	refusalWaitMax = 5 * time.Second
 	// refusalBytes is the size of a request that counts as one more: its hash was computed.
 	refusalBytes = 64 << 10
-	// addressesMax is how many addresses are counted apart. Two may share a count.
+	// addressesMax bounds the addresses that are counted apart. Two may share a count.
 	addressesMax = 4096
 )
 

@@ -13,9 +13,9 @@ import (
 const (
 	// queuesPerRead bounds the queues looked at in one read: commands wait for it.
 	queuesPerRead = 100
-	// shownMax is how many findings of one check are listed, the worst ones.
+	// shownMax bounds the findings of one check that are listed, the worst ones.
 	shownMax = 10
-	// messagesLooked is how many of the oldest messages of a queue are looked at to find
+	// messagesLooked bounds the oldest messages of a queue that are looked at to find
 	// groups that are blocked.
 	messagesLooked = 500
 )

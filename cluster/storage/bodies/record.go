@@ -43,7 +43,7 @@ func segmentHead(number uint32) []byte {
 	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
 }
 
-// recordSize is how much a segment has of a text of so many bytes.
+// recordSize returns the bytes that a text of a given length takes in a segment.
 func recordSize(segment uint32, text int) int {
 	if encrypted(segment) {
 		text += encryption.RecordBytes
@@ -51,7 +51,7 @@ func recordSize(segment uint32, text int) int {
 	return recordHeadBytes + text
 }
 
-// recordBytes is how much a segment has of a body.
+// recordBytes returns the bytes that a body takes in a segment.
 func recordBytes(body content.Body) int64 {
 	return int64(recordSize(body.Place().Segment, body.Len()))
 }

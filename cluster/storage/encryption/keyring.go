@@ -21,7 +21,7 @@ const (
 	keyBytes   = 32
 	keyIDBytes = 8
 	saltBytes  = 16
-	// tagBytes is what GCM adds to a text.
+	// tagBytes counts the bytes that GCM adds to a text.
 	tagBytes = 16
 )
 

@@ -11,7 +11,7 @@ import (
 const (
 	// HeadBytes are in front of an encrypted record: the id of the key, 16 random bytes, a counter.
 	HeadBytes = keyIDBytes + saltBytes + 8
-	// RecordBytes are how much longer an encrypted record is than its text.
+	// RecordBytes counts the bytes that an encrypted record has beside its text.
 	RecordBytes = HeadBytes + tagBytes
 
 	nonceBytes = 12

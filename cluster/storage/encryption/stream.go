@@ -29,7 +29,7 @@ func StreamKey(head []byte) (id KeyID, encrypted bool) {
 	return KeyID(head[len(streamMagic):]), true
 }
 
-// TextBytes is how long the text of an encrypted stream with so many bytes is.
+// TextBytes returns the length of the text of an encrypted stream with so many bytes.
 func TextBytes(stream int64) int64 {
 	stream -= int64(StreamHeadBytes)
 	chunks := (stream + chunkBytes + tagBytes - 1) / (chunkBytes + tagBytes)

@@ -316,7 +316,7 @@ func (r *benchRun) showProgress(p *printer, finished <-chan struct{}) {
 	for {
 		select {
 		case <-finished:
-			fmt.Fprint(p.words, "\r\033[K") //nolint:errcheck // nobody is left to tell
+			fmt.Fprint(p.words, "\r\033[K") //nolint:errcheck // no reader is left
 			return
 		case now := <-ticker.C:
 			n := r.messages()
@@ -329,7 +329,7 @@ func (r *benchRun) showProgress(p *printer, finished <-chan struct{}) {
 				what = "finishing"
 			}
 			total := r.flags.warmup + r.flags.duration
-			//nolint:errcheck // nobody is left to tell
+			//nolint:errcheck // no reader is left
 			fmt.Fprintf(p.words, "\r\033[K%s  %v of at most %v  %s  %.0f/s", what,
 				now.Sub(r.started).Round(100*time.Millisecond), total, plural.Count(n, "message", "messages"), rate)
 		}

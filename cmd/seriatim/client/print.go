@@ -81,7 +81,7 @@ func (p *printer) done(document map[string]any, format string, args ...any) erro
 
 // say writes one line of words for people.
 func (p *printer) say(format string, args ...any) {
-	fmt.Fprintf(p.words, format+"\n", args...) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(p.words, format+"\n", args...) //nolint:errcheck // no reader is left
 }
 
 // oneLine keeps a cell in its row and column: the exact text is what JSON
@@ -95,7 +95,7 @@ func oneLine(cell string) string {
 	}, cell)
 }
 
-// question is what a command asks before it takes something away. All of them ask in one way:
+// question holds the confirmation that a command asks for before it takes something away. All of them ask in one way:
 // they say what there is to lose, and go on once the name of what it is about is typed.
 type question struct{ yes, dryRun bool }
 
@@ -133,7 +133,7 @@ func (q *question) ask(cmd *cobra.Command, p *printer, effect, what, name string
 
 // confirm asks for the name of what is to be changed; what says what is typed for what.
 func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
-	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // no reader is left
 	line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
 	if cmd.Context().Err() != nil {
 		return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")

@@ -260,7 +260,7 @@ func limitHint(message string) string {
 	return ""
 }
 
-// plainRequest is how a port with TLS answers a request without it.
+// plainRequest recognises the answer of a port with TLS to a request without it.
 const plainRequest = "HTTP request to an HTTPS server"
 
 // refusal adds exit code and hint to an answer of the server.

@@ -28,7 +28,7 @@ the longest; their data are moved aside and can be deleted when the cluster work
 The cluster gets another id. Lost nodes that do come back are told that their cluster has ended, and stop. Receipt
 handles from before are refused and sequence numbers go on far above the ones known here.`
 
-// recoverFlags are what force-recover is told.
+// recoverFlags holds the flags of force-recover.
 type recoverFlags struct {
 	alone, yes bool
 	logs       []string
@@ -91,7 +91,7 @@ func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, told *rec
 		return err
 	}
 	if told.alone && len(plan.Members) > 1 {
-		fmt.Fprintln(cmd.ErrOrStderr(), aloneWarning) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintln(cmd.ErrOrStderr(), aloneWarning) //nolint:errcheck // no reader is left
 	}
 	if !told.yes {
 		return exit.New(exit.Usage, errors.New("nothing was changed"), "to do this, repeat the command with --yes")
@@ -106,7 +106,7 @@ func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, told *rec
 	if plan.Joins {
 		done = "The data of this node are in " + plan.Aside + ". Start the node; it joins cluster %s as a new one.\n"
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), done, plan.NewClusterID) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(cmd.ErrOrStderr(), done, plan.NewClusterID) //nolint:errcheck // no reader is left
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (o *options) printLogEnd(cmd *cobra.Command, own offline.LogEnd) error {
 			{"For --logs", own.String()},
 		}
 	})
-	fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. Run this on every node that is left, then on each of them with --logs and what all of them say.") //nolint:errcheck // nobody is left to tell
+	fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. Run this on every node that is left, then on each of them with --logs and what all of them say.") //nolint:errcheck // no reader is left
 	return err
 }
 
@@ -167,7 +167,7 @@ func cutText(plan offline.RecoveryPlan) string {
 // on the wrong machine is the mistake to fear.
 func confirm(cmd *cobra.Command, want, given string) error {
 	if given == "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Type the id of this node to go on: ") //nolint:errcheck // nobody is left to tell
+		fmt.Fprintf(cmd.ErrOrStderr(), "Type the id of this node to go on: ") //nolint:errcheck // no reader is left
 		line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
 		if cmd.Context().Err() != nil {
 			return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")

@@ -23,7 +23,7 @@ const lastBackupName = "last-backup"
 // use.
 type backups struct{ last atomic.Int64 } // Unix seconds; 0: never, as far as is known
 
-// at is when the last one was, zero if there was none.
+// at holds the time of the last one, zero if there was none.
 func (b *backups) at() time.Time {
 	if last := b.last.Load(); last != 0 {
 		return time.Unix(last, 0)

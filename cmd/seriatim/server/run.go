@@ -402,6 +402,6 @@ func allowedEndpoints(api APIConfig) (networks []netip.Prefix, err error) {
 // plain words, to standard error, where a supervisor keeps it.
 func (p program) fatal(code cluster.ExitCode, err error) {
 	p.log.Error("the node must not go on and ends", "exit_code", int(code), "error", err)
-	fmt.Fprintf(p.words, "seriatim: the node must not go on (exit code %d): %v\n", code, err) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(p.words, "seriatim: the node must not go on (exit code %d): %v\n", code, err) //nolint:errcheck // no reader is left
 	p.exit(int(code))
 }

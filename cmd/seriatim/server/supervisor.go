@@ -289,7 +289,7 @@ func (s *supervisor) finish(c *child) {
 }
 
 func (s *supervisor) say(format string, args ...any) {
-	fmt.Fprintf(s.words, format+"\n", args...) //nolint:errcheck // nobody is left to tell
+	fmt.Fprintf(s.words, format+"\n", args...) //nolint:errcheck // no reader is left
 }
 
 func (s *supervisor) logFile(node int) string {

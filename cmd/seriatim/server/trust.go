@@ -154,7 +154,7 @@ func gossipKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// adminURL is where other machines reach the admin port. A port on all addresses has no host:
+// adminURL returns the address at which other machines reach the admin port. A port on all addresses has no host:
 // the other nodes put in the one they know.
 func adminURL(listen string, secure bool) string {
 	host, port, err := net.SplitHostPort(listen)

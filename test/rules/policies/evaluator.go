@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// request is what is asked for.
+// request holds the action, the resource and the caller.
 type request struct {
 	account, user string // of the caller; no account: anonymous
 	action        string
@@ -16,7 +16,7 @@ type request struct {
 	keys          map[string][]string // in lower case
 }
 
-// effect is what a policy says.
+// effect holds the decision of a policy.
 type effect int
 
 const (
@@ -25,7 +25,7 @@ const (
 	denies
 )
 
-// evaluate is what a policy says of a request.
+// evaluate returns the decision of a policy about a request.
 func (p *policy) evaluate(r *request) effect {
 	said := silent
 	for _, s := range p.statements {

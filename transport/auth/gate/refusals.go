@@ -14,7 +14,7 @@ import (
 // the command-line tool signs all calls for it.
 var services = []string{"sqs", "sns"}
 
-// securityToken is what requests with temporary credentials have, which do not exist here.
+// securityToken names the header of temporary credentials, which do not exist here.
 const securityToken = "X-Amz-Security-Token"
 
 // checkSigned refuses a request whose signature is right and does not say all: for another

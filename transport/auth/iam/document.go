@@ -42,7 +42,7 @@ const (
 	TopicPolicy
 )
 
-// Problem is what is wrong with a policy, and where.
+// Problem describes a mistake in a policy, and its place.
 type Problem struct {
 	Path   string // such as Statement[0].Condition, empty: the document
 	Reason string
@@ -74,7 +74,7 @@ func shown(text string) string {
 	}, text)
 }
 
-// depthMax is how deep policies nest: a list of values in a condition is the sixth level.
+// depthMax bounds the nesting of policies: a list of values in a condition is the sixth level.
 const depthMax = 6
 
 const (

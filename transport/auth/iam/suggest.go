@@ -26,7 +26,7 @@ func suggest(name string, known []string) string {
 	return ", did you mean " + best + "?"
 }
 
-// distance is how many bytes must be inserted, removed or replaced to make b of a.
+// distance counts the bytes to insert, remove or replace to make b of a.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
