@@ -110,6 +110,29 @@ func keepsLeader(t *testing.T, leader *harness.Node, friends *friends, flood str
 	return false
 }
 
+// measureFlood compares the clients beside a flood with the same clients before it.
+func measureFlood(t *testing.T, leader *harness.Node, friends *friends, flood stranger.Flood, last time.Duration) {
+	t.Helper()
+	before := termOf(t, leader)
+	friends.look()
+	time.Sleep(last)
+	without := friends.p99()
+	friends.look()
+	var with, longest time.Duration
+	answers := flooded(t, flood, func() {
+		time.Sleep(last)
+		friends.goOn(10)
+		with, longest = friends.p99(), friends.longest()
+	})
+	t.Logf("p99 %v, without the flood %v; longest %v; the flood got %s", with, without, longest, answers)
+	if after := termOf(t, leader); after != before {
+		t.Errorf("the leader was %+v, is %+v", before, after)
+	}
+	if longest > stallMax || with > p99Times*without {
+		t.Errorf("at most %v and %d times p99 are expected", stallMax, p99Times)
+	}
+}
+
 // A flood of requests without a key, at the leader or at all nodes, deposes no leader. `make
 // strangers` also measures the clients that have a key: their p99 and their longest wait.
 func TestFloods(t *testing.T) {
@@ -134,31 +157,13 @@ func TestFloods(t *testing.T) {
 			for _, size := range sizes {
 				for _, depth := range depths {
 					flood := stranger.Flood{Addresses: targets[target], Conns: size, Depth: depth, HTTP2: kind.HTTP2, Deaf: kind.Deaf}
-					name := fmt.Sprintf("%s, HTTP/2 %v, deaf %v, %d connections, %d deep", target, kind.HTTP2, kind.Deaf, size, depth)
-					if !measure {
-						if !keepsLeader(t, leader, friends, flood, last) {
-							t.Errorf("%s: the leader was deposed each time", name)
+					t.Run(fmt.Sprintf("%s, HTTP/2 %v, deaf %v, %d connections, %d deep", target, kind.HTTP2, kind.Deaf, size, depth), func(t *testing.T) {
+						if measure {
+							measureFlood(t, leader, friends, flood, last)
+						} else if !keepsLeader(t, leader, friends, flood, last) {
+							t.Error("the leader was deposed each time")
 						}
-						continue
-					}
-					before := termOf(t, leader)
-					var without, with, stall time.Duration
-					friends.look()
-					time.Sleep(last)
-					without = friends.p99()
-					friends.look()
-					answers := flooded(t, flood, func() {
-						time.Sleep(last)
-						friends.goOn(10)
-						with, stall = friends.p99(), friends.longest()
 					})
-					t.Logf("%s: p99 %v, without the flood %v; longest %v; the flood got %s", name, with, without, stall, answers)
-					if after := termOf(t, leader); after != before {
-						t.Errorf("%s: the leader was %+v, is %+v", name, before, after)
-					}
-					if stall > stallMax || with > p99Times*without {
-						t.Errorf("%s: at most %v and %d times p99 are expected", name, stallMax, p99Times)
-					}
 				}
 			}
 		}
