@@ -19,7 +19,10 @@ import (
 )
 
 // busyHandler refuses all requests without the header Key, after some work.
-type busyHandler struct{ running, most, refused atomic.Int64 }
+type busyHandler struct {
+	running, most, refused atomic.Int64
+	many                   chan struct{} // closed when it has refused 300
+}
 
 // ServeHTTP serves one request.
 func (h *busyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +38,9 @@ func (h *busyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		unverified.From(r.Context()).Verified()
 		return
 	}
-	h.refused.Add(1)
+	if h.refused.Add(1) == 300 {
+		close(h.many)
+	}
 	w.WriteHeader(http.StatusForbidden)
 }
 
@@ -48,7 +53,7 @@ func TestUnverifiedRequestsTakeTurns(t *testing.T) {
 		"plain": plainRequest, "other": "GET /?a=b HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/2": "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &busyHandler{}
+			h := &busyHandler{many: make(chan struct{})}
 			s := listen(t, Config{Handler: h})
 			defer shutdown(t, s)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -62,9 +67,7 @@ func TestUnverifiedRequestsTakeTurns(t *testing.T) {
 					}
 				})
 			}
-			for h.refused.Load() < 300 {
-				time.Sleep(time.Millisecond)
-			}
+			<-h.many
 			conn, err := net.Dial("tcp", s.Addr().String())
 			if err != nil {
 				t.Fatal(err)
