@@ -15,8 +15,9 @@ func TestOnlyMembersChangeTheMembers(t *testing.T) {
 	t.Parallel()
 	key := []byte("0123456789abcdef")
 	c, _ := startGrowing(t, 2, func(cfg *Config) { cfg.Trust.GossipKey, cfg.Members.ManualJoin = key, false })
-	ctx, leader := clustertest.Context(t), c.nodes[c.leader()]
-	member, cluster := c.nodes[1-c.leader()].process.nodeID, leader.process.clusterID()
+	at := c.leader()
+	ctx, leader := clustertest.Context(t), c.nodes[at]
+	member, cluster := c.nodes[1-at].process.nodeID, leader.process.clusterID()
 	const evil = "evil-12345678"
 	refusedOps := []string{opMembers, opAdd, opRemove, opPromote, opReplace, opTransfer, opIsMember, opProbe, "nonsense"}
 	for _, at := range c.nodes {

@@ -81,7 +81,7 @@ func (s *entrySealer) makeRoom(entries []*raft.Log) {
 	s.buffer = slices.Grow(s.buffer[:0], need)
 }
 
-// tiedTo is what an encrypted entry cannot be taken out of.
+// tiedTo returns the additional data that binds an encrypted entry to its place in the log.
 func tiedTo(entry *raft.Log) []byte {
 	tied := binary.LittleEndian.AppendUint64(make([]byte, 0, 17), entry.Index)
 	return append(binary.LittleEndian.AppendUint64(tied, entry.Term), byte(entry.Type))

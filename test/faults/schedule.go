@@ -122,8 +122,7 @@ func (p *schedule) play(ctx context.Context) {
 	}
 }
 
-// longer is how much longer than asked for a run may last to have what it must: what is
-// drawn need not be done in its time.
+// longer returns how much longer than asked a run may last until its counters are reached.
 func (r Run) longer() time.Duration {
 	if r.Profile == Night {
 		return 5 * time.Minute

@@ -110,7 +110,7 @@ func besideMoved(c *call) ([]aws.Need, error) {
 	return aws.MoveNeeds(c.in.request.Context(), c.server.look, c.resource.Name, destination)
 }
 
-// besideDeadLetter are what it needs to move messages to the dead-letter queue.
+// besideDeadLetter returns the permissions to move messages to the dead-letter queue.
 func besideDeadLetter(c *call) ([]aws.Need, error) {
 	return aws.LetterNeeds(c.in.request.Context(), c.server.look, c.resource.Name)
 }

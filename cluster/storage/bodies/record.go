@@ -81,7 +81,7 @@ func (c cipher) appendRecord(dst []byte, at content.Place, text string, digest u
 	return dst
 }
 
-// tiedTo is what an encrypted body cannot be taken out of.
+// tiedTo returns the additional data that binds an encrypted body to its place.
 func tiedTo(at content.Place, size int, digest uint64) []byte {
 	tied := binary.LittleEndian.AppendUint32(make([]byte, 0, 20), at.Segment)
 	tied = binary.LittleEndian.AppendUint32(tied, at.Offset)

@@ -118,8 +118,8 @@ func (c Config) validate() error {
 	return errors.Join(problems...)
 }
 
-// openPeers is what is wrong if other programs can reach the ports between nodes, and would
-// be believed.
+// openPeers returns an error if other programs can reach the ports between nodes and act as
+// a node.
 func (c Config) openPeers() error {
 	l := c.Listen
 	if l.InsecurePeers || l.PeerCert != "" && c.Node.GossipKeyFile != "" {

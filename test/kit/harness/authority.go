@@ -33,8 +33,8 @@ func (a *Authority) run(args ...string) error {
 	return nil
 }
 
-// environment is what the nodes of a cluster have in common: certificates, or the setting that
-// they need none. Their admin ports need no token unless the test gives them a file of tokens.
+// environment returns the settings that the nodes of a cluster share: certificates, or the
+// setting that they need none. Their admin ports need no token unless the test gives them a file of tokens.
 func (o Options) environment(node string) ([]string, error) {
 	var own []string
 	if o.Env != nil {

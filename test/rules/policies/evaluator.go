@@ -172,8 +172,8 @@ func compare(operator, got, wanted string, r *request) bool {
 	return a.Equal(b)
 }
 
-// decide is what becomes of a request under the policy of its caller and the one of its
-// resource; nil stands for none.
+// decide reports whether the policies of the caller and of the resource permit a request; nil
+// stands for no policy.
 func decide(r *request, ofCaller, ofResource *policy) bool {
 	caller, resource := silent, silent
 	if ofCaller != nil {

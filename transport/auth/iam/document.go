@@ -30,7 +30,7 @@ type patterns struct {
 	negated bool
 }
 
-// Kind is whose policy a document is.
+// Kind says whether a document is the policy of a user, a queue or a topic.
 type Kind uint8
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// form is what values of a condition are.
+// form is the type of the values of a condition.
 type form uint8
 
 const (

@@ -28,7 +28,7 @@ type Member struct {
 	Asked  bool   // it answered what it measures
 }
 
-// Cluster is what the members say of themselves and of the state that all have.
+// Cluster holds the reports of the members, and the findings about the state that all have.
 type Cluster struct {
 	Members  []Member
 	Findings []health.Finding
