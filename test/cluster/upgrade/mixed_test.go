@@ -22,6 +22,7 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 var mixed = flag.Bool("mixed", false, "build an older program and upgrade it to this one with one attribute more")
@@ -111,6 +112,7 @@ type load struct {
 	s          *site
 	sqs        *sqs.Client
 	sns        *sns.Client
+	native     *client.Client
 	urls       map[string]string
 	topic      string
 	did, tried atomic.Int64
@@ -118,10 +120,11 @@ type load struct {
 
 func newLoad(s *site) *load {
 	s.t.Helper()
-	l := &load{s: s, sqs: s.NewSQS(s.Rotate()), sns: s.NewSNS(s.Rotate()), urls: map[string]string{}}
+	l := &load{s: s, sqs: s.NewSQS(s.Rotate()), sns: s.NewSNS(s.Rotate()), native: newNative(s), urls: map[string]string{}}
 	for name, attributes := range map[string]map[string]string{
 		"dead.fifo": {"FifoQueue": "true"},
 		"busy.fifo": {"FifoQueue": "true", "VisibilityTimeout": "1"},
+		"work.fifo": {"FifoQueue": "true"},
 		"plain":     {"DelaySeconds": "1"},
 	} {
 		out, err := l.sqs.CreateQueue(s.t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
@@ -144,10 +147,12 @@ func newLoad(s *site) *load {
 		}
 	}
 	redrive := `{"deadLetterTargetArn":"` + strings.TrimSuffix(queue, "plain") + `dead.fifo","maxReceiveCount":2}`
-	if _, err := l.sqs.SetQueueAttributes(s.t.Context(), &sqs.SetQueueAttributesInput{
-		QueueUrl: aws.String(l.urls["busy.fifo"]), Attributes: map[string]string{"RedrivePolicy": redrive},
-	}); err != nil {
-		s.t.Fatal(err)
+	for _, name := range []string{"busy.fifo", "work.fifo"} {
+		if _, err := l.sqs.SetQueueAttributes(s.t.Context(), &sqs.SetQueueAttributesInput{
+			QueueUrl: aws.String(l.urls[name]), Attributes: map[string]string{"RedrivePolicy": redrive},
+		}); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	return l
 }
@@ -169,7 +174,7 @@ func (l *load) run(ctx context.Context, running *sync.WaitGroup) {
 func (l *load) step(ctx context.Context, worker, i int) error {
 	id := fmt.Sprint(worker, "-", i/2) // each twice: a duplicate
 	fifo, plain := aws.String(l.urls["busy.fifo"]), aws.String(l.urls["plain"])
-	switch i % 7 {
+	switch i % 8 {
 	case 0, 1:
 		_, err := l.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: fifo, MessageBody: &id, MessageGroupId: aws.String(fmt.Sprint(i % 3)), MessageDeduplicationId: &id})
 		return err
@@ -185,7 +190,9 @@ func (l *load) step(ctx context.Context, worker, i int) error {
 		_, err := l.sqs.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: plain, Tags: map[string]string{"step": id}})
 		return err
 	case 5: // leaves half, which come back and are dead-lettered
-		return l.consume(ctx, fifo, i%2 == 0)
+		return l.consume(ctx, fifo, i%3 == 0)
+	case 6:
+		return l.workInSession(ctx, id, i)
 	}
 	return l.consume(ctx, plain, true)
 }
