@@ -314,9 +314,9 @@ faults-check: ## judge and draw a stored run again: HISTORY=its folder
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h -run '^TestFaults$$' ./test/faults -args -check '$(abspath $(HISTORY))' -output '$(abspath $(HISTORY))'
 
 .PHONY: crash
-crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n, BODIES=memory
+crash: build ## every state that a power cut may leave a data directory in, and a start from each: SEED=n, BODIES=memory, ENCRYPTED=1
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/faults/crash \
-	  -args -long -seed $(or $(SEED),1) $(if $(BODIES),-bodies $(BODIES))
+	  -args -long -seed $(or $(SEED),1) $(if $(BODIES),-bodies $(BODIES)) $(if $(ENCRYPTED),-encrypted)
 
 .PHONY: faults-selftest
 faults-selftest: build-faults ## plant each of 39 bugs in a server and see that the checkers find it: BUG=n; leaves bin/selftest/selftest.html

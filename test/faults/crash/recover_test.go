@@ -103,7 +103,7 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	node, err := cluster.Open(ctx, cluster.Config{
 		NodeName: trial.name, DataDir: dir, PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",
 		BootstrapExpect: expect, Join: join,
-		Log:    cluster.LogPolicy{Store: trial.store, SegmentBytes: 64 << 10, Bodies: cluster.BodyPolicy{Store: *bodies, SegmentBytes: 24 << 10, CacheBytes: 1}},
+		Log:    cluster.LogPolicy{Store: trial.store, SegmentBytes: 64 << 10, Encryption: cluster.EncryptionPolicy{Keys: keys}, Bodies: cluster.BodyPolicy{Store: *bodies, SegmentBytes: 24 << 10, CacheBytes: 1}},
 		Timing: cluster.Timing{Heartbeat: timeout, Election: timeout, Lease: timeout / 2},
 		Logger: slog.New(slog.DiscardHandler),
 		Fatal:  failed.add,
@@ -136,7 +136,7 @@ func settled(ctx context.Context, node *cluster.Node, failed *failures, alone bo
 // entries up to it are those that were acknowledged; a later one may have been
 // written by the start itself.
 func look(ctx context.Context, dir string, index uint64) (r recovered, err error) {
-	stopped, err := offline.Open(ctx, dir, slog.New(slog.DiscardHandler))
+	stopped, err := offline.OpenEncrypted(ctx, dir, keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return r, fmt.Errorf("look at it: %w", err)
 	}

@@ -40,6 +40,9 @@ func nodeSettings(more ...string) []string {
 	if *bodies != "" {
 		all = append(all, "--body-store", *bodies)
 	}
+	if keyFile != "" {
+		all = append(all, "--encryption-key-file", keyFile)
+	}
 	return append(all, more...)
 }
 
