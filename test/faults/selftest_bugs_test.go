@@ -48,7 +48,7 @@ var plantedBugs = []plantedBug{
 		number: 20, text: "no deadline on the log store (disk hang)", how: "server; an append hangs (failpoint)", must: []string{"I14 service"},
 		args: []string{"--disk-deadline", "3s"}, script: playDiskHang,
 	},
-	{number: 21, text: "empty disk rejoins under its old id and votes", how: "server: a node id without random digits, and no question about the cluster", must: []string{"I1 loss"}, script: playEmptyDisk},
+	{number: 21, text: "empty disk rejoins under its old id and votes", how: "server: a node id without random digits, no question about the cluster, and no end at another history", must: []string{"I1 loss"}, script: playEmptyDisk},
 	{number: 22, text: "entry CRC not checked at start", how: "server; a bit of the log is flipped while it is stopped", must: []string{"I2 content"}, nodes: 1, script: playBitFlip},
 	{number: 23, text: "purge forgets in-flight messages", how: "server", must: []string{"I8 deletes"}, nodes: 1, script: playPurge},
 	{number: 24, text: "snapshot restore swaps state before the checksum is verified", how: "state machine alone: a server ends after it", must: []string{"I17 states"}, unit: playDamagedSnapshot},
