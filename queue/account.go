@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
@@ -117,7 +118,7 @@ func (c *DeleteAccount) apply(b *Broker) (Result, *Error) {
 	if _, known := b.access.Account(c.Account); !known {
 		return nil, noSuchAccount(c.Account)
 	}
-	if has := b.usage.Has(c.Account); has.Queues+has.Topics > 0 || b.access.IsUsed(c.Account) {
+	if has := b.View().Usage(c.Account); has.Queues+has.Topics > 0 || b.access.IsUsed(c.Account) {
 		return nil, refusal.New(refusal.DeleteConflict, "The account ", c.Account, " has ", strconv.FormatInt(has.Queues, 10), " queues and ",
 			strconv.FormatInt(has.Topics, 10), " topics. Delete them, its access keys and the policies of its users first.")
 	}
@@ -158,24 +159,26 @@ func (b *Broker) roomForTopic(name string) *Error {
 }
 
 // roomFor refuses a message that the quota of the queue's account leaves no room for.
-func roomFor(q *Queue, s *sending) *Error {
+func (b *Broker) roomFor(q *Queue, s *sending) *Error {
 	u := q.sums.usage
-	if u.HasRoomForMessages(1, int64(len(s.entry.Body))+content.Size("", s.attributes)) {
+	has := u.Counted(b.follows(ruleKeptCounts))
+	if u.Quota.HasRoomForMessages(has, 1, int64(len(s.entry.Body))+content.Size("", s.attributes)) {
 		return nil
 	}
-	return overQuota(refusal.OverLimit, u)
+	return overQuota(refusal.OverLimit, has)
 }
 
-func overQuota(code refusal.Code, u *account.Usage) *Error {
-	return refusal.New(code, "The quota of the account leaves no room: it has ", strconv.FormatInt(u.Messages, 10), " messages of ",
-		strconv.FormatInt(u.Bytes, 10), " bytes. Nothing was stored: retry when some were deleted.")
+func overQuota(code refusal.Code, has account.Amount) *Error {
+	return refusal.New(code, "The quota of the account leaves no room: it has ", strconv.FormatInt(has.Messages, 10), " messages of ",
+		strconv.FormatInt(has.Bytes, 10), " bytes. Nothing was stored: retry when some were deleted.")
 }
 
 // roomForPublish refuses a publish when the quota of the topic's account leaves no room
-// for what is new in it. It counts each message once, whatever becomes of the deliveries:
-// what is accepted goes to every subscription.
+// for what is new in it. Each message counts as often as the topic stores it, and once if
+// the topic does not. Deliveries to queues ask for no room: what is accepted goes to every
+// subscription.
 func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
-	u := b.usage.Of(account.OwnerOf(t.Name))
+	u, counts := b.usage.Of(account.OwnerOf(t.Name)), b.follows(ruleKeptCounts)
 	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 {
 		return nil
 	}
@@ -187,17 +190,42 @@ func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
 				continue
 			}
 		}
-		messages++
-		bytes += content.Size(e.Message, e.Attributes)
+		copies := int64(1)
+		if counts {
+			copies = max(copies, b.copiesKept(t, e))
+		}
+		messages += copies
+		bytes += copies * content.Size(e.Message, e.Attributes)
 	}
-	if messages == 0 || u.HasRoomForMessages(messages, bytes) {
+	has := u.Counted(counts)
+	if messages == 0 || u.Quota.HasRoomForMessages(has, messages, bytes) {
 		return nil
 	}
-	return overQuota(refusal.Throttled, u)
+	return overQuota(refusal.Throttled, has)
 }
 
-// Usage is what an account has; the empty text is the cluster's own.
-func (v View) Usage(owner string) account.Amount { return v.b.usage.Has(owner) }
+// copiesKept is how often a topic would store a message itself: in its archive, and once
+// for each HTTP subscriber that it goes to. If the outbox has no room for one of these, the
+// message goes to a dead-letter queue of the same account.
+func (b *Broker) copiesKept(t *topic.Topic, e *PublishEntry) (copies int64) {
+	if t.Attributes.Archive.Days > 0 {
+		copies++
+	}
+	n := &notification.Notification{Message: content.NewBody(e.Message), Attributes: e.Attributes, Timestamp: b.now}
+	var in filterInput
+	t.ScanSubscriptions(func(s *topic.Subscription) bool {
+		if s.Attributes.Ends.Protocol.Web() && in.reaches(s, n) {
+			copies++
+		}
+		return true
+	})
+	return copies
+}
+
+// Usage is what counts for the quota of an account; the empty text is the cluster's own.
+func (v View) Usage(owner string) account.Amount {
+	return v.b.usage.Has(owner, v.b.follows(ruleKeptCounts))
+}
 
 // AddAccount adds an account, or the quota of the cluster's own.
 func (r *Restorer) AddAccount(a access.Account) error {

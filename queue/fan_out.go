@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/filter"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -21,7 +22,7 @@ import (
 func (b *Broker) fanOut(t *topic.Topic, p *topic.Publication) {
 	f := &fan{b: b, topic: t, publication: p}
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
-		if s.Pending() || !s.Attributes.Takes(p.Content().Timestamp) || !f.passes(s.Attributes.Filter) {
+		if !f.filtered.reaches(s, p.Content()) {
 			return true
 		}
 		if s.Attributes.Ends.Protocol.Web() {
@@ -39,23 +40,30 @@ type fan struct {
 	topic       *topic.Topic
 	publication *topic.Publication
 	replayed    bool
-	filtered    *filter.Message // nil until a filter needs it
+	filtered    filterInput
+}
+
+// filterInput is a published message as filters see it.
+type filterInput struct{ message *filter.Message } // nil until a filter needs it
+
+// reaches reports whether a message goes to a subscription as it is published.
+func (f *filterInput) reaches(s *topic.Subscription, n *notification.Notification) bool {
+	return !s.Pending() && s.Attributes.Takes(n.Timestamp) && f.passes(s.Attributes.Filter, n)
 }
 
 // passes reports whether a filter lets the message pass.
-func (f *fan) passes(p *filter.Policy) bool {
+func (f *filterInput) passes(p *filter.Policy, n *notification.Notification) bool {
 	if p == nil {
 		return true
 	}
-	if f.filtered == nil {
-		n := f.publication.Content()
+	if f.message == nil {
 		given := make([]filter.Attribute, len(n.Attributes))
 		for i, a := range n.Attributes {
 			given[i] = filter.Attribute(a)
 		}
-		f.filtered = filter.NewMessage(given, n.Message.String())
+		f.message = filter.NewMessage(given, n.Message.String())
 	}
-	return p.Match(f.filtered)
+	return p.Match(f.message)
 }
 
 // outcome is what became of a delivery to one queue.
@@ -233,7 +241,7 @@ func (c *ReplayMessages) apply(b *Broker) (Result, *Error) {
 			return false
 		}
 		looked++
-		if f := (fan{b: b, topic: t, publication: p, replayed: true}); n.Timestamp >= begin && f.passes(s.Attributes.Filter) {
+		if f := (fan{b: b, topic: t, publication: p, replayed: true}); n.Timestamp >= begin && f.filtered.passes(s.Attributes.Filter, n) {
 			f.deliver(s)
 		}
 		return true
@@ -261,6 +269,7 @@ func (f *fan) enqueue(s *topic.Subscription) {
 		return
 	}
 	f.b.addDelivery(&outbox.Item{Subscription: s.Number, Number: f.topic.LastSequence, Publication: f.publication, DueAt: f.b.now})
+	f.topic.Keep(1, f.publication.SentBytes())
 }
 
 // checkOutbox refuses a publish for which the outbox may have no room, so that an endpoint
@@ -358,6 +367,9 @@ func (b *Broker) report(r *DeliveryReport) {
 	if r.Outcome != DeliveryDone && i.Publication != nil {
 		f := &fan{b: b, topic: t, publication: i.Publication}
 		f.deadLetter(s, f.message(s))
+	}
+	if i.Publication != nil {
+		t.Keep(-1, -i.Publication.SentBytes())
 	}
 	b.outbox.Drop(b.key, r.Subscription, r.Number)
 }

@@ -74,8 +74,7 @@ func (m *Message) contentBytes() int64 {
 	}
 	n += content.Size("", m.extra.attributes)
 	if p := m.published(); p != nil {
-		published := p.publication.Content()
-		n += int64(published.Message.Len()) + content.Size("", published.Attributes)
+		n += p.publication.SentBytes()
 	}
 	return n
 }
@@ -173,10 +172,11 @@ func (r *releases) dropArchive(d topic.Dropped) {
 	}
 }
 
-// dropOutbox notes the deliveries of a subscription that is gone, nil if it had none.
-func (r *releases) dropOutbox(d *outbox.Dropped) {
-	if d != nil {
-		r.others = append(r.others, d)
+// dropDeliveries drops those to a subscription that is gone.
+func (b *Broker) dropDeliveries(t *topic.Topic, subscription uint64) {
+	if d := b.outbox.DropAll(subscription); d != nil {
+		t.Keep(-d.Kept.Messages, -d.Kept.Bytes)
+		b.releases.others = append(b.releases.others, d)
 	}
 }
 

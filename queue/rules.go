@@ -57,6 +57,9 @@ const (
 	// ruleTracedPublish is the version of a Publish with trace headers. Before, they are
 	// dropped.
 	ruleTracedPublish uint32 = 5
+	// ruleKeptCounts counts what topics store for the quota of their account: their archives,
+	// and what waits for HTTP subscribers. Before, it is counted and has no effect.
+	ruleKeptCounts uint32 = 5
 )
 
 // follows reports whether a rule is in force. A state without a format version

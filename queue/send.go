@@ -176,11 +176,11 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 			return SentEntry{Err: refusal.New(refusal.OverLimit, "The queue remembers as many deduplication ids as "+
 				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
 		}
-		if err := roomFor(q, &s); err != nil {
+		if err := b.roomFor(q, &s); err != nil {
 			return SentEntry{Err: err}
 		}
 		q.deduplication.Remember(b.key, s.ids, q.lastSequence+1, b.now)
-	} else if err := roomFor(q, &s); err != nil {
+	} else if err := b.roomFor(q, &s); err != nil {
 		return SentEntry{Err: err}
 	}
 	return b.accept(q, &s, b.intern(c.SenderID))

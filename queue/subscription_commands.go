@@ -214,7 +214,7 @@ func (c *Unsubscribe) apply(b *Broker) (Result, *Error) {
 
 func (b *Broker) dropSubscription(t *topic.Topic, s *topic.Subscription) {
 	b.topics.Drop(b.key, b.beginTopic(t.Name), s)
-	b.releases.dropOutbox(b.outbox.DropAll(s.Number))
+	b.dropDeliveries(t, s.Number)
 }
 
 // CheckSubscriptionARN refuses what cannot be the ARN of a subscription, in words

@@ -96,7 +96,7 @@ func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	b.nextIncarnation++
-	t := topic.New(c.Topic, c.TopicARN, b.nextIncarnation, wanted)
+	t := topic.New(c.Topic, c.TopicARN, b.nextIncarnation, wanted, b.keptOf(c.Topic))
 	t.Tags = c.Tags
 	t.CreatedAt, t.ModifiedAt = b.now, b.now
 	t.LastSequence = b.sequenceFloor // as for queues, see addQueue
@@ -156,7 +156,7 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 		return nil, refusal.New(refusal.InvalidState, "Invalid state: Cannot delete a topic with an ArchivePolicy")
 	}
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
-		b.releases.dropOutbox(b.outbox.DropAll(s.Number))
+		b.dropDeliveries(t, s.Number)
 		return true
 	})
 	b.topics.Remove(t)
@@ -211,6 +211,9 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 	}
 	return Done{}, nil
 }
+
+// keptOf counts what a topic stores itself.
+func (b *Broker) keptOf(name string) *account.Kept { return &b.usage.Of(account.OwnerOf(name)).Kept }
 
 func (b *Broker) addTopic(t *topic.Topic) {
 	b.topics.Add(t)

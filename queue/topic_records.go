@@ -156,7 +156,7 @@ func (r *Restorer) AddTopic(rec TopicRecord) error {
 	if rec.ArchivedSince != 0 && rec.Attributes.Archive.Days == 0 {
 		return fmt.Errorf("topic %q has an archive without a policy", rec.Name)
 	}
-	t := topic.New(rec.Name, rec.ARN, rec.Incarnation, rec.Attributes)
+	t := topic.New(rec.Name, rec.ARN, rec.Incarnation, rec.Attributes, r.b.keptOf(rec.Name))
 	t.SetArchivedSince(rec.ArchivedSince)
 	t.Tags, t.CreatedAt, t.ModifiedAt = rec.Tags, rec.CreatedAt, rec.ModifiedAt
 	t.LastSequence, t.Unsubscribed = rec.LastSequence, rec.Unsubscribed
@@ -269,6 +269,7 @@ func (r *Restorer) AddOutbox(rec OutboxRecord) error {
 		}
 		r.publications[rec.PublicationID] = p
 		i.Publication = p
+		t.Keep(1, p.SentBytes())
 	}
 	r.b.outbox.Put(r.b.key, i)
 	return nil

@@ -1,12 +1,18 @@
 package queue
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
+	"github.com/seriatimq/seriatim/queue/logtime"
+	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/queue/topic"
 )
 
 // fillOutbox publishes n messages to t in batches, without the checks of each command that
@@ -119,5 +125,270 @@ func TestFullOutboxDeadLetters(t *testing.T) {
 	}
 	if got := w.eventsOf(TopicDeliveriesDeadLettered); len(got) != 1 || got[0].Queue != "https://example.org" {
 		t.Errorf("dead-lettered: %+v", got)
+	}
+}
+
+// deliveryPolicyOnce gives a delivery up after its first failure.
+const deliveryPolicyOnce = `{"healthyRetryPolicy":{"minDelayTarget":1,"maxDelayTarget":1,"numRetries":0}}`
+
+// What waits for HTTP subscribers counts for the quota of the account of the topic, once
+// for each subscriber that the message goes to.
+func TestOutboxCountsForTheQuota(t *testing.T) {
+	underFormats(t, ruleKeptCounts, func(t *testing.T, w *world, since bool) {
+		w.must(&SetAccountQuota{Quota: account.Quota{Messages: 4, Bytes: 100}})
+		w.createTopic("t")
+		number, arn := w.confirmed("t", webEndpoint, Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
+			Attribute{Name: "DeliveryPolicy", Value: deliveryPolicyOnce})
+		_, reds := w.confirmed("t", "http://example.org/", Attribute{Name: "FilterPolicy", Value: `{"color":["red"]}`})
+		w.subscribeWeb("t", "http://example.com/") // asked to confirm
+		w.create("dead")
+		usage := func(messages, bytes int64) {
+			t.Helper()
+			if got := w.b.View().Usage(""); since && (got.Messages != messages || got.Bytes != bytes) {
+				t.Fatalf("the account has %+v, want %d messages of %d bytes", got, messages, bytes)
+			}
+		}
+		over := func(entries ...PublishEntry) {
+			t.Helper()
+			before := w.b.View().WaitingDeliveries()
+			_, err := w.apply(&Publish{Topic: "t", Batch: len(entries) > 1, Entries: entries})
+			if since && (err == nil || err.Code != refusal.Throttled || w.b.View().WaitingDeliveries() != before) || !since && err != nil {
+				t.Fatalf("published with %v", err)
+			}
+		}
+		red := PublishEntry{Message: "red", Attributes: []MessageAttribute{{Name: "color", DataType: "String", Value: "red"}}} // 17 bytes
+		usage(0, 0)
+		w.publish("t", PublishEntry{Message: "plain"}, red)
+		usage(3, 5+2*17)
+		over(red)
+		over(PublishEntry{Message: "a"}, PublishEntry{Message: "b"})
+		if !since {
+			if got := w.b.View().Usage(""); got.Messages != 0 || got.Bytes != 0 {
+				t.Fatalf("the account has %+v", got)
+			}
+			return
+		}
+		over(PublishEntry{Message: strings.Repeat("x", 62)})
+		w.publish("t", PublishEntry{Message: strings.Repeat("x", 61)})
+		usage(4, 100)
+		if err := w.refusal(&SendMessages{Queue: "dead", Entries: []SendEntry{{Body: "x"}}}); err.Code != refusal.OverLimit {
+			t.Fatal(err)
+		}
+		w.report(number, DeliveryDone)
+		usage(3, 95)
+		w.report(number, DeliveryFailed) // given up: it moves to the queue
+		usage(3, 95)
+		if n := w.stored("dead"); n != 1 {
+			t.Fatalf("the dead-letter queue has %d messages", n)
+		}
+		w.must(&Unsubscribe{SubscriptionARN: reds})
+		usage(2, 78)
+		w.must(&PurgeQueue{Queue: "dead"})
+		usage(1, 61)
+		w.must(&SetSubscriptionAttributes{SubscriptionARN: arn, Attributes: []Attribute{{Name: "DeliveryPolicy", Value: ""}}})
+		w.report(number, DeliveryFailed) // it waits for another attempt
+		usage(1, 61)
+		w.must(&DeleteTopic{Topic: "t"})
+		usage(0, 0)
+	})
+}
+
+// What topics store while the format version is raised counts from then on, on a replica
+// that reads it from a snapshot, too.
+func TestRaisingTheFormatCountsWhatTopicsKeep(t *testing.T) {
+	w := newWorld(t)
+	w.must(&SetFormatVersion{ruleKeptCounts - 1})
+	w.createTopic("t")
+	w.createTopic("t.fifo", archivedDays("1"))
+	w.confirmed("t", webEndpoint)
+	w.publish("t", PublishEntry{Message: "waits"})
+	w.publish("t.fifo", entry("g", "1", "archived"))
+	w.must(&SetAccountQuota{Quota: account.Quota{Messages: 2}})
+	frozen := w.b.Freeze()
+	restorer, err := NewRestorer(frozen.Broker())
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored, err := restorer.restore(frozen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*Broker{w.b, restored} {
+		w := &world{t: t, b: b, at: w.at}
+		if got := w.b.View().Usage(""); got != (account.Amount{Topics: 2}) {
+			t.Errorf("before, the account has %+v", got)
+		}
+		w.must(&SetFormatVersion{ruleKeptCounts})
+		if got := w.b.View().Usage(""); got != (account.Amount{Topics: 2, Messages: 2, Bytes: 13}) {
+			t.Errorf("the account has %+v", got)
+		}
+		if err := w.refusal(&Publish{Topic: "t.fifo", Entries: []PublishEntry{entry("g", "2", "x")}}); err.Code != refusal.Throttled {
+			t.Error(err)
+		}
+	}
+	if w.b.StateHash() != restored.StateHash() {
+		t.Error("the replicas differ")
+	}
+}
+
+// randomTopics drives topics of two accounts with HTTP subscribers and archives, and counts
+// by walking all of it.
+type randomTopics struct {
+	*world
+	rng      *rand.Rand
+	quotas   map[string]account.Quota
+	accepted int
+	refused  int
+}
+
+// usage is what an account has, by a walk.
+func (r *randomTopics) usage(owner string) (messages, bytes int64) {
+	add := func(n *notification.Notification) {
+		messages++
+		bytes += int64(n.Message.Len())
+		for _, a := range n.Attributes {
+			bytes += int64(len(a.Name) + len(a.DataType) + len(a.Value))
+		}
+	}
+	r.b.topics.Scan(func(t *topic.Topic) bool {
+		if account.OwnerOf(t.Name) != owner {
+			return true
+		}
+		t.ScanArchive(0, func(p *topic.Publication) bool {
+			add(p.Content())
+			return true
+		})
+		t.ScanSubscriptions(func(s *topic.Subscription) bool {
+			for _, d := range r.deliveries(s.Number) {
+				if d.Request.Notification != nil {
+					add(d.Request.Notification)
+				}
+			}
+			return true
+		})
+		return true
+	})
+	return messages, bytes
+}
+
+// publishSome publishes, and checks the quota by the slow count.
+func (r *randomTopics) publishSome(name string) {
+	owner := account.OwnerOf(name)
+	messages, bytes := r.usage(owner)
+	reds, all := int64(0), int64(0)
+	for _, s := range r.b.View().ListSubscriptions(0, 1000) {
+		switch t, found, _ := r.b.topics.SubscriptionOfNumber(s.Number); {
+		case t.Name != name || s.Pending:
+		case found.Attributes.Filter != nil:
+			reds++
+		default:
+			all++
+		}
+	}
+	c := &Publish{Topic: name, Batch: true}
+	for i := range 1 + r.rng.IntN(4) {
+		e := PublishEntry{Message: strings.Repeat("m", 1+r.rng.IntN(20))}
+		size, copies := int64(len(e.Message)), all
+		if isFIFOName(name) {
+			e = entry("g", fmt.Sprintf("%d.%d", r.at, i), e.Message)
+			if t, ok := r.b.topics.Get(name); ok && t.Attributes.Archive.Days > 0 {
+				copies = 1
+			}
+		} else if r.rng.IntN(2) == 0 {
+			e.Attributes = []MessageAttribute{{Name: "color", DataType: "String", Value: "red"}}
+			size += 14
+			copies += reds
+		}
+		copies = max(copies, 1)
+		messages += copies
+		bytes += copies * size
+		c.Entries = append(c.Entries, e)
+	}
+	most := r.quotas[owner]
+	fits := (most.Messages == 0 || messages <= most.Messages) && (most.Bytes == 0 || bytes <= most.Bytes)
+	_, err := r.apply(c)
+	if err != nil && err.Code == refusal.NotFound {
+		return
+	}
+	if (err == nil) != fits {
+		r.t.Fatalf("a publish after which the account would have %d messages of %d bytes, with the quota %+v: %v", messages, bytes, most, err)
+	}
+	if err == nil {
+		r.accepted++
+	} else {
+		r.refused++
+	}
+}
+
+func (r *randomTopics) step() {
+	owner := []string{"", tenant}[r.rng.IntN(2)]
+	plain := []string{"t", "t.fifo"}[r.rng.IntN(2)]
+	name := account.Qualify(owner, plain)
+	r.pass(logtime.Duration(r.rng.IntN(2000)))
+	switch n := r.rng.IntN(100); {
+	case n < 40:
+		r.publishSome(name)
+	case n < 50:
+		arn, given := topicARN(plain), []Attribute(nil)
+		if owner != "" {
+			arn = tenantARN("sns", plain)
+		}
+		if isFIFOName(name) {
+			given = []Attribute{archivedDays("1"), {Name: "FifoTopic", Value: "true"}}
+		}
+		r.b.Apply(r.at, &CreateTopic{Topic: name, TopicARN: arn, Attributes: given})
+	case n < 52:
+		r.b.Apply(r.at, &DeleteTopic{Topic: name})
+	case n < 58:
+		policy := archivedDays("1")
+		if r.rng.IntN(3) == 0 {
+			policy.Value = "{}"
+		}
+		r.b.Apply(r.at, &SetTopicAttributes{Topic: account.Qualify(owner, "t.fifo"), Attributes: []Attribute{policy}})
+	case n < 66:
+		if _, exists := r.b.topics.Get(account.Qualify(owner, "t")); exists {
+			var given []Attribute
+			if r.rng.IntN(2) == 0 {
+				given = []Attribute{{Name: "FilterPolicy", Value: `{"color":["red"]}`}}
+			}
+			r.confirmed(account.Qualify(owner, "t"), fmt.Sprint("http://example.org/", r.at), given...)
+		}
+	case n < 70:
+		if all := r.b.View().ListSubscriptions(0, 1000); len(all) > 0 {
+			r.must(&Unsubscribe{SubscriptionARN: all[r.rng.IntN(len(all))].SubscriptionARN})
+		}
+	case n < 90:
+		if waiting := r.b.View().OutboxSubscriptions(); len(waiting) > 0 {
+			r.report(waiting[r.rng.IntN(len(waiting))], DeliveryDone+DeliveryOutcome(r.rng.IntN(3)))
+		}
+	case n < 92:
+		r.pass(24 * logtime.Hour)
+		r.must(&AdvanceClock{})
+	default:
+		q := account.Quota{Messages: int64(r.rng.IntN(30)), Bytes: int64(r.rng.IntN(400))}
+		r.quotas[owner] = q
+		r.must(&SetAccountQuota{Account: owner, Quota: q})
+	}
+}
+
+func TestRandomTopicsAgainstASlowCount(t *testing.T) {
+	t.Parallel()
+	accepted, refused := 0, 0
+	for seed := range uint64(20) {
+		r := &randomTopics{world: newWorld(t), rng: rand.New(rand.NewPCG(seed, 5)), quotas: map[string]account.Quota{}}
+		r.must(&CreateAccount{Account: tenant})
+		for range 400 {
+			r.step()
+			for _, owner := range []string{"", tenant} {
+				messages, bytes := r.usage(owner)
+				if got := r.b.View().Usage(owner); got.Messages != messages || got.Bytes != bytes {
+					t.Fatalf("seed %d: account %q has %+v, counted %d messages of %d bytes", seed, owner, got, messages, bytes)
+				}
+			}
+		}
+		accepted, refused = accepted+r.accepted, refused+r.refused
+	}
+	if accepted < 200 || refused < 200 {
+		t.Errorf("%d publishes were accepted, %d refused", accepted, refused)
 	}
 }

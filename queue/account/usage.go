@@ -33,10 +33,34 @@ type Amount struct {
 	Bytes    int64
 }
 
+// Kept are the messages that the topics of an account store themselves: those in archives,
+// and the deliveries that wait for HTTP subscribers.
+type Kept struct {
+	Messages int64
+	Bytes    int64
+}
+
+// Add counts more messages, or fewer.
+func (k *Kept) Add(messages, bytes int64) {
+	k.Messages += messages
+	k.Bytes += bytes
+}
+
 // Usage is what an account has and may have.
 type Usage struct {
-	Amount
-	Quota Quota
+	Amount // its messages are those in queues
+	Kept   Kept
+	Quota  Quota
+}
+
+// Counted is what counts for the quota: with or without what topics keep.
+func (u *Usage) Counted(kept bool) Amount {
+	has := u.Amount
+	if kept {
+		has.Messages += u.Kept.Messages
+		has.Bytes += u.Kept.Bytes
+	}
+	return has
 }
 
 // HasRoomForQueues reports whether the quota allows so many more queues.
@@ -45,9 +69,10 @@ func (u *Usage) HasRoomForQueues(n int64) bool { return fits(u.Queues, n, u.Quot
 // HasRoomForTopic reports whether the quota allows another topic.
 func (u *Usage) HasRoomForTopic() bool { return fits(u.Topics, 1, u.Quota.Topics) }
 
-// HasRoomForMessages reports whether the quota allows so many more messages of so many bytes.
-func (u *Usage) HasRoomForMessages(n, bytes int64) bool {
-	return fits(u.Messages, n, u.Quota.Messages) && fits(u.Bytes, bytes, u.Quota.Bytes)
+// HasRoomForMessages reports whether the quota allows so many messages of so many bytes,
+// beside those that the account has.
+func (q Quota) HasRoomForMessages(has Amount, n, bytes int64) bool {
+	return fits(has.Messages, n, q.Messages) && fits(has.Bytes, bytes, q.Bytes)
 }
 
 func fits(have, more, most int64) bool { return most == 0 || have <= most-more }
@@ -69,10 +94,10 @@ func (u Usages) Of(owner string) *Usage {
 	return of
 }
 
-// Has is what an account has.
-func (u Usages) Has(owner string) Amount {
+// Has is what counts for the quota of an account: with or without what its topics keep.
+func (u Usages) Has(owner string, kept bool) Amount {
 	if of, ok := u.byAccount.Get(owner); ok {
-		return of.Amount
+		return of.Counted(kept)
 	}
 	return Amount{}
 }

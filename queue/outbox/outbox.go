@@ -3,6 +3,7 @@ package outbox
 import (
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/logtime"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -53,7 +54,8 @@ type lane struct {
 	items      *btree.Map[uint64, *Item]
 	due        *btree.BTreeG[due]
 	sum        statehash.Sum
-	bytes      int64 // of the publications
+	bytes      int64        // of the publications
+	kept       account.Kept // these, as quotas count them
 	generation uint64
 }
 
@@ -80,7 +82,7 @@ func (o *Outbox) own(subscription uint64) *lane {
 			generation: o.generation,
 		}
 	case l.generation != o.generation:
-		l = &lane{items: l.items.Copy(), due: l.due.Copy(), sum: l.sum, bytes: l.bytes, generation: o.generation}
+		l = &lane{items: l.items.Copy(), due: l.due.Copy(), sum: l.sum, bytes: l.bytes, kept: l.kept, generation: o.generation}
 	default:
 		return l
 	}
@@ -96,7 +98,7 @@ func (o *Outbox) Put(k statehash.Key, i *Item) {
 		i.Publication.Hold()
 	}
 	l.due.Set(due{i.DueAt, i.Number})
-	o.count(l, i.sum(k), 1, i.bytes())
+	o.count(k, l, i, 1)
 	if was {
 		o.takeOut(k, l, old)
 	}
@@ -120,20 +122,27 @@ func (o *Outbox) takeOut(k statehash.Key, l *lane, old *Item) {
 	if now, ok := l.items.Get(old.Number); !ok || now.DueAt != old.DueAt {
 		l.due.Delete(due{old.DueAt, old.Number})
 	}
-	var negative statehash.Sum
-	negative.Sub(old.sum(k))
-	o.count(l, negative, -1, -old.bytes())
+	o.count(k, l, old, -1)
 	if old.Publication != nil {
 		old.Publication.Release()
 	}
 }
 
-func (o *Outbox) count(l *lane, sum statehash.Sum, items int, bytes int64) {
-	l.sum.Add(sum)
-	l.bytes += bytes
-	o.sum.Add(sum)
-	o.items += items
-	o.bytes += bytes
+// count counts an item that the lane has got, by 1, or has lost, by -1.
+func (o *Outbox) count(k statehash.Key, l *lane, i *Item, by int64) {
+	if sum := i.sum(k); by > 0 {
+		l.sum.Add(sum)
+		o.sum.Add(sum)
+	} else {
+		l.sum.Sub(sum)
+		o.sum.Sub(sum)
+	}
+	l.bytes += by * i.bytes()
+	o.items += int(by)
+	o.bytes += by * i.bytes()
+	if i.Publication != nil {
+		l.kept.Add(by, by*i.Publication.SentBytes())
+	}
 }
 
 // DropAll removes all deliveries of a subscription in time independent of their number.
@@ -146,7 +155,7 @@ func (o *Outbox) DropAll(subscription uint64) *Dropped {
 	o.sum.Sub(l.sum)
 	o.items -= l.items.Len()
 	o.bytes -= l.bytes
-	return &Dropped{items: l.items}
+	return &Dropped{Kept: l.kept, items: l.items}
 }
 
 // Get is a delivery.
@@ -249,6 +258,7 @@ func (o *Outbox) Bytes() int64 {
 // Dropped are deliveries of a subscription that is gone, whose publications are still
 // held.
 type Dropped struct {
+	Kept  account.Kept // what quotas counted of them
 	items *btree.Map[uint64, *Item]
 	next  uint64 // those below are released
 }

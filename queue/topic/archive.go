@@ -13,6 +13,7 @@ import (
 type archive struct {
 	publications *btree.Map[uint64, *Publication]
 	sum          statehash.Sum
+	bytes        int64 // as publishers sent them; not part of the hash
 	// since is before everything that may be replayed: when the policy was set, or how
 	// far back it reached when it was changed.
 	since logtime.Timestamp
@@ -46,6 +47,12 @@ func (t *Topic) Archive(k statehash.Key, p *Publication) {
 	p.Hold()
 	t.archive.publications.Set(uint64(p.content.SequenceNumber), p)
 	t.archive.sum.Add(t.archivedSum(k, p))
+	t.countArchived(1, p.SentBytes())
+}
+
+func (t *Topic) countArchived(messages, bytes int64) {
+	t.archive.bytes += bytes
+	t.Keep(messages, bytes)
 }
 
 func (t *Topic) archivedSum(k statehash.Key, p *Publication) statehash.Sum {
@@ -96,6 +103,7 @@ func (t *Topic) expireArchive(k statehash.Key, now logtime.Timestamp, budget int
 		budget--
 		t.archive.publications.Delete(number)
 		t.archive.sum.Sub(t.archivedSum(k, p))
+		t.countArchived(-1, -p.SentBytes())
 		p.Release()
 	}
 	return budget
@@ -119,6 +127,7 @@ func (t *Topic) changeArchive(days int64, now logtime.Timestamp) (dropped Droppe
 		t.archive = newArchive(now)
 	case days == 0:
 		dropped.publications = t.archive.publications
+		t.countArchived(-int64(t.Archived()), -t.archive.bytes)
 		t.archive = newArchive(0)
 	default:
 		// A longer retention brings nothing back.

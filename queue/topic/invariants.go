@@ -48,6 +48,9 @@ func (t *Topic) compare(other *Registry) error {
 	if have, want := t.Deduplication.Rules(), t.Attributes.Deduplication; have != want {
 		return fmt.Errorf("topic %q: deduplication follows %+v, the attributes are %+v", t.Name, have, want)
 	}
+	if t.archive.bytes != twin.archive.bytes {
+		return fmt.Errorf("topic %q: the archive has %d bytes, the records give %d", t.Name, t.archive.bytes, twin.archive.bytes)
+	}
 	if t.Deduplication.ByScope() != twin.Deduplication.ByScope() || t.deadline != twin.deadline {
 		return fmt.Errorf("topic %q: records per scope %v and the deadline %d, the records give %v and %d",
 			t.Name, t.Deduplication.ByScope(), t.deadline, twin.Deduplication.ByScope(), twin.deadline)

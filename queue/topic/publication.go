@@ -1,6 +1,7 @@
 package topic
 
 import (
+	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/notification"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
@@ -63,6 +64,11 @@ func (p *Publication) Release() {
 
 // Held is how many messages and archives refer to the publication.
 func (p *Publication) Held() int64 { return p.held }
+
+// SentBytes is what the publisher sent, message and attributes, as quotas count it.
+func (p *Publication) SentBytes() int64 {
+	return int64(p.content.Message.Len()) + content.Size("", p.content.Attributes)
+}
 
 const (
 	publicationOverhead = 256 // the structures of a publication, with room to spare

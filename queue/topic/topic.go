@@ -3,6 +3,7 @@ package topic
 import (
 	"github.com/tidwall/btree"
 
+	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/logtime"
@@ -25,6 +26,7 @@ type Topic struct {
 	Deduplication deduplication.Deduplicator
 
 	archive       archive
+	kept          *account.Kept // what quotas count of all topics of the account
 	subscriptions *btree.Map[uint64, *Subscription]
 	byEndpoint    *btree.Map[string, uint64] // name of the queue, or URL
 	sums          sums
@@ -44,9 +46,10 @@ type sums struct {
 }
 
 // New is a topic without subscriptions that remembers nothing. It is part of the state
-// once Registry.Add has it.
-func New(name, arn string, incarnation uint64, a attributes.Topic) *Topic {
+// once Registry.Add has it. kept counts what the topics of its account store.
+func New(name, arn string, incarnation uint64, a attributes.Topic, kept *account.Kept) *Topic {
 	return &Topic{
+		kept: kept,
 		Name: name, ARN: arn, Incarnation: incarnation, Attributes: a,
 		Deduplication: deduplication.New(incarnation, a.Deduplication),
 		archive:       newArchive(0),
@@ -66,6 +69,9 @@ func (t *Topic) clone(generation uint64) *Topic {
 	c.archive.publications = t.archive.publications.Copy()
 	return &c
 }
+
+// Keep counts messages that the topic stores itself, or fewer, for the quota of its account.
+func (t *Topic) Keep(messages, bytes int64) { t.kept.Add(messages, bytes) }
 
 // SetAttributes changes the attributes, and with them the rules of deduplication and
 // the archive, which is dropped when it is turned off.

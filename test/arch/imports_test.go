@@ -68,7 +68,7 @@ var packageRules = []packageRule{
 		"encoding/base64", "fmt", "strings", "unicode/utf8",
 	}},
 	{path: "queue/outbox", only: []string{
-		"~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
+		"~/queue/account", "~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue"}},
 	{path: "queue/pages", only: []string{"encoding/binary", "math/bits", "slices", "github.com/tidwall/btree"}, users: []string{"queue"}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
@@ -77,7 +77,7 @@ var packageRules = []packageRule{
 	{path: "queue/session", only: []string{"~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
 	{path: "queue/statehash", only: []string{"~/queue/logtime", "encoding/binary", "math/bits", "github.com/dchest/siphash"}},
 	{path: "queue/topic", only: []string{
-		"~/queue/account", "~/queue/attributes", "~/queue/deduplication", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/statehash",
+		"~/queue/account", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/statehash",
 		"fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue", "queue/outbox"}},
 	{path: "fsm", only: append([]string{

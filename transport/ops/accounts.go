@@ -152,7 +152,7 @@ func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
 			export("seriatim_account_requests_throttled_total", "Requests that were refused at this node because of the quota of their account, by account.",
 				cluster.Counter, float64(c.admin.RequestsRefused(owner)))
 		}
-		export("seriatim_account_messages", "Messages stored in the queues of an account, by account.", cluster.Gauge, float64(a.Usage.Messages))
+		export("seriatim_account_messages", "Messages that an account stores, in queues, in archives of topics and for HTTP subscribers, by account.", cluster.Gauge, float64(a.Usage.Messages))
 		export("seriatim_account_bytes", "Bytes of these messages, bodies and attributes, by account.", cluster.Gauge, float64(a.Usage.Bytes))
 		for _, of := range []struct {
 			what      string

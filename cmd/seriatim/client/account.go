@@ -60,8 +60,8 @@ func (q *quota) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.Int64Var(&q.Queues, "queues", 0, "most queues (0: any number)")
 	f.Int64Var(&q.Topics, "topics", 0, "most topics (0: any number)")
-	f.Int64Var(&q.Messages, "messages", 0, "most messages stored in its queues (0: any number)")
-	f.Int64Var(&q.Bytes, "bytes", 0, "most bytes stored in its queues, bodies and attributes (0: any number)")
+	f.Int64Var(&q.Messages, "messages", 0, "most messages that it stores, in queues, archives of topics and for HTTP subscribers (0: any number)")
+	f.Int64Var(&q.Bytes, "bytes", 0, "most bytes of these, bodies and attributes (0: any number)")
 	f.Int64Var(&q.RequestsPerSecond, "requests-per-second", 0, "most requests a second at each node (0: any number)")
 }
 

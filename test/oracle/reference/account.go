@@ -71,8 +71,8 @@ func (b *Broker) DeleteAccount(id string) *Error {
 	return nil
 }
 
-// Usage counts what an account has: messages in whatever state, with the bytes that
-// clients sent.
+// Usage counts what an account has: messages in whatever state and archived ones, with
+// the bytes that clients sent.
 func (b *Broker) Usage(owner string) (u Usage) {
 	for name, q := range b.queues { // in any order: it is a sum
 		if ownerOf(name) != owner && !b.bugs[UsageOfAll] {
@@ -84,9 +84,17 @@ func (b *Broker) Usage(owner string) (u Usage) {
 			u.Bytes += m.sentBytes()
 		}
 	}
-	for name := range b.topics {
-		if ownerOf(name) == owner || b.bugs[UsageOfAll] {
-			u.Topics++
+	for name, t := range b.topics {
+		if ownerOf(name) != owner && !b.bugs[UsageOfAll] {
+			continue
+		}
+		u.Topics++
+		if b.bugs[ArchivesFree] {
+			continue
+		}
+		for _, a := range t.archive {
+			u.Messages++
+			u.Bytes += SendEntry{Body: a.Text, Attributes: a.Attributes}.size()
 		}
 	}
 	return u

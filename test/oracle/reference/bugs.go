@@ -99,6 +99,7 @@ const (
 	QuotaRefusesDuplicates Bug = "a full account has duplicates refused"
 	UsageOfAll             Bug = "what other accounts have counts"
 	ImplicitQueueFree      Bug = "the built-in dead-letter queue does not count"
+	ArchivesFree           Bug = "archives of topics do not count"
 	DeliveriesLimited      Bug = "a full account gets nothing of topics"
 	PublishUnlimited       Bug = "a full account publishes"
 	ForeignTarget          Bug = "a dead-letter queue may be of another account"
@@ -108,7 +109,7 @@ const (
 // AccountBugs lists those of accounts, which histories without accounts do not meet.
 func AccountBugs() []Bug {
 	return []Bug{
-		QuotaOneMore, QuotaRefusesDuplicates, UsageOfAll, ImplicitQueueFree, DeliveriesLimited, PublishUnlimited, ForeignTarget, ForeignDestination,
+		QuotaOneMore, QuotaRefusesDuplicates, UsageOfAll, ImplicitQueueFree, ArchivesFree, DeliveriesLimited, PublishUnlimited, ForeignTarget, ForeignDestination,
 	}
 }
 

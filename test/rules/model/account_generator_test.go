@@ -36,7 +36,11 @@ func newAccountGenerator(seed uint64, w *world) *accountGenerator {
 			g.queued = append(g.queued, createQueue{account.Qualify(owner, name), g.attributes(owner, name)})
 		}
 		t := account.Qualify(owner, "t.fifo")
-		g.queued = append(g.queued, createTopic{t, attributes{"FifoTopic": "true", "DeduplicationWindowSeconds": "5"}, nil})
+		given := attributes{"FifoTopic": "true", "DeduplicationWindowSeconds": "5"}
+		if g.oneIn(2) {
+			given["ArchivePolicy"] = archiveDays(1)
+		}
+		g.queued = append(g.queued, createTopic{t, given, nil})
 		g.queued = append(g.queued, subscribe{t, account.Qualify(owner, "b.fifo"), attributes{"RawMessageDelivery": "true"}})
 	}
 	return g
@@ -178,6 +182,8 @@ func (g *accountGenerator) topicChange(owner string) action {
 		return createTopic{topic, attributes{}, nil}
 	case n < 5:
 		return deleteTopic{topic}
+	case n < 7 && strings.HasSuffix(topic, ".fifo") && g.oneIn(2):
+		return setTopic{topic, attributes{"ArchivePolicy": pickOf(&g.generator, "{}", "{}", archiveDays(1))}}
 	case n < 6 && len(g.subscribedBy) > 0:
 		return unsubscribe{pickOf(&g.generator, g.subscribedBy...)}
 	}

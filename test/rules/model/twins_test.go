@@ -142,6 +142,7 @@ func restore(f *queue.Frozen) (*queue.Broker, error) {
 		t.Deduplication(func(x queue.DeduplicationRecord) bool {
 			return each(func() error { return r.AddTopicDeduplication([]queue.DeduplicationRecord{x}) })
 		})
+		t.Archive(func(x queue.ArchivedRecord) bool { return each(func() error { return r.AddArchived(x) }) })
 		return err == nil
 	})
 	if err != nil {
