@@ -20,6 +20,22 @@ const (
 	Audited
 )
 
+// Repeat says whether a caller that got no answer may send the request again, perhaps to
+// another node; each table of actions states it for each.
+type Repeat uint8
+
+// Values of Repeat. Zero is none of them, so that it cannot be left out by mistake.
+const (
+	// SentOnce is for a second request that could store something twice, undo what another
+	// caller did meanwhile, or be refused for what the first has done.
+	SentOnce Repeat = iota + 1
+	// Repeatable is for a second request that has the outcome of the first.
+	Repeatable
+	// RepeatableWithID is Repeatable if the request has an id by which the queue or topic
+	// recognises it.
+	RepeatableWithID
+)
+
 // strangersPause is how long refused callers without a key are only counted after one was
 // audited: whoever reaches the port can cause as many as he likes.
 const strangersPause = 30 * time.Second

@@ -26,6 +26,16 @@ type API struct {
 	Refusal func(protocol string, e *queue.Error) *awswire.Error
 }
 
+// Repeats says of each action whether a request for it may be sent again, for programs that
+// call the service.
+func (a *API) Repeats() map[string]transport.Repeat {
+	repeats := make(map[string]transport.Repeat, len(a.Actions))
+	for _, action := range a.Actions {
+		repeats[action.Name] = action.Repeat
+	}
+	return repeats
+}
+
 // Line is what the table of actions says of an action: what it is called, what
 // a caller must be permitted to do, and to what.
 type Line struct {
@@ -38,8 +48,8 @@ type Line struct {
 	// Beside are the permissions that the action needs beside; nil: none, since it touches no
 	// other resource. It is asked when the caller may use Resource.
 	Beside func(c *Call, input any) ([]Need, error)
-	// Effect is required.
-	Effect transport.Effect
+	Effect transport.Effect // required
+	Repeat transport.Repeat // required
 	// Unseen is what a caller of another account is told who may not do it, instead of that:
 	// as if there were no such thing. Nil: that it is denied.
 	Unseen func() error
@@ -53,8 +63,11 @@ type Line struct {
 // complete panics, at the start of the program, on a line that does not say what its action
 // does and what a caller must be permitted to do.
 func (l Line) complete() Line {
-	if l.Name == "" || l.Permission == "" || l.Resource == nil || l.Effect == 0 {
-		panic("aws: the line of the action " + l.Name + " lacks its permission, its resource or its effect")
+	if l.Name == "" || l.Permission == "" || l.Resource == nil || l.Effect == 0 || l.Repeat == 0 {
+		panic("aws: the line of the action " + l.Name + " lacks its permission, its resource, its effect or whether it may be repeated")
+	}
+	if l.Effect == transport.Reads && l.Repeat != transport.Repeatable {
+		panic("aws: the action " + l.Name + " changes nothing, so it may be repeated")
 	}
 	return l
 }

@@ -238,7 +238,7 @@ func (r *fanOutRun) publishOnce(ctx context.Context, client int) error {
 		var out struct {
 			Failed []struct{ Code, Message string }
 		}
-		_, err := r.wire.onTopicsOnce(ctx, "PublishBatch", true, in, &out)
+		_, err := r.wire.onTopicsWithID(ctx, "PublishBatch", true, in, &out)
 		if err == nil && len(out.Failed) > 0 {
 			return fmt.Errorf("publish: %s: %s", out.Failed[0].Code, out.Failed[0].Message)
 		}

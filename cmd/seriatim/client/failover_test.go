@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport"
 )
 
 // closedPort is an address at which nothing listens.
@@ -117,6 +118,36 @@ func TestFailover(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the tool sends again stands in the tables of the server. An action of none of them is a
+// mistake of the tool.
+func TestRepeatsAreThoseOfTheServer(t *testing.T) {
+	for _, test := range []struct {
+		table           map[string]transport.Repeat
+		action          string
+		plain, withAnID bool
+	}{
+		{repeats().queues, "GetQueueUrl", true, true},
+		{repeats().queues, "ReceiveMessage", true, true},
+		{repeats().queues, "SendMessage", false, true},
+		{repeats().queues, "PurgeQueue", false, false},
+		{repeats().topics, "ListTopics", true, true},
+		{repeats().topics, "Subscribe", true, true},
+		{repeats().topics, "PublishBatch", false, true},
+		{repeats().topics, "DeleteTopic", false, false},
+	} {
+		plain, withAnID := mayRepeat(test.table, test.action, false), mayRepeat(test.table, test.action, true)
+		if plain != test.plain || withAnID != test.withAnID {
+			t.Errorf("%s: may be repeated: %v, with an id: %v", test.action, plain, withAnID)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("an action that no server has was accepted")
+		}
+	}()
+	mayRepeat(repeats().queues, "Publish", true)
 }
 
 // TestReceiveIsRepeatedAsTheSameAttempt keeps messages of a FIFO queue, which
@@ -236,7 +267,7 @@ func TestTokenInTheClear(t *testing.T) {
 		root.SetArgs(args)
 		return root.ExecuteContext(t.Context())
 	}
-	for _, command := range []string{"status", "backup create --output " + filepath.Join(t.TempDir(), "b")} {
+	for _, command := range []string{"status", "backup create --file " + filepath.Join(t.TempDir(), "b")} {
 		err := run(append(strings.Fields(command), "--endpoint", "https://n1.invalid:9324")...)
 		if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "in the clear") || !strings.Contains(exit.HintOf(err), "--admin https://n1.invalid:9325") {
 			t.Errorf("%s: exit code %d, hint %q: %v", command, exit.CodeOf(err), exit.HintOf(err), err)
@@ -295,7 +326,7 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	file := filepath.Join(t.TempDir(), "b")
-	for _, args := range []string{"status", "key create", "queue list", "topic list", "backup create --output " + file} {
+	for _, args := range []string{"status", "key create", "queue list", "topic list", "backup create --file " + file} {
 		r := runTool(t, address, "", strings.Fields(args)...)
 		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), elsewhere) || asked.Load() != 0 {
 			t.Errorf("%s: exit code %d, %d requests went elsewhere: %v", args, exit.CodeOf(r.err), asked.Load(), r.err)

@@ -97,8 +97,8 @@ func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) 
 		SequenceNumber string
 	}
 	// A deduplication id makes it safe to ask another node.
-	again := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(u, ".fifo")
-	got, err := w.callOnce(cmd.Context(), "SendMessage", again, in, &out, 0)
+	identified := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(u, ".fifo")
+	got, err := w.callWithID(cmd.Context(), "SendMessage", identified, in, &out, 0)
 	if err != nil {
 		return err
 	}

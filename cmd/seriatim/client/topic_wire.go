@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,21 +19,16 @@ import (
 // SQS.
 const topicVersion = "2010-03-31"
 
-// repeatableOnTopics are the actions on topics that may be sent again when it is not
-// known whether the first try took effect. Of publishes see publish.
-var repeatableOnTopics = []string{
-	"ListTopics", "GetTopicAttributes", "ListTagsForResource", "ListSubscriptions", "ListSubscriptionsByTopic", "Subscribe", "ConfirmSubscription", "Unsubscribe", "CreateTopic",
-}
-
 // onTopics sends one SNS action and decodes its result into out.
 func (w *wire) onTopics(ctx context.Context, action string, in url.Values, out any) error {
-	_, err := w.onTopicsOnce(ctx, action, slices.Contains(repeatableOnTopics, action), in, out)
+	_, err := w.onTopicsWithID(ctx, action, false, in, out)
 	return err
 }
 
-// onTopicsOnce is onTopics for an action of which the caller knows whether it may be sent
-// again; it returns the answer, too.
-func (w *wire) onTopicsOnce(ctx context.Context, action string, again bool, in url.Values, out any) (answer, error) {
+// onTopicsWithID is onTopics for an action whose request may have an id by which a server
+// recognises it; it returns the answer, too.
+func (w *wire) onTopicsWithID(ctx context.Context, action string, identified bool, in url.Values, out any) (answer, error) {
+	again := mayRepeat(repeats().topics, action, identified)
 	form := url.Values{"Action": {action}, "Version": {topicVersion}}
 	maps.Copy(form, in)
 	got, err := w.send(ctx, w.client, request{

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +17,10 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/sns"
+	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
 // answerBytesMax bounds what is read of one answer: ten messages of one
@@ -70,23 +72,37 @@ func (e *apiError) Error() string {
 	return text
 }
 
-// repeatable are the actions that may be sent again when it is not known
-// whether the first try took effect. Of receives see receive, of sends send.
-var repeatable = []string{
-	"GetQueueUrl", "GetQueueAttributes", "ListQueues", "ListQueueTags", "ListDeadLetterSourceQueues", "ListMessageMoveTasks",
-	"DeleteMessage", "DeleteMessageBatch", "ReceiveMessage",
+// repeats reads whether actions may be sent again from the tables that serve them.
+var repeats = sync.OnceValue(func() (of struct{ queues, topics map[string]transport.Repeat }) {
+	of.queues, of.topics = new(sqs.Service).API().Repeats(), sns.API().Repeats()
+	return of
+})
+
+// mayRepeat reports whether an action may be sent again when it is not known whether the
+// first try took effect. identified says that the request has an id that makes it so.
+func mayRepeat(table map[string]transport.Repeat, action string, identified bool) bool {
+	switch table[action] {
+	case transport.Repeatable:
+		return true
+	case transport.RepeatableWithID:
+		return identified
+	case transport.SentOnce:
+		return false
+	}
+	panic("no server has the action " + action)
 }
 
 // call sends one SQS action and decodes its answer into out. wait is the time
 // that the server may hold the request, on top of the timeout.
 func (w *wire) call(ctx context.Context, action string, in, out any, wait time.Duration) error {
-	_, err := w.callOnce(ctx, action, slices.Contains(repeatable, action), in, out, wait)
+	_, err := w.callWithID(ctx, action, false, in, out, wait)
 	return err
 }
 
-// callOnce is call for an action of which the caller knows whether it may be
-// sent again; it returns the answer, too.
-func (w *wire) callOnce(ctx context.Context, action string, again bool, in, out any, wait time.Duration) (answer, error) {
+// callWithID is call for an action whose request may have an id by which a server recognises
+// it; it returns the answer, too.
+func (w *wire) callWithID(ctx context.Context, action string, identified bool, in, out any, wait time.Duration) (answer, error) {
+	again := mayRepeat(repeats().queues, action, identified)
 	body, err := json.Marshal(in)
 	if err != nil {
 		return answer{}, fmt.Errorf("encode %s: %w", action, err)

@@ -1,0 +1,34 @@
+package aws
+
+import (
+	"testing"
+
+	"github.com/seriatimq/seriatim/transport"
+)
+
+func TestLinesMustSayAll(t *testing.T) {
+	whole := Line{
+		Name: "GetThing", Permission: "sqs:GetThing", Effect: transport.Reads, Repeat: transport.Repeatable,
+		Resource: func(*Call, any) (Resource, error) { return Resource{}, nil },
+	}
+	whole.complete()
+	for name, change := range map[string]func(*Line){
+		"no permission":                        func(l *Line) { l.Permission = "" },
+		"no resource":                          func(l *Line) { l.Resource = nil },
+		"no effect":                            func(l *Line) { l.Effect = 0 },
+		"nothing about its repetition":         func(l *Line) { l.Repeat = 0 },
+		"no change, and may not be repeated":   func(l *Line) { l.Repeat = transport.SentOnce },
+		"no change, and needs an id to repeat": func(l *Line) { l.Repeat = transport.RepeatableWithID },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a line with %s was accepted", name)
+				}
+			}()
+			line := whole
+			change(&line)
+			line.complete()
+		}()
+	}
+}
