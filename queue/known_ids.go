@@ -109,6 +109,32 @@ func (v View) KnownID(queue string, id DeduplicationID) (known KnownID, found bo
 	return known, true, nil
 }
 
+// KnownTopicID is KnownID for a publish to a FIFO topic. State is empty, because a topic keeps
+// no message.
+func (v View) KnownTopicID(name string, id DeduplicationID) (known KnownID, found bool, err *Error) {
+	t, ok := v.b.topics.Get(name)
+	switch {
+	case !ok:
+		return KnownID{}, false, refusal.NoSuchTopic()
+	case !t.Attributes.FIFO:
+		return KnownID{}, false, fifoOnly("Deduplication ids")
+	}
+	if err := id.check(); err != nil {
+		return KnownID{}, false, err
+	}
+	r, found := t.Deduplication.Find(v.b.key, id.ids(), v.b.now)
+	if !found {
+		return KnownID{}, false, nil
+	}
+	return KnownID{
+		MessageID:   identifier.NewPublicationID(v.b.key, t.Incarnation, r.Sequence()),
+		Sequence:    SequenceNumber(r.Sequence()),
+		Scope:       r.Scope(),
+		AcceptedAt:  Timestamp(r.AcceptedAt),
+		ForgottenAt: Timestamp(r.AcceptedAt).Add(logtime.Seconds(t.Attributes.Deduplication.WindowSeconds)),
+	}, true, nil
+}
+
 // DeduplicationStats is how much a queue remembers.
 type DeduplicationStats struct {
 	Live          int64 // ids that a send would be compared with

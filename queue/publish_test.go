@@ -383,3 +383,27 @@ func TestTraceHeaderOfAPublish(t *testing.T) {
 	refusaltest.Want(t, (&Publish{Topic: "t.fifo", Entries: []PublishEntry{traced}}).Validate(), refusal.SNSInvalidParameter,
 		"Invalid parameter: AWSTraceHeader Reason: it is too long or has invalid characters")
 }
+
+// What a topic remembers of an id is what a publish of it is answered with, and nothing of what
+// queues remember.
+func TestKnownTopicID(t *testing.T) {
+	w := newWorld(t)
+	w.createTopic("t.fifo")
+	w.createTopic("standard")
+	w.create("t.fifo")
+	w.send("t.fifo", "g", "sent", "m")
+	first := w.publish("t.fifo", entry("g", "published", "m"))[0]
+	known, found, err := w.b.View().KnownTopicID("t.fifo", DeduplicationID{ID: "published"})
+	if err != nil || !found || known.MessageID != first.MessageID || known.Sequence != first.Sequence || known.AcceptedAt != first.AcceptedAt ||
+		known.ForgottenAt != first.AcceptedAt.Add(logtime.Seconds(300)) {
+		t.Errorf("%+v %v %v, of %+v", known, found, err, first)
+	}
+	if _, found, err := w.b.View().KnownTopicID("t.fifo", DeduplicationID{ID: "sent"}); found || err != nil {
+		t.Errorf("the topic knows what was sent to a queue: %v %v", found, err)
+	}
+	for name, id := range map[string]string{"standard": "published", "nowhere.fifo": "published", "t.fifo": "a b"} {
+		if _, _, err := w.b.View().KnownTopicID(name, DeduplicationID{ID: id}); err == nil {
+			t.Errorf("%s was asked for %q", name, id)
+		}
+	}
+}

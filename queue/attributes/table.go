@@ -61,6 +61,7 @@ type attribute struct {
 	since     uint32 // the format version it came with
 	takes     takes
 	kind      attributeKind
+	does      string       // for people, in sentences
 	fixed     bool         // can only be given at creation
 	extension ExtensionSet // its bit, zero for the attributes of AWS
 	parse     parseAttribute
@@ -84,60 +85,6 @@ type (
 	parseAttribute func(a *Queue, value string, in Assignment) *refusal.Error
 	printAttribute func(a *Queue) string
 )
-
-// attributeTable has one row per settable attribute, sorted by name. It is
-// never changed.
-var attributeTable = [...]attribute{
-	row(nameProfile, 1, anyQueue, profileValue).asFixed(extensionProfile),
-	row("ContentBasedDeduplication", 1, fifoSilent, flag("ContentBasedDeduplication",
-		func(a *Queue) *bool { return &a.Deduplication.ContentBased })),
-	row(nameContentMode, 1, fifoOnly, either(nameContentMode, word{"IdOverrides", 1}, word{"IdAndContent", 1},
-		func(a *Queue) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
-	row(nameDeadLetterKeepsID, 1, fifoOnly, flag(nameDeadLetterKeepsID,
-		func(a *Queue) *bool { return &a.Deduplication.DeadLetterKeepsID })).as(extensionDeadLetterID),
-	row("DeduplicationEnabled", 1, fifoOnly, inverseFlag("DeduplicationEnabled",
-		func(a *Queue) *bool { return &a.Deduplication.Disabled })).asFixed(extensionEnabled),
-	row(nameDeduplicationScope, 1, fifoOnly, scopeValue),
-	row(nameDeduplicationWindow, 1, fifoOnly, window).as(extensionWindow),
-	row("DelaySeconds", 1, anyQueue, number("DelaySeconds", 0, limits.DelaySecondsMax,
-		func(a *Queue) *int64 { return &a.DelaySeconds })),
-	row(NameFIFO, 1, fifoSilent, fifoValue),
-	row(nameThroughputLimit, 1, fifoOnly, either(nameThroughputLimit, word{"perQueue", 1}, word{"perMessageGroupId", 1},
-		func(a *Queue) *bool { return &a.HighThroughput })),
-	row("ImplicitDeadLetterQueue", 1, anyQueue, flag("ImplicitDeadLetterQueue",
-		func(a *Queue) *bool { return &a.ImplicitDeadLetterQueue })).as(extensionImplicitDLQ),
-	row("KmsDataKeyReusePeriodSeconds", 1, anyQueue, kmsReuseValue),
-	row(nameKMSKey, 1, anyQueue, kmsKeyValue),
-	row("MaxDeduplicationEntries", 1, fifoOnly, number("MaxDeduplicationEntries", 0, entriesMaxMax,
-		func(a *Queue) *int64 { return &a.Deduplication.EntriesMax })).as(extensionEntriesMax),
-	row(nameGroupMessagesMax, 1, fifoOnly, number(nameGroupMessagesMax, 1, limits.ReceiveMessagesMax,
-		func(a *Queue) *int64 { return &a.GroupMessagesMax })).as(extensionGroupMessages),
-	row("MaximumMessageSize", 1, anyQueue, number("MaximumMessageSize", messageSizeMin, limits.MessageBytesMax,
-		func(a *Queue) *int64 { return &a.MaximumMessageSize })),
-	row("MessageGroupIdMode", 1, fifoOnly, either("MessageGroupIdMode", word{"Required", 1}, word{"Optional", 1},
-		func(a *Queue) *bool { return &a.GroupOptional })).asFixed(extensionGroupMode),
-	row("MessageRetentionPeriod", 1, anyQueue, number("MessageRetentionPeriod", retentionSecondsMin, retentionSecondsMax,
-		func(a *Queue) *int64 { return &a.RetentionSeconds })),
-	row(NamePolicy, 1, anyQueue, policyValue),
-	row(namePurgeClears, 1, fifoOnly, inverseFlag(namePurgeClears,
-		func(a *Queue) *bool { return &a.Deduplication.PurgeKeepsHistory })).as(extensionPurge),
-	row("ReceiveAttemptWindowSeconds", 1, fifoOnly, attemptWindow).as(extensionAttemptWindow),
-	row(nameReceiveCompatibility, 1, fifoOnly, either(nameReceiveCompatibility, word{"aws", 1}, word{"ymq", 1},
-		func(a *Queue) *bool { return &a.YMQReceive })).asFixed(extensionReceive),
-	row("ReceiveMessageWaitTimeSeconds", 1, anyQueue, number("ReceiveMessageWaitTimeSeconds", 0, limits.WaitSecondsMax,
-		func(a *Queue) *int64 { return &a.ReceiveWaitSeconds })),
-	row(nameRedriveAllowPolicy, 1, anyQueue, redriveAllowValue).comparedBy(func(a, b *Queue) bool {
-		return a.RedriveAllow.Equal(b.RedriveAllow)
-	}),
-	row(nameRedrivePolicy, 1, anyQueue, redriveValue).comparedBy(func(a, b *Queue) bool {
-		return a.Redrive.Target == b.Redrive.Target && a.Redrive.MaxReceiveCount == b.Redrive.MaxReceiveCount
-	}),
-	row("ReservedAttributesEnabled", 1, anyQueue, flag("ReservedAttributesEnabled",
-		func(a *Queue) *bool { return &a.ReservedAttributes })).as(extensionReservedEnabled),
-	row(nameSQSManaged, 1, anyQueue, sqsManagedValue),
-	row("VisibilityTimeout", 1, anyQueue, number("VisibilityTimeout", 0, limits.VisibilitySecondsMax,
-		func(a *Queue) *int64 { return &a.VisibilitySeconds })),
-}
 
 // NameMessagesDeferred counts the deferred messages of a queue. It is an extension, listed
 // if there are any.
@@ -173,13 +120,6 @@ func findAttribute(name string) *attribute {
 		return nil
 	}
 	return &attributeTable[i]
-}
-
-// row makes a row of an attribute that came with a format version.
-func row(name string, since uint32, kind attributeKind, value func() (parseAttribute, printAttribute, takes)) attribute {
-	parse, show, values := value()
-	values.mustSay(name, since)
-	return attribute{name: name, since: since, takes: values, kind: kind, parse: parse, print: show}
 }
 
 func (r attribute) as(bit ExtensionSet) attribute {
@@ -295,6 +235,9 @@ func parseProfile(text string) (Profile, bool) {
 }
 
 var scopes = [...]word{deduplication.ScopeQueue: {"queue", 1}, deduplication.ScopeMessageGroup: {"messageGroup", 1}, deduplication.ScopePartitionKey: {"partitionKey", 1}}
+
+// ScopeName is the value of DeduplicationScope for a scope.
+func ScopeName(s deduplication.Scope) string { return scopes[s].text }
 
 func scopeValue() (parseAttribute, printAttribute, takes) {
 	parse := func(a *Queue, value string, _ Assignment) *refusal.Error {

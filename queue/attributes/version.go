@@ -2,6 +2,7 @@ package attributes
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue/policy"
 )
@@ -47,6 +48,21 @@ func takesPolicy(g policy.Grammar) takes { return takes{grammar: g} }
 func takesText(rule string) takes        { return takes{text: rule} }
 func takesNumber(lowest, highest int64) takes {
 	return takes{text: strconv.FormatInt(lowest, 10) + " to " + strconv.FormatInt(highest, 10)}
+}
+
+// values describes the values for people.
+func (t takes) values() string {
+	switch {
+	case len(t.grammar) > 0:
+		return "JSON"
+	case t.text != "":
+		return t.text
+	}
+	texts := make([]string, len(t.words))
+	for i, w := range t.words {
+		texts[i] = w.text
+	}
+	return strings.Join(texts, ", ")
 }
 
 // since returns the format version that a value needs.

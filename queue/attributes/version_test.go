@@ -27,7 +27,8 @@ func TestRowsMustSayTheirVersionAndValues(t *testing.T) {
 	for name, build := range map[string]func(){
 		"no version": func() { sorted(settables[Topic]{{name: "A", takes: takesText("text")}}) },
 		"no values":  func() { sorted(settables[Topic]{{name: "A", since: 5}}) },
-		"of a queue": func() { row("A", 0, anyQueue, policyValue) },
+		"of a queue": func() { row("A", 0, anyQueue, "Does.", policyValue) },
+		"no meaning": func() { row("A", 1, anyQueue, "", policyValue) },
 	} {
 		func() {
 			defer func() {

@@ -38,7 +38,7 @@ const (
 // listed, and so part of the state hash, only where it was set: see TestLaterAttributes.
 const (
 	plantedName = "XPlantedDelay"
-	plantedRow  = "\trow(\"" + plantedName + "\", %d, anyQueue, number(\"" + plantedName + "\", 0, limits.DelaySecondsMax,\n" +
+	plantedRow  = "\trow(\"" + plantedName + "\", %d, anyQueue, \"Delays.\", number(\"" + plantedName + "\", 0, limits.DelaySecondsMax,\n" +
 		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })).as(1 << 31),\n"
 	plantedTable = "var attributeTable = [...]attribute{\n"
 )
@@ -79,7 +79,7 @@ func buildOlder(t *testing.T, root, dir string) string {
 // buildPlanted builds this program with one attribute more.
 func buildPlanted(t *testing.T, root, dir string) string {
 	t.Helper()
-	table := filepath.Join(root, "queue", "attributes", "table.go")
+	table := filepath.Join(root, "queue", "attributes", "rows.go")
 	text, err := os.ReadFile(table)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func buildPlanted(t *testing.T, root, dir string) string {
 		t.Fatal("the table of attributes does not begin or end as this test expects")
 	}
 	changed := before + plantedTable + rows + "\n" + row + "}\n" + after // its name comes last
-	replacement, overlay := filepath.Join(dir, "table.go"), filepath.Join(dir, "overlay.json")
+	replacement, overlay := filepath.Join(dir, "rows.go"), filepath.Join(dir, "overlay.json")
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {table: replacement}})
 	if err != nil {
 		t.Fatal(err)
