@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/scrub"
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/fsm/codec"
@@ -69,12 +71,12 @@ func (p *process) openBodies() (err error) {
 	p.bodies, err = bodies.Open(bodies.Options{
 		Life: p.ctx, Dir: p.groupDir.BodiesPath(), Guard: p.guard, Logger: p.cfg.Logger, Keep: p.cfg.Log.Bodies.Store == BodiesInSegments,
 		CacheBytes: p.cfg.Log.Bodies.CacheBytes, SegmentBytes: p.cfg.Log.Bodies.SegmentBytes, KeepMin: p.cfg.Log.Bodies.KeepMin,
-		Keys: p.dir.Keys,
+		Keys: p.dir.Keys, Healing: p.dir.NoteHealing,
 	})
 	if err != nil {
 		return p.keyMissing(err)
 	}
-	changed, err := p.dir.NoteKey(p.bodies.First())
+	changed, err := p.dir.NoteKey(p.bodies.First(), p.groupDir.HasLog())
 	if changed && p.groupDir.HasLog() {
 		p.cfg.Logger.Warn("what this node writes is encrypted with a new key from now on; what is older stays as it is until snapshots and deletes replace it",
 			"key", p.cfg.Log.Encryption.Keys.Active().String())
@@ -88,6 +90,138 @@ func (p *process) keyMissing(err error) error {
 		return p.guard.FailRead(err)
 	}
 	return err
+}
+
+// EncryptionStatus says what the files of a node are encrypted with.
+type EncryptionStatus struct {
+	Keys []KeyStatus `json:"keys"`
+	// ClearText names what is still in clear text; empty: nothing.
+	ClearText []string `json:"clearText"`
+}
+
+// KeyStatus says what a node needs a key for.
+type KeyStatus struct {
+	ID       string   `json:"id"`
+	Encrypts bool     `json:"encrypts"` // what is written now
+	InFile   bool     `json:"inFile"`   // the key file of the node has it
+	Needed   bool     `json:"needed"`   // if not, it can be removed from the file of this node
+	For      []string `json:"for"`      // what is encrypted with it
+}
+
+// keyLook is the pause between two looks at what is encrypted with which key.
+const keyLook = 2 * time.Second
+
+// lookAtKeys brings up to date which keys are needed. What is not needed any more is forgotten
+// on disk before a status says so.
+func (n *Node) lookAtKeys() error {
+	if n.process.dir.Keys == nil {
+		return nil
+	}
+	n.keysLock.Lock()
+	defer n.keysLock.Unlock()
+	return n.lookAtKeysLocked()
+}
+
+// lookAtKeysLocked is lookAtKeys for a caller who holds keysLock, so that no key begins or ends
+// to encrypt meanwhile.
+func (n *Node) lookAtKeysLocked() error {
+	keys := n.process.dir.Keys
+	// The group is asked first: a body that it lets go is still counted then.
+	sealed, plain := n.process.bodies.Segments()
+	files, err := n.group.Files()
+	if err != nil {
+		return err
+	}
+	files.Segments = sealed
+	uses, plainLog, err := n.process.dir.ForgetKeys(files)
+	if err != nil {
+		return err
+	}
+	s := &EncryptionStatus{Keys: []KeyStatus{}, ClearText: []string{}}
+	inFile, active := keys.IDs(), keys.Active()
+	for _, use := range uses {
+		s.Keys = append(s.Keys, keyStatus(use, active, slices.Contains(inFile, use.ID)))
+	}
+	for _, id := range inFile {
+		if !slices.ContainsFunc(uses, func(use storage.KeyUse) bool { return use.ID == id }) {
+			s.Keys = append(s.Keys, KeyStatus{ID: id.String(), InFile: true, For: []string{}})
+		}
+	}
+	if plainLog > 0 {
+		s.ClearText = append(s.ClearText, fmt.Sprintf("the log up to entry %d", plainLog))
+	}
+	if len(plain) > 0 {
+		s.ClearText = append(s.ClearText, plural(len(plain), "segment", "of bodies"))
+	}
+	if count := files.Snapshots[encryption.KeyID{}]; count > 0 {
+		s.ClearText = append(s.ClearText, plural(count, "snapshot", ""))
+	}
+	n.encryption.Store(s)
+	return nil
+}
+
+func keyStatus(use storage.KeyUse, active encryption.KeyID, inFile bool) KeyStatus {
+	s := KeyStatus{ID: use.ID.String(), Encrypts: use.ID == active, InFile: inFile, Needed: true, For: []string{}}
+	if s.Encrypts {
+		s.For = append(s.For, "what is written")
+	}
+	if use.Log > 0 {
+		s.For = append(s.For, fmt.Sprintf("the log up to entry %d", use.Log))
+	}
+	if use.Segments > 0 {
+		s.For = append(s.For, plural(use.Segments, "segment", "of bodies"))
+	}
+	if use.Snapshots > 0 {
+		s.For = append(s.For, plural(use.Snapshots, "snapshot", ""))
+	}
+	return s
+}
+
+// plural counts something.
+func plural(count int, what, of string) string {
+	if count != 1 {
+		what += "s"
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s %s", count, what, of))
+}
+
+// encryptionStatus is what was found last; without a key file everything is in clear text.
+func (n *Node) encryptionStatus() *EncryptionStatus {
+	if n.process.dir.Keys == nil {
+		return &EncryptionStatus{Keys: []KeyStatus{}, ClearText: []string{"everything: encryption-key-file is not set"}}
+	}
+	return n.encryption.Load()
+}
+
+// ReplaceKeys has the keys of another key file take the place of those of this node. What is
+// written from then on is encrypted with its first key. A file without a key that this node
+// needs is refused. The node must have a key file.
+func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
+	n.keysLock.Lock()
+	defer n.keysLock.Unlock()
+	own := n.process.dir.Keys
+	if own == nil || slices.Equal(own.IDs(), keys.IDs()) {
+		return nil
+	}
+	if err := n.lookAtKeysLocked(); err != nil {
+		return err
+	}
+	for _, key := range n.encryption.Load().Keys {
+		if id, err := encryption.ParseKeyID(key.ID); err == nil && key.Needed && !slices.Contains(keys.IDs(), id) {
+			return fmt.Errorf("it lacks the key %s, which this node needs for %s; add its line", key.ID, strings.Join(key.For, ", "))
+		}
+	}
+	active := keys.Active()
+	if active == own.Active() {
+		own.Replace(keys)
+		return n.lookAtKeysLocked()
+	}
+	if err := n.process.dir.BeginKey(active, n.process.bodies.Tail()); err != nil {
+		return err
+	}
+	own.Replace(keys)
+	n.log.Info("what this node writes is encrypted with another key from now on", "key", active.String())
+	return errors.Join(n.process.dir.EndKeys(active, n.process.bodies.Tail()+1), n.lookAtKeysLocked())
 }
 
 // bodiesInUse is nil if there are no segments and will be none: snapshots are whole then.

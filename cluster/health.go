@@ -75,7 +75,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 		name := list.label(m)
 		p, asked := found[m.NodeID]
 		if !asked {
-			m.Drained, m.Asked, m.Admin = n.drained.Load(), true, hosted(n.cfg.AdminURL, m.Address)
+			m.Drained, m.Asked, m.Admin, m.Encryption = n.drained.Load(), true, hosted(n.cfg.AdminURL, m.Address), n.encryptionStatus()
 			list.found(name, n.findings()...)
 			continue
 		}
@@ -97,6 +97,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 			m.Note = "answers, but has confirmed nothing to this leader yet"
 		}
 		m.Drained, m.Asked, m.Admin = p.answer.Drained, len(p.answer.Findings) > 0, hosted(p.answer.Admin, m.Address)
+		m.Encryption = p.answer.Encryption
 		list.found(name, p.answer.Findings...)
 		if !m.Asked {
 			list.found(name, health.Found(health.Members, "", 1, "tells nothing about itself: its program is older"))

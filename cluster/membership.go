@@ -53,6 +53,8 @@ type MemberStatus struct {
 	// Asked says that it answered what it measures: what the findings lack of a member that
 	// was not asked is unknown.
 	Asked bool `json:"asked"`
+	// Encryption says what its files are encrypted with; missing: it did not tell.
+	Encryption *EncryptionStatus `json:"encryption,omitempty"`
 	// Note says what keeps a learner from being promoted, or how a member fails
 	// to answer.
 	Note string `json:"note,omitempty"`

@@ -66,6 +66,8 @@ type membershipAnswer struct {
 	Drained  bool             `json:"drained,omitempty"`  // answer to a probe, a drain or the end of one
 	Admin    string           `json:"admin,omitempty"`    // answer to a probe: the URL of its admin port
 	Findings []health.Finding `json:"findings,omitempty"` // answer to a probe: of the checks that the node measures
+	// Encryption is part of the answer to a probe.
+	Encryption *EncryptionStatus `json:"encryption,omitempty"`
 }
 
 const (
@@ -221,7 +223,7 @@ func (n *Node) membershipAnswer(ctx context.Context, from string, r membershipRe
 		given := n.process.bootstrap.membership()
 		return membershipAnswer{
 			Verdict: changeDone, Waiting: own == "" || given.Joined && !given.Added,
-			Drained: n.drained.Load(), Findings: n.findings(), Admin: n.cfg.AdminURL,
+			Drained: n.drained.Load(), Findings: n.findings(), Admin: n.cfg.AdminURL, Encryption: n.encryptionStatus(),
 		}
 	case r.Op == opInvite:
 		return answerOf(n.acceptInvitation(r))

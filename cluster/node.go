@@ -79,6 +79,9 @@ type selfChecks struct {
 	pressure *pressure
 	fitness  wakeup.Signal // whether this node should lead may have changed
 	caughtUp atomic.Bool   // with what was committed before the start
+
+	keysLock   sync.Mutex // held while keys are replaced or looked at
+	encryption atomic.Pointer[EncryptionStatus]
 }
 
 // Open starts a node and returns when it takes part in its cluster or looks for

@@ -233,7 +233,7 @@ const (
 // watchDisk measures the free space until the node closes: often while something is
 // written, else seldom.
 func (n *Node) watchDisk() {
-	var next, nextDead time.Duration // when space may be reclaimed, and dead log dropped, on the monotonic clock
+	var next, nextDead, nextKeys time.Duration // when space may be reclaimed, dead log dropped, and keys looked at, on the monotonic clock
 	for {
 		changed := n.process.gossip.Changes()
 		if n.pressure.measure() {
@@ -250,6 +250,12 @@ func (n *Node) watchDisk() {
 		}
 		if now >= nextDead && n.group.DropDeadLog(free, state, n.pressure.stateLost.Load()) {
 			nextDead = now + deadLogPause
+		}
+		if now >= nextKeys {
+			if err := n.lookAtKeys(); err != nil {
+				n.log.Warn("which encryption keys are needed cannot be told", "error", err)
+			}
+			nextKeys = now + keyLook
 		}
 		if !n.waitForWrites(changed) {
 			return

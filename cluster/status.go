@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/health"
@@ -140,6 +141,13 @@ func (n *Node) findings() []health.Finding {
 				topic, count, queue, (now - last).Round(time.Second))
 		}
 	})
+	if s := n.encryption.Load(); s != nil {
+		if len(s.ClearText) > 0 {
+			add(health.Encryption, "", 1, "still in clear text on the disk of this node: %s", strings.Join(s.ClearText, ", "))
+		} else {
+			add(health.Encryption, "", 0, "nothing is in clear text")
+		}
+	}
 	if n.cfg.Measure != nil {
 		list = append(list, n.cfg.Measure()...)
 	}

@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"errors"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -103,4 +104,15 @@ func role(state raft.RaftState, voter bool) string {
 	default:
 		return "down"
 	}
+}
+
+// Files says what the log and the snapshots of the group are encrypted with.
+func (g *Group) Files() (files storage.Files, err error) {
+	// The end comes first: what is appended meanwhile is encrypted.
+	var failed [4]error
+	files.LogEnds, failed[0] = g.log.LastIndex()
+	files.LogBegins, failed[1] = g.log.FilesBegin()
+	files.Log, failed[2] = g.log.Keys()
+	files.Snapshots, failed[3] = g.snapshots.Keys()
+	return files, errors.Join(failed[:]...)
 }

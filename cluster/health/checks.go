@@ -37,6 +37,7 @@ const (
 	Deliveries = "deliveries"
 	Posts      = "posts"
 	Quota      = "quota"
+	Encryption = "encryption"
 )
 
 // Checks are all checks, what concerns the whole cluster first.
@@ -113,6 +114,11 @@ var checks = []Check{
 		Name: Certs, Short: "Days until the first certificate ends", Unit: "days left", One: "day left", EachNode: true, Below: true, Warn: 14, Crit: 3,
 		None:   "no port has a certificate",
 		Advice: "replace the certificate with one of the same authority; a running server reads the files again",
+	},
+	{
+		Name: Encryption, Short: "Whether encryption-key-file is set and something is still in clear text", Unit: "(0 nothing, 1 something)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
+		None:   "encryption-key-file is not set on any member",
+		Advice: "what was written before the setting goes with the next snapshots and deletes; replace the nodes one by one to encrypt all of it at once. 'seriatim encryption-key status' lists the nodes and keys",
 	},
 	{
 		Name: Backup, Short: "Hours since the newest backup", Unit: "hours old", One: "hour old", EachNode: true, Newest: true, Warn: 26, Crit: 50,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
@@ -34,6 +35,8 @@ type Dir struct {
 	// Keys encrypt what is written from UseKeys on; nil: nothing is encrypted.
 	Keys *encryption.Keyring
 	lock *os.File
+
+	recording sync.Mutex // held while the record of the keys is changed
 }
 
 type identityRecord struct {

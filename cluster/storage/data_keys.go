@@ -1,10 +1,17 @@
 package storage
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
+	"maps"
+	"math"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
@@ -15,12 +22,47 @@ const keysName = "encryption.json"
 
 type keysRecord struct {
 	Keys []usedKey `json:"keys"` // the one in use last
+	// PlainLog is the last entry that the log may hold in clear text; 0: there is none.
+	PlainLog uint64 `json:"plainLog,omitempty"`
 }
 
+// usedKey says which segments may have bodies that are encrypted with a key.
 type usedKey struct {
-	ID string `json:"id"`
-	// Segment is the first segment of bodies that was encrypted with it.
-	Segment uint32 `json:"segment"`
+	ID      string `json:"id"`
+	Segment uint32 `json:"segment"`          // the first
+	Before  uint32 `json:"before,omitempty"` // the first behind them; 0: the key is in use
+}
+
+// mayHave reports whether a segment may have bodies that are encrypted with the key.
+func (k *usedKey) mayHave(segment uint32) bool {
+	return segment >= k.Segment && (k.Before == 0 || segment < k.Before)
+}
+
+// find is the entry of a key, which is added with no segments if there is none.
+func (r *keysRecord) find(id string) *usedKey {
+	i := slices.IndexFunc(r.Keys, func(k usedKey) bool { return k.ID == id })
+	if i < 0 {
+		i, r.Keys = 0, slices.Insert(r.Keys, 0, usedKey{ID: id, Segment: math.MaxUint32, Before: 1})
+	}
+	return &r.Keys[i]
+}
+
+// use makes a key the one in use, for bodies from a segment on.
+func (r *keysRecord) use(id string, segment uint32) {
+	used := *r.find(id)
+	r.Keys = slices.DeleteFunc(r.Keys, func(k usedKey) bool { return k.ID == id })
+	used.Segment, used.Before = min(used.Segment, segment), 0
+	r.Keys = append(r.Keys, used)
+}
+
+// endOthers ends the use of all keys but one: no body in a segment from before on is encrypted
+// with them.
+func (r *keysRecord) endOthers(id string, before uint32) {
+	for i := range r.Keys {
+		if k := &r.Keys[i]; k.ID != id && k.Before == 0 {
+			k.Before = before
+		}
+	}
 }
 
 // CheckKeys returns an error that says what to do if a data directory needs a key that is not
@@ -51,21 +93,167 @@ func readKeys(dataDir string) (keysRecord, error) {
 	return record, err
 }
 
-// NoteKey notes on disk that what is written from now on is encrypted with the active key,
-// bodies from a segment on. It reports whether another key was in use before, or none. Without
-// keys it does nothing.
-func (d *Dir) NoteKey(segment uint32) (changed bool, err error) {
+// changeKeys changes the record of the keys on disk.
+func (d *Dir) changeKeys(change func(*keysRecord)) error {
+	d.recording.Lock()
+	defer d.recording.Unlock()
+	record, err := readKeys(d.Path)
+	if err != nil {
+		return err
+	}
+	before := keysRecord{Keys: slices.Clone(record.Keys), PlainLog: record.PlainLog}
+	change(&record)
+	if slices.Equal(record.Keys, before.Keys) && record.PlainLog == before.PlainLog {
+		return nil
+	}
+	return WriteRecord(d.File(keysName), record)
+}
+
+// NoteKey notes on disk, before anything is written, that what is written from now on is
+// encrypted with the active key, bodies from a segment on, which no earlier run has written
+// to. It reports whether another key was in use before, or none. Without keys it does nothing.
+func (d *Dir) NoteKey(segment uint32, hasLog bool) (changed bool, err error) {
 	if d.Keys == nil {
 		return false, nil
 	}
-	record, err := readKeys(d.Path)
-	if err != nil {
-		return false, err
-	}
 	active := d.Keys.Active().String()
-	if n := len(record.Keys); n > 0 && record.Keys[n-1].ID == active {
-		return false, nil
+	err = d.changeKeys(func(record *keysRecord) {
+		n := len(record.Keys)
+		changed = n == 0 || record.Keys[n-1].ID != active
+		if n == 0 && hasLog { // it was in clear text, or the record is lost
+			record.PlainLog = math.MaxUint64
+			for _, id := range d.Keys.IDs() {
+				*record.find(id.String()) = usedKey{ID: id.String(), Before: segment}
+			}
+		}
+		record.use(active, segment)
+		record.endOthers(active, segment)
+	})
+	return changed, err
+}
+
+// BeginKey notes that what is encrypted from now on may be encrypted with a further key, bodies
+// from a segment on.
+func (d *Dir) BeginKey(id encryption.KeyID, segment uint32) error {
+	return d.changeKeys(func(record *keysRecord) { record.use(id.String(), segment) })
+}
+
+// EndKeys notes that only that key encrypts, bodies in segments from one on.
+func (d *Dir) EndKeys(id encryption.KeyID, before uint32) error {
+	return d.changeKeys(func(record *keysRecord) { record.endOthers(id.String(), before) })
+}
+
+// NoteHealing notes that a body in a segment is written anew with a key.
+func (d *Dir) NoteHealing(id encryption.KeyID, segment uint32) error {
+	return d.changeKeys(func(record *keysRecord) {
+		used := record.find(id.String())
+		used.Segment = min(used.Segment, segment)
+		if used.Before != 0 {
+			used.Before = max(used.Before, segment+1)
+		}
+	})
+}
+
+// Files says what the files of a group are encrypted with.
+type Files struct {
+	Log       map[encryption.KeyID]uint64 // the last entry of the log
+	LogBegins uint64                      // the first entry that the files of the log may hold
+	LogEnds   uint64
+	Snapshots map[encryption.KeyID]int // the zero KeyID stands for clear text
+	Segments  []uint32                 // of bodies that are encrypted
+	Plain     []uint32                 // of bodies that are not
+}
+
+// KeyUse says what is encrypted with a key.
+type KeyUse struct {
+	ID        encryption.KeyID
+	Log       uint64 // the last entry of the log; 0: none
+	Segments  int    // of bodies, at most
+	Snapshots int
+}
+
+// Needed reports whether something is encrypted with the key.
+func (u KeyUse) Needed() bool { return u.Log > 0 || u.Segments > 0 || u.Snapshots > 0 }
+
+// ForgetKeys compares the record of the keys with the files, and forgets the keys that nothing
+// is encrypted with any more and that are not the active one. It returns the others, and the
+// last entry that the log may hold in clear text.
+func (d *Dir) ForgetKeys(files Files) (uses []KeyUse, plainLog uint64, err error) {
+	active := d.Keys.Active()
+	err = d.changeKeys(func(record *keysRecord) {
+		for _, ids := range []iter.Seq[encryption.KeyID]{maps.Keys(files.Log), maps.Keys(files.Snapshots)} {
+			for id := range ids {
+				if id != (encryption.KeyID{}) {
+					record.find(id.String()) // a tool may have written with it while the node was stopped
+				}
+			}
+		}
+		kept := []usedKey{}
+		for _, used := range record.Keys {
+			id, err := encryption.ParseKeyID(used.ID)
+			if err != nil {
+				continue // CheckKeys has read it
+			}
+			use := KeyUse{ID: id, Log: files.Log[id], Snapshots: files.Snapshots[id]}
+			for _, segment := range files.Segments {
+				if used.mayHave(segment) {
+					use.Segments++
+				}
+			}
+			if id == active || use.Needed() {
+				kept, uses = append(kept, used), append(uses, use)
+			}
+		}
+		record.Keys = kept
+		if record.PlainLog = min(record.PlainLog, files.LogEnds); record.PlainLog < files.LogBegins {
+			record.PlainLog = 0
+		}
+		plainLog = record.PlainLog
+	})
+	return uses, plainLog, err
+}
+
+// Keys counts the snapshots that are encrypted with each key, also those that are being
+// written. The zero KeyID stands for those in clear text.
+func (s *SnapshotStore) Keys() (counts map[encryption.KeyID]int, err error) {
+	counts = map[encryption.KeyID]int{}
+	s.encrypting.Lock()
+	for _, id := range s.written {
+		counts[id]++
 	}
-	record.Keys = append(record.Keys, usedKey{ID: active, Segment: segment})
-	return true, WriteRecord(d.File(keysName), record)
+	s.encrypting.Unlock()
+	names, err := s.names() // after that: what is complete by now has a name
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		id, err := snapshotKey(filepath.Join(s.path, name, SnapshotStateName))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+		case err != nil:
+			return nil, err
+		default:
+			counts[id]++
+		}
+	}
+	return counts, nil
+}
+
+// snapshotKey is the key of a state file, the zero KeyID if it is in clear text.
+func snapshotKey(path string) (id encryption.KeyID, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return id, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	content := bufio.NewReader(file)
+	if err := SkipSnapshotHead(content); err != nil {
+		return id, err
+	}
+	head, err := content.Peek(encryption.StreamHeadBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return id, err
+	}
+	id, _ = encryption.StreamKey(head)
+	return id, nil
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/raft"
 
@@ -37,6 +39,30 @@ type entrySealer struct {
 	keys   *encryption.Keyring // nil: nothing is encrypted
 	sealer *encryption.Sealer
 	buffer []byte // for what is encrypted, which the stores copy
+	used   entryKeys
+}
+
+// entryKeys notes the last entry that is encrypted with each key. Safe for concurrent use.
+type entryKeys struct {
+	mu   sync.Mutex
+	last map[encryption.KeyID]uint64
+}
+
+// note notes an entry. The caller holds mu.
+func (k *entryKeys) note(id encryption.KeyID, index uint64) {
+	if k.last == nil {
+		k.last = map[encryption.KeyID]uint64{}
+	}
+	k.last[id] = max(k.last[id], index)
+}
+
+// since lists the keys of the entries from first on, zero if the log is empty, each with the
+// last entry that it is used for.
+func (k *entryKeys) since(first uint64) map[encryption.KeyID]uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.last, func(_ encryption.KeyID, last uint64) bool { return last < first })
+	return maps.Clone(k.last)
 }
 
 // entryBufferMax bounds the memory that is kept for the next entries.
@@ -48,6 +74,9 @@ func (s *entrySealer) seal(entries []*raft.Log) []*raft.Log {
 	sealed := make([]*raft.Log, len(entries))
 	if s.sealer != nil {
 		s.makeRoom(entries)
+		// An entry is noted before anybody can learn that another key has become active.
+		s.used.mu.Lock()
+		defer s.used.mu.Unlock()
 	}
 	for i, entry := range entries {
 		copies[i] = *entry
@@ -61,6 +90,7 @@ func (s *entrySealer) seal(entries []*raft.Log) []*raft.Log {
 			record := s.buffer[begin:]
 			extensions = append(extensions, record[:encryption.HeadBytes]...)
 			copies[i].Data, format = record[encryption.HeadBytes:], encryptedFormat
+			s.used.note(encryption.KeyOf(record), entry.Index)
 		}
 		copies[i].Extensions = extensions
 		sum := entryChecksum(&copies[i])
@@ -115,6 +145,9 @@ func (s *entrySealer) decrypt(entry *raft.Log) error {
 	if n < 0 {
 		return fmt.Errorf("entry %d says too little of its encryption: %w", entry.Index, ErrDamaged)
 	}
+	s.used.mu.Lock()
+	s.used.note(encryption.KeyOf(entry.Extensions[n:]), entry.Index)
+	s.used.mu.Unlock()
 	data, err := s.keys.OpenParts(entry.Extensions[n:], entry.Data, tiedTo(entry), entryPurpose)
 	if err != nil {
 		return fmt.Errorf("entry %d: %w", entry.Index, err)
@@ -123,15 +156,6 @@ func (s *entrySealer) decrypt(entry *raft.Log) error {
 		entry.Extensions = nil
 	}
 	return nil
-}
-
-// entryKey is the key that a stored entry is encrypted with.
-func entryKey(stored *raft.Log) (id encryption.KeyID, encrypted bool) {
-	n := len(stored.Extensions) - sealBytes
-	if n < encryption.HeadBytes || stored.Extensions[n] != encryptedFormat {
-		return encryption.KeyID{}, false
-	}
-	return encryption.KeyOf(stored.Extensions[n-encryption.HeadBytes:]), true
 }
 
 func entryChecksum(entry *raft.Log) uint32 {

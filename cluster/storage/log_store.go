@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/measure"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
 // logBackend is a log store of a library.
@@ -240,6 +244,27 @@ func (s *LogStore) GetStored(index uint64, entry *raft.Log) error {
 		return err
 	}
 	return s.sealer.unseal(index, entry)
+}
+
+// Keys lists the keys that entries of the log are encrypted with, each with the last entry.
+func (s *LogStore) Keys() (map[encryption.KeyID]uint64, error) {
+	first, err := s.backend.FirstIndex()
+	return s.sealer.used.since(first), err
+}
+
+// FilesBegin is the first entry that the files of the log may hold: one that was removed from
+// the log goes with its file. Pages of a boltdb log may hold earlier ones.
+func (s *LogStore) FilesBegin() (begin uint64, err error) {
+	if begin, err = s.backend.FirstIndex(); err != nil {
+		return 0, err
+	}
+	files, err := filepath.Glob(filepath.Join(s.path, "*.wal"))
+	for _, file := range files {
+		if n, bad := strconv.ParseUint(strings.SplitN(filepath.Base(file), "-", 2)[0], 10, 64); bad == nil {
+			begin = min(begin, n)
+		}
+	}
+	return begin, err
 }
 
 func (s *LogStore) readError(err error) error {

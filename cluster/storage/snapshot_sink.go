@@ -64,6 +64,7 @@ func (s *snapshotSink) Close() error {
 		return nil
 	}
 	s.finished = true
+	defer s.store.wrote(s)
 	if s.encrypted != nil {
 		if err := s.encrypted.Close(); err != nil {
 			return errors.Join(err, s.inner.Cancel())
@@ -87,6 +88,7 @@ func (s *snapshotSink) Cancel() error {
 		return nil
 	}
 	s.finished = true
+	defer s.store.wrote(s)
 	return s.store.guard.Write("remove the snapshot "+s.path, s.inner.Cancel)
 }
 

@@ -51,6 +51,9 @@ type SnapshotStore struct {
 	syncBytes int64
 	keys      *encryption.Keyring // nil: nothing is encrypted
 
+	encrypting sync.Mutex
+	written    map[*snapshotSink]encryption.KeyID // those that are being written
+
 	newest  atomic.Pointer[SnapshotEnd] // nil: none is known
 	dropped sync.Map                    // names of snapshots that DropOlder removed
 }
@@ -308,11 +311,34 @@ func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 		return nil, err
 	}
 	if s.keys != nil {
-		if sink.encrypted, err = Encrypted(sinkFile{sink}, s.keys); err != nil {
+		if err := s.encrypt(sink); err != nil {
 			return nil, err
 		}
 	}
 	return sink, nil
+}
+
+// encrypt begins what is behind the head of a snapshot. Its key is noted before anybody can
+// learn that another key has become active.
+func (s *SnapshotStore) encrypt(sink *snapshotSink) error {
+	s.encrypting.Lock()
+	defer s.encrypting.Unlock()
+	writer, err := s.keys.NewWriter(sinkFile{sink}, snapshotPurpose)
+	if err != nil {
+		return err
+	}
+	if s.written == nil {
+		s.written = map[*snapshotSink]encryption.KeyID{}
+	}
+	sink.encrypted, s.written[sink] = writer, writer.Key()
+	return nil
+}
+
+// wrote says that a snapshot is complete, or was given up.
+func (s *SnapshotStore) wrote(sink *snapshotSink) {
+	s.encrypting.Lock()
+	defer s.encrypting.Unlock()
+	delete(s.written, sink)
 }
 
 // snapshotPurpose names the derived keys of snapshots and backups.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
@@ -133,6 +134,11 @@ func (s *Store) Heal(body content.Body, text string) error {
 	}
 	path := s.path(body.Place().Segment)
 	record := s.cipher.appendRecord(nil, body.Place(), text, body.Digest())
+	if encrypted(body.Place().Segment) && s.options.Healing != nil {
+		if err := s.options.Healing(encryption.KeyOf(record[recordHeadBytes:]), body.Place().Segment); err != nil {
+			return err
+		}
+	}
 	err := s.options.Guard.Write("write a damaged body anew in "+path, func() error {
 		file, err := s.open(body.Place().Segment)
 		if err != nil {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +35,9 @@ type Options struct {
 	FreeBytesPerSecond int64
 	// Keys encrypt new bodies, and decrypt those of earlier runs; nil: new ones are plain.
 	Keys *encryption.Keyring
+	// Healing is called before a damaged body of a segment is written anew with a key, which
+	// may be another than that of the segment; nil: nothing is called.
+	Healing func(key encryption.KeyID, segment uint32) error
 }
 
 // Defaults of Options.
@@ -146,6 +151,32 @@ func Open(options Options) (*Store, error) {
 
 // First is the first segment that this run may append to.
 func (s *Store) First() uint32 { return s.first }
+
+// Tail is the segment that is appended to.
+func (s *Store) Tail() uint32 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.tail.segment
+}
+
+// Segments lists the segments that have a file or will have one, sorted: those with encrypted
+// bodies, and those in clear text.
+func (s *Store) Segments() (sealed, plain []uint32) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := maps.Clone(s.files)
+	for _, c := range s.tail.unwritten {
+		all[c.segment] = true
+	}
+	for _, segment := range slices.Sorted(maps.Keys(all)) {
+		if encrypted(segment) {
+			sealed = append(sealed, segment)
+		} else {
+			plain = append(plain, segment)
+		}
+	}
+	return sealed, plain
+}
 
 // InUse reports whether a state can have bodies here.
 func (s *Store) InUse() bool { return s.options.Keep || len(s.before) > 0 }

@@ -238,3 +238,40 @@ func BenchmarkSeal(b *testing.B) {
 		})
 	}
 }
+
+// Keys that take the place of others encrypt at once, and what was encrypted before is still
+// read, also if the file has its key no more.
+func TestReplacedKeys(t *testing.T) {
+	old, next := testKey(t), testKey(t)
+	r := testKeyring(t, old)
+	sealer := r.NewSealer("test")
+	text, tied := []byte("text"), []byte("tied")
+	var began bytes.Buffer
+	w, err := r.NewWriter(&began, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := sealer.Seal(nil, text, tied)
+	r.Replace(testKeyring(t, next))
+	after := sealer.Seal(nil, text, tied)
+	if KeyOf(before) != idOf(old) || KeyOf(after) != idOf(next) || r.Active() != idOf(next) || len(r.IDs()) != 1 {
+		t.Errorf("keys %s and %s, the file has %v", KeyOf(before), KeyOf(after), r.IDs())
+	}
+	for _, record := range [][]byte{before, after} {
+		if got, err := r.Open(nil, record, tied, "test"); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if _, err := testKeyring(t, next).Open(nil, after, tied, "test"); err != nil {
+		t.Errorf("what the next key encrypted needs another: %v", err)
+	}
+	_, err = w.Write(text)
+	if err = errors.Join(err, w.Close()); err != nil || w.Key() != idOf(old) {
+		t.Fatal(err, w.Key())
+	}
+	if got, err := r.NewReader(&began, "test"); err != nil {
+		t.Error(err)
+	} else if read, err := io.ReadAll(got); err != nil || !bytes.Equal(read, text) {
+		t.Errorf("%q, %v", read, err)
+	}
+}

@@ -49,10 +49,10 @@ func ParseKeyID(text string) (id KeyID, err error) {
 // has no keys. Safe for concurrent use.
 type Keyring struct {
 	random io.Reader
-	ids    []KeyID
-	keys   map[KeyID][]byte
 
 	mu      sync.RWMutex
+	ids     []KeyID          // of the file; the slice is never changed
+	keys    map[KeyID][]byte // those, and those of earlier files, see Replace
 	derived map[derivation]cipher.AEAD
 }
 
@@ -182,18 +182,43 @@ func (r *Keyring) IDs() []KeyID {
 	if r == nil {
 		return nil
 	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	return r.ids
 }
 
 // Active is the key that encrypts.
-func (r *Keyring) Active() KeyID { return r.ids[0] }
+func (r *Keyring) Active() KeyID { return r.IDs()[0] }
 
 // Has reports whether a key is there. A nil Keyring has none.
-func (r *Keyring) Has(id KeyID) bool { return r != nil && r.keys[id] != nil }
+func (r *Keyring) Has(id KeyID) bool { return r.key(id) != nil }
+
+func (r *Keyring) key(id KeyID) []byte {
+	if r == nil {
+		return nil
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.keys[id]
+}
+
+// Replace has the keys of another file take the place of these. What is encrypted from then
+// on is encrypted with its first key. Earlier keys go on decrypting, because files that are
+// being written or read may need them.
+func (r *Keyring) Replace(with *Keyring) {
+	ids := with.IDs()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ids = ids
+	for _, id := range ids {
+		r.keys[id] = with.key(id)
+	}
+}
 
 // derive returns the cipher of a derived key.
 func (r *Keyring) derive(d derivation) (cipher.AEAD, error) {
-	if !r.Has(d.id) {
+	own := r.key(d.id)
+	if own == nil {
 		return nil, fmt.Errorf("%w: key %s", ErrKeyMissing, d.id)
 	}
 	r.mu.RLock()
@@ -202,7 +227,7 @@ func (r *Keyring) derive(d derivation) (cipher.AEAD, error) {
 	if aead != nil {
 		return aead, nil
 	}
-	key, err := hkdf.Key(sha256.New, r.keys[d.id], d.salt[:], d.purpose, keyBytes)
+	key, err := hkdf.Key(sha256.New, own, d.salt[:], d.purpose, keyBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type Sealer struct {
 	purpose string
 
 	mu    sync.Mutex
+	key   KeyID // that aead is derived from
 	aead  cipher.AEAD
 	salt  [saltBytes]byte
 	count uint64
@@ -45,12 +46,12 @@ func (r *Keyring) NewSealer(purpose string) *Sealer {
 func (s *Sealer) next(size int) (aead cipher.AEAD, head [HeadBytes]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.aead == nil || s.count >= sealerRecordsMax || s.bytes >= sealerBytesMax {
-		s.aead, s.salt = s.keys.draw(s.purpose)
+	if active := s.keys.Active(); s.aead == nil || s.key != active || s.count >= sealerRecordsMax || s.bytes >= sealerBytesMax {
+		s.key = active
+		s.aead, s.salt = s.keys.draw(active, s.purpose)
 		s.count, s.bytes = 0, 0
 	}
-	active := s.keys.Active()
-	copy(head[:], active[:])
+	copy(head[:], s.key[:])
 	copy(head[keyIDBytes:], s.salt[:])
 	binary.BigEndian.PutUint64(head[keyIDBytes+saltBytes:], s.count)
 	s.count++
@@ -58,14 +59,14 @@ func (s *Sealer) next(size int) (aead cipher.AEAD, head [HeadBytes]byte) {
 	return s.aead, head
 }
 
-// draw derives a new key from the active one.
-func (r *Keyring) draw(purpose string) (aead cipher.AEAD, salt [saltBytes]byte) {
+// draw derives a new key from one that is there.
+func (r *Keyring) draw(id KeyID, purpose string) (aead cipher.AEAD, salt [saltBytes]byte) {
 	if _, err := io.ReadFull(r.random, salt[:]); err != nil {
 		panic(err) // as crypto/rand does: without new bytes nothing can be encrypted
 	}
-	aead, err := r.derive(derivation{r.Active(), salt, purpose})
+	aead, err := r.derive(derivation{id, salt, purpose})
 	if err != nil {
-		panic(err) // the active key is there, and all lengths are constants
+		panic(err) // the key is there, and all lengths are constants
 	}
 	return aead, salt
 }

@@ -39,6 +39,7 @@ func TextBytes(stream int64) int64 {
 // Writer encrypts a stream. Used by one goroutine.
 type Writer struct {
 	w      io.Writer
+	key    KeyID
 	aead   cipher.AEAD
 	chunk  []byte // not encrypted yet
 	sealed []byte
@@ -47,14 +48,17 @@ type Writer struct {
 
 // NewWriter begins an encrypted stream in w with the active key.
 func (r *Keyring) NewWriter(w io.Writer, purpose string) (*Writer, error) {
-	aead, salt := r.draw(purpose)
 	active := r.Active()
+	aead, salt := r.draw(active, purpose)
 	head := append([]byte(streamMagic), active[:]...)
 	if _, err := w.Write(append(head, salt[:]...)); err != nil {
 		return nil, err
 	}
-	return &Writer{w: w, aead: aead, chunk: make([]byte, 0, chunkBytes)}, nil
+	return &Writer{w: w, key: active, aead: aead, chunk: make([]byte, 0, chunkBytes)}, nil
 }
+
+// Key is the key that the stream is encrypted with.
+func (s *Writer) Key() KeyID { return s.key }
 
 // Write encrypts. What fills no chunk waits for more, or for Close.
 func (s *Writer) Write(p []byte) (n int, err error) {

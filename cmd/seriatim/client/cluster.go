@@ -47,6 +47,8 @@ type memberStatus struct {
 	LagEntries    int64  `json:"lagEntries"`
 	LastContactMs int64  `json:"lastContactMs"`
 	Note          string `json:"note,omitempty"`
+
+	Encryption *encryptionStatus `json:"encryption,omitempty"` // nil: it did not tell
 }
 
 type waitingNode struct {

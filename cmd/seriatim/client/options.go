@@ -53,7 +53,7 @@ func Commands() []*cobra.Command {
 	o := &options{}
 	list := []*cobra.Command{
 		statusCommand(o), checkCommand(o), doctorCommand(o), debugCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), groupCommand(o),
-		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), keyCommand(o), policyCommand(o), benchCommand(o),
+		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), encryptionCommand(o), keyCommand(o), policyCommand(o), benchCommand(o),
 	}
 	for _, c := range list {
 		o.bind(c)

@@ -182,6 +182,86 @@ func diagnosisTable(found diagnose.Diagnosis) (t table) {
 	return t
 }
 
+// encryptionStatus says what the files of a member are encrypted with, a contract with other
+// programs.
+type encryptionStatus struct {
+	Keys      []keyStatus `json:"keys"`
+	ClearText []string    `json:"clearText"` // what is still in clear text
+}
+
+// keyStatus says what a member needs a key for.
+type keyStatus struct {
+	ID       string   `json:"id"`
+	Encrypts bool     `json:"encrypts"`
+	InFile   bool     `json:"inFile"`
+	Needed   bool     `json:"needed"`
+	For      []string `json:"for"`
+}
+
+// memberKeys is the encryption of one member in JSON output.
+type memberKeys struct {
+	Node       string            `json:"node"`
+	Encryption *encryptionStatus `json:"encryption"` // null: it did not tell
+}
+
+// encryptionCommand makes the group of the commands about encryption keys, of which most need
+// no server.
+func encryptionCommand(o *options) *cobra.Command {
+	status := &cobra.Command{
+		Use: "status", Short: "Show which keys each node needs, and what is still in clear text", Args: arguments.None,
+		Long: "Show which keys each node needs, and what is still in clear text. All members are asked through any node that --admin\n" +
+			"names.\n\n" +
+			"Remove the line of a key from the key files when no node needs the key. Keep the key itself for as long as you keep backups\n" +
+			"that were made while it encrypted. If a member does not answer, the exit code is 1: it may need any key.",
+		Example: "  seriatim encryption-key status --admin 10.0.0.1:9325\n" +
+			"  seriatim encryption-key status -o json | jq -r '.nodes[] | .node + \" \" + (.encryption.keys[] | select(.needed).id)'",
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
+			list, err := w.members(cmd.Context(), false)
+			if err != nil {
+				return err
+			}
+			return p.printKeys(list)
+		}),
+	}
+	return group("encryption-key", "Make, list and watch the keys that encrypt data at rest", "", status)
+}
+
+// printKeys shows the encryption of all members.
+func (p *printer) printKeys(list memberList) error {
+	nodes, silent := []memberKeys{}, []string{}
+	for _, m := range list.Members {
+		nodes = append(nodes, memberKeys{m.Name, m.Encryption})
+		if m.Encryption == nil {
+			silent = append(silent, m.Name)
+		}
+	}
+	err := p.print(map[string]any{"nodes": nodes}, func() table {
+		t := table{heading: []string{"NODE", "KEY", "ENCRYPTS", "IN FILE", "NEEDED FOR"}}
+		for _, n := range nodes {
+			if n.Encryption == nil {
+				t.add(n.Node, "not known", "-", "-", "-")
+				continue
+			}
+			for _, key := range n.Encryption.Keys {
+				needed := "nothing"
+				if key.Needed {
+					needed = strings.Join(key.For, ", ")
+				}
+				t.add(n.Node, key.ID, strconv.FormatBool(key.Encrypts), strconv.FormatBool(key.InFile), needed)
+			}
+			if text := strings.Join(n.Encryption.ClearText, ", "); text != "" {
+				t.add(n.Node, "clear text", "-", "-", text)
+			}
+		}
+		return t
+	})
+	if err == nil && len(silent) > 0 {
+		err = exit.New(exit.Failed, fmt.Errorf("nothing is known of %s, which may need any key", strings.Join(silent, ", ")),
+			"start it, or upgrade its program, and ask again")
+	}
+	return err
+}
+
 // debugCommand collects what a report of a defect needs.
 func debugCommand(o *options) *cobra.Command {
 	var file string

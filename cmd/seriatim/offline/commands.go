@@ -40,7 +40,7 @@ func AddTo(root *cobra.Command) {
 	groupOf(root, "snapshot", "Look into the snapshots of a stopped node").AddCommand(snapshotListCommand(), snapshotInspectCommand())
 	groupOf(root, "state", "Compute the state of a stopped node").AddCommand(stateHashCommand())
 	groupOf(root, "backup", "Back up and verify").AddCommand(backupVerifyCommand())
-	groupOf(root, "encryption-key", "Make and list the keys that encrypt data at rest").AddCommand(keyCreateCommand(), keyAddCommand(), keyListCommand())
+	groupOf(root, "encryption-key", "Make, list and watch the keys that encrypt data at rest").AddCommand(keyCreateCommand(), keyAddCommand(), keyListCommand())
 	groupOf(root, "cluster", "Show the cluster and change its members").AddCommand(forceRecoverCommand())
 }
 

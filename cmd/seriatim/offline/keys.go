@@ -48,8 +48,9 @@ func keyAddCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "add FILE", Short: "Add a new key to a key file", Args: arguments.Exactly("FILE"),
 		Long: "Add a new key at the end of a key file, where it decrypts and does not encrypt yet.\n\n" +
-			"Copy the file to every node and restart the nodes one by one. Then move the line of the new key to the top of the file, " +
-			"copy it again, and restart the nodes once more: from then on the new key encrypts.",
+			"Copy the file to every node. Then move the line of the new key to the top of the file and copy it again: from then on the " +
+			"new key encrypts. The nodes read the file again by themselves. 'seriatim encryption-key status' says when the old key is " +
+			"not needed any more.",
 		Example: "  seriatim encryption-key add /etc/seriatim/encryption.keys",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := encryption.ReadKeyFile(args[0], rand.Reader); err != nil {

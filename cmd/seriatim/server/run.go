@@ -55,16 +55,17 @@ type parts struct {
 	operators    func(token string) (ops.Operator, bool) // nil: everybody
 	ownToken     string                                  // file with the node's own token; empty: it has none
 
-	traces *tracing.Tracer // nil: none
-	node   *cluster.Node
-	poster *push.Poster // of the node
-	admin  *ops.Admin
-	probes *transport.Server // of the admin port
-	sqs    *sqs.Service
-	grpc   *grpc.Server
-	front  *transport.Server // of the client port
-	backup backups
-	drains atomic.Pointer[func(drained bool)] // of the client port; nil before it is open
+	traces  *tracing.Tracer // nil: none
+	node    *cluster.Node
+	poster  *push.Poster // of the node
+	admin   *ops.Admin
+	probes  *transport.Server // of the admin port
+	endKeys func()            // ends following the key file; nil: there is none
+	sqs     *sqs.Service
+	grpc    *grpc.Server
+	front   *transport.Server // of the client port
+	backup  backups
+	drains  atomic.Pointer[func(drained bool)] // of the client port; nil before it is open
 }
 
 // run runs a node until ctx ends, then stops it in order. It calls ready once
@@ -193,6 +194,11 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if err := keepARNs(cfg); err != nil {
 		return nil, fmt.Errorf("writing down account and region: %w", err)
 	}
+	if file := cfg.Node.EncryptionKeyFile; file != "" {
+		if r.endKeys, err = followKeyFile(context.WithoutCancel(ctx), file, r.node, p.log); err != nil {
+			return nil, err
+		}
+	}
 	// Requests outlive the signal that ends ctx: stop decides when they end.
 	if err := p.serve(context.WithoutCancel(ctx), cfg, hooks, r); err != nil {
 		return nil, err
@@ -286,6 +292,9 @@ func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger)
 			log.Warn("the client port did not stop cleanly", "error", err)
 		}
 		over()
+	}
+	if r.endKeys != nil {
+		r.endKeys()
 	}
 	if err := r.node.Close(ctx); err != nil {
 		log.Warn("the node did not stop cleanly", "error", err)
