@@ -15,14 +15,14 @@ func TestBackupAndRestore(t *testing.T) {
 	must(t, "msg", "send", "orders.fifo", "hello", "--group", "g", "--deduplication-id", "1", "--endpoint", old)
 	file := filepath.Join(t.TempDir(), "orders.backup")
 	var created map[string]any
-	if err := json.Unmarshal([]byte(must(t, "backup", "create", "--output", file, "-o", "json", "--endpoint", old)), &created); err != nil {
+	if err := json.Unmarshal([]byte(must(t, "backup", "create", "--file", file, "-o", "json", "--endpoint", old)), &created); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(file)
 	if err != nil || created["bytes"] != float64(info.Size()) || created["index"] == float64(0) || created["file"] != file {
 		t.Errorf("created %v, %v", created, err)
 	}
-	if out, code := tool(t, "backup", "create", "--output", file, "--endpoint", old); code != 7 || !strings.Contains(out, "--force") {
+	if out, code := tool(t, "backup", "create", "--file", file, "--endpoint", old); code != 7 || !strings.Contains(out, "--force") {
 		t.Errorf("over an existing file: %d %s", code, out)
 	}
 	if out := must(t, "backup", "verify", file); !strings.Contains(out, created["stateHash"].(string)) {
@@ -39,7 +39,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if out := must(t, "msg", "receive", "orders.fifo", "--wait", "5", "--endpoint", fresh); !strings.Contains(out, "hello") {
 		t.Errorf("received %s", out)
 	}
-	must(t, "backup", "create", "--output", file, "--force", "--endpoint", fresh)
+	must(t, "backup", "create", "--file", file, "--force", "--endpoint", fresh)
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.part"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)

@@ -325,7 +325,7 @@ func TestAdminPortWithTokens(t *testing.T) {
 	if out := try("watcher", 4, "cluster", "drain"); !strings.Contains(out, "needs the role operator") {
 		t.Errorf("it does not say what is missing\n%s", out)
 	}
-	try("watcher", 4, "backup", "create", "--output", filepath.Join(t.TempDir(), "backup"))
+	try("watcher", 4, "backup", "create", "--file", filepath.Join(t.TempDir(), "backup"))
 	try("anna", 0, "cluster", "drain")
 	try("anna", 0, "cluster", "uncordon")
 	p.err.wait(t, `"msg":"admin call".*"who":"anna".*"what":"POST /v1/cluster/drain".*"outcome":"done"`, 1)

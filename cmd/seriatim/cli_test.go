@@ -122,7 +122,7 @@ func replay(t *testing.T, endpoint, script string) string {
 
 func TestVersion(t *testing.T) {
 	var info versionInfo
-	if err := json.Unmarshal([]byte(must(t, "version", "--json")), &info); err != nil {
+	if err := json.Unmarshal([]byte(must(t, "version", "-o", "json")), &info); err != nil {
 		t.Fatal(err)
 	}
 	if info.Version != version || info.Go == "" || info.OS == "" || info.Arch == "" {
@@ -140,7 +140,7 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 // An output that cannot be written is not a wrong flag.
 func TestVersionOnAFullDisk(t *testing.T) {
-	for _, args := range []string{"version", "version --json", "--version"} {
+	for _, args := range []string{"version", "version -o json", "--version"} {
 		if code := run(t.Context(), strings.Fields(args), strings.NewReader(""), full{}, io.Discard); code != exit.Failed {
 			t.Errorf("%s: exit code %d", args, code)
 		}
@@ -197,7 +197,7 @@ func TestUsage(t *testing.T) {
 		{"version", "--version", "seriatim " + version + " (go", 0},
 		{"formats are completed", "__complete queue list -o j", "json", 0},
 		{"formats of offline commands", "__complete state hash -o j", "json", 0},
-		{"formats of backup", "__complete backup create --output b -o j", "json", 0},
+		{"formats of backup", "__complete backup create --file b -o j", "json", 0},
 		{"how to complete", "--help", "seriatim completion bash --help", 0},
 		{"unknown flag", "queue list --colour", "unknown flag: --colour", 2},
 		{"near miss of a flag", "queue list --ouptut json", "did you mean --output?", 2},

@@ -75,6 +75,23 @@ func TestNamesAreCompleted(t *testing.T) {
 			t.Errorf("%s offers %q", command, got)
 		}
 	}
+	must(t, "queue", "create", "joblog", "-a", `RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:other","maxReceiveCount":3}`, "--endpoint", endpoint)
+	for command := range strings.SplitSeq("dlq redrive, dlq tasks, dlq cancel", ", ") {
+		if got := completed(t, endpoint, command, ""); got != "other\n:4\n" {
+			t.Errorf("%s offers %q", command, got)
+		}
+	}
+	for _, test := range []struct{ command, flag, typed, want string }{
+		{"queue create", "--attribute", "Visib", "VisibilityTimeout=\n:6\n"},
+		{"queue update", "-a", "Dedup", "DeduplicationEnabled=\nDeduplicationScope=\nDeduplicationWindowSeconds=\n:6\n"},
+		{"topic create", "-a", "Disp", "DisplayName=\n:6\n"},
+		{"policy simulate", "--action", "sqs:Purge", "sqs:PurgeQueue\n:4\n"},
+		{"policy simulate", "--resource", "j", "joblog\njobs.fifo\n:4\n"},
+	} {
+		if got := completed(t, endpoint, test.command, test.flag, test.typed); got != test.want {
+			t.Errorf("%s %s offers %q, want %q", test.command, test.flag, got, test.want)
+		}
+	}
 	for command := range strings.SplitSeq("topic create, topic list, bench fanout", ", ") {
 		if got := completed(t, endpoint, command, "j"); strings.Contains(got, ".fifo") {
 			t.Errorf("%s offers %q", command, got)

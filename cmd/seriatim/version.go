@@ -1,19 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// versionInfo is what version --json prints.
+// versionInfo is what version -o json prints.
 type versionInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"` // empty if not built from a checkout
@@ -29,15 +32,22 @@ func (v versionInfo) line() string {
 }
 
 func versionCommand() *cobra.Command {
-	var asJSON bool
+	var output string
 	c := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: arguments.None,
-		Example: "  seriatim version --json",
+		Example: "  seriatim version\n  seriatim version -o json   # all that is known of the build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printVersion(cmd.OutOrStdout(), asJSON)
+			if output != "table" && output != "json" {
+				return exit.New(exit.Usage, fmt.Errorf("unknown output format %q", output), "use -o table or -o json")
+			}
+			return printVersion(cmd.OutOrStdout(), output == "json")
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print all that is known of the build as JSON")
+	c.Flags().StringVarP(&output, "output", "o", cmp.Or(os.Getenv(client.EnvOutput), "table"), "table or json, env "+client.EnvOutput)
+	values := cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := c.RegisterFlagCompletionFunc("output", values); err != nil {
+		panic(err) // the flag is defined one line above
+	}
 	return c
 }
 

@@ -25,6 +25,9 @@ type peekAnswer struct {
 	Messages []peekedMessage `json:"messages"`
 	// Truncated says that the size limit cut the list short, not its end.
 	Truncated bool `json:"truncated,omitempty"`
+	// Next is the sequence number to begin at for the messages behind these; empty: there are
+	// none.
+	Next string `json:"next,omitempty"`
 }
 
 type peekedMessage struct {
@@ -74,14 +77,14 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
 		var refused *queue.Error
 		bodies = v.Bodies()
-		if messages, refused = v.Peek(name, from, parameters.Get("group"), limit); refused != nil {
+		if messages, refused = v.Peek(name, from, parameters.Get("group"), limit+1); refused != nil {
 			return refused
 		}
 		return nil
 	})
 	var out peekAnswer
 	if err == nil {
-		out, err = a.peeked(name, messages, bodies)
+		out, err = a.peeked(name, messages, limit, bodies)
 	}
 	var refused *queue.Error
 	switch {
@@ -99,14 +102,15 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// peeked is the answer with messages, whose bodies it reads.
-func (a *Admin) peeked(name string, messages []queue.PeekedMessage, bodies content.Reader) (peekAnswer, error) {
+// peeked is the answer with the first messages, at most limit, whose bodies it reads.
+func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, bodies content.Reader) (peekAnswer, error) {
 	out := peekAnswer{Queue: name, Messages: make([]peekedMessage, 0, len(messages))}
 	bytes := 0
 	for i := range messages {
 		m := &messages[i]
-		if bytes += m.Body.Len(); bytes > a.PeekBytesMax && i > 0 {
-			out.Truncated = true
+		bytes += m.Body.Len()
+		if out.Truncated = bytes > a.PeekBytesMax && i > 0 && i < limit; out.Truncated || i == limit {
+			out.Next = m.Sequence.String()
 			break
 		}
 		body, err := bodies.Read(m.Body)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
@@ -151,6 +152,39 @@ func attributeMap(list []queue.Attribute) map[string]string {
 	return out
 }
 
+// knownID is what a topic remembers of a deduplication id. If it does not, the rest is missing.
+type knownID struct {
+	DeduplicationID string `json:"deduplicationId"`
+	Known           bool   `json:"known"`
+	MessageID       string `json:"messageId,omitempty"`
+	SequenceNumber  string `json:"sequenceNumber,omitempty"`
+	Scope           string `json:"scope,omitempty"`
+	AcceptedAtMs    int64  `json:"acceptedAtMs,omitempty"`
+	ForgottenAtMs   int64  `json:"forgottenAtMs,omitempty"`
+}
+
+// topicDeduplication looks a deduplication id up as a publish would. The parameters are id and
+// group.
+func (a *Admin) topicDeduplication(w http.ResponseWriter, r *http.Request) {
+	parameters := r.URL.Query()
+	id := queue.DeduplicationID{ID: parameters.Get("id"), GroupID: parameters.Get("group")}
+	out := knownID{DeduplicationID: id.ID}
+	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
+		known, found, refused := v.KnownTopicID(r.PathValue("name"), id)
+		if refused != nil {
+			return refused
+		}
+		if found {
+			out = knownID{
+				id.ID, true, known.MessageID.String(), known.Sequence.String(), attributes.ScopeName(known.Scope),
+				int64(known.AcceptedAt), int64(known.ForgottenAt),
+			}
+		}
+		return nil
+	})
+	a.answerRead(w, err, out)
+}
+
 // answerRead answers what was read of topics.
 func (a *Admin) answerRead(w http.ResponseWriter, err error, value any) {
 	var refused *queue.Error
@@ -159,6 +193,8 @@ func (a *Admin) answerRead(w http.ResponseWriter, err error, value any) {
 		a.answer(w, http.StatusOK, value)
 	case errors.As(err, &refused) && refused.Code == refusal.NotFound:
 		a.fail(w, http.StatusNotFound, "there is no such topic")
+	case errors.As(err, &refused):
+		a.fail(w, http.StatusBadRequest, refused.Message)
 	default:
 		if !errors.Is(err, cluster.ErrUnavailable) {
 			a.Logger.Error("reading topics failed", "error", err)

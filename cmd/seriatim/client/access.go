@@ -83,6 +83,8 @@ func keyCreateCommand(o *options) *cobra.Command {
 	}
 	c.Flags().StringVar(&in.User, "user", "", "name of the user the key belongs to (default: the account itself)")
 	c.Flags().StringVar(&in.Account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
+	names(o.completeUsers).of(c, "user")
+	names(o.completeAccounts).of(c, "account")
 	c.Flags().StringVar(&in.ID, "id", "", "id of a key that was made elsewhere")
 	c.Flags().StringVar(&secretFile, "secret-file", "", "file with its secret; -: standard input")
 	return c

@@ -64,16 +64,16 @@ func backupCreateCommand(o *options) *cobra.Command {
 	var file, to, report string
 	var force bool
 	c := &cobra.Command{
-		Use: "create --output FILE | --to s3://BUCKET/FOLDER/", Short: "Write a backup of the cluster to a file or an object store", Args: arguments.None,
+		Use: "create --file FILE | --to s3://BUCKET/FOLDER/", Short: "Write a backup of the cluster to a file or an object store", Args: arguments.None,
 		Long: "Write a backup of the cluster to a file, or with --to to a store that speaks the S3 protocol.\n\n" +
 			"It holds everything acknowledged before the command. It appears under its name only when it is complete and kept.\n\n" +
 			"--to s3://bucket/folder/ adds a name with the time; of a name without a slash at its end nothing may be there. The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,\n" +
 			"AWS_REGION and, for stores other than AWS, AWS_ENDPOINT_URL_S3 say how the store is reached.",
-		Example: "  seriatim backup create --output orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --output nightly.backup --force -o json\n" +
+		Example: "  seriatim backup create --file orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --file nightly.backup --force -o json\n" +
 			"  seriatim backup create --to s3://backups/orders/",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			if (file == "") == (to == "") {
-				return exit.New(exit.Usage, errors.New("--output is missing"), "name the file to write, --output FILE, or where to send it, --to s3://bucket/folder/, not both")
+				return exit.New(exit.Usage, errors.New("--file is missing"), "name the file to write, --file FILE, or where to send it, --to s3://bucket/folder/, not both")
 			}
 			show, err := newProgress(cmd.ErrOrStderr(), report)
 			if err != nil {
@@ -102,12 +102,10 @@ func backupCreateCommand(o *options) *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.StringVar(&file, "output", "", "file to write")
+	f.StringVar(&file, "file", "", "file to write")
 	f.StringVar(&to, "to", "", "object to write, as s3://bucket/folder/")
-	f.StringVarP(&o.output, "format", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.BoolVar(&force, "force", false, "replace the file or object if it exists")
 	f.StringVar(&report, "progress", progressAuto, progressHelp)
-	complete(c, "format", formatTable, formatJSON)
 	complete(c, "progress", progressAuto, progressJSON, progressNone)
 	return c
 }

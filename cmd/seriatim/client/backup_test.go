@@ -54,7 +54,7 @@ func TestBackupCreate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			directory := t.TempDir()
 			file := filepath.Join(directory, "b")
-			r := runTool(t, backupServer(t, test.content, test.whole, test.abort), "", "backup", "create", "--output", file, "-o", "json", "--progress", "json")
+			r := runTool(t, backupServer(t, test.content, test.whole, test.abort), "", "backup", "create", "--file", file, "-o", "json", "--progress", "json")
 			if code := exit.CodeOf(r.err); code != test.code {
 				t.Fatalf("exit code %d: %v", code, r.err)
 			}
@@ -101,7 +101,7 @@ func TestBackupInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	r := runToolIn(ctx, server.URL, "", "backup", "create", "--output", filepath.Join(directory, "b"))
+	r := runToolIn(ctx, server.URL, "", "backup", "create", "--file", filepath.Join(directory, "b"))
 	if exit.CodeOf(r.err) != exit.Interrupted {
 		t.Errorf("exit code %d: %v", exit.CodeOf(r.err), r.err)
 	}
@@ -125,7 +125,7 @@ func TestBackupAsksTheNextNode(t *testing.T) {
 		{"the last is dead", away + "," + closedPort(t), "there is no leader", exit.Unavailable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := runTool(t, test.addresses, "", "backup", "create", "--output", filepath.Join(t.TempDir(), "b"))
+			r := runTool(t, test.addresses, "", "backup", "create", "--file", filepath.Join(t.TempDir(), "b"))
 			if code := exit.CodeOf(r.err); code != test.code || r.err != nil && !strings.Contains(r.err.Error(), test.text) {
 				t.Errorf("exit code %d, want %d with %q: %v", code, test.code, test.text, r.err)
 			}
@@ -144,11 +144,11 @@ func TestBackupUsage(t *testing.T) {
 		code exit.Code
 	}{
 		{"no file", []string{"backup", "create"}, exit.Usage},
-		{"progress of no kind", []string{"backup", "create", "--output", text, "--force", "--progress", "loud"}, exit.Usage},
-		{"exists", []string{"backup", "create", "--output", text}, exit.Conflict},
+		{"progress of no kind", []string{"backup", "create", "--file", text, "--force", "--progress", "loud"}, exit.Usage},
+		{"exists", []string{"backup", "create", "--file", text}, exit.Conflict},
 		{"restore nothing", []string{"backup", "restore", text + "x"}, exit.NotFound},
 		{"restore no backup", []string{"backup", "restore", text}, exit.Usage},
-		{"no server", []string{"backup", "create", "--output", text, "--force"}, exit.Unavailable},
+		{"no server", []string{"backup", "create", "--file", text, "--force"}, exit.Unavailable},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestBackupUsage(t *testing.T) {
 // TestBackupErrorsNameTheFile keeps the name of the temporary file out.
 func TestBackupErrorsNameTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "none", "b")
-	r := runTool(t, backupServer(t, "seriatim", "seriatim", false), "", "backup", "create", "--output", file)
+	r := runTool(t, backupServer(t, "seriatim", "seriatim", false), "", "backup", "create", "--file", file)
 	if r.err == nil || r.err.Error() != "cannot write "+file+": no such file or directory" {
 		t.Error(r.err)
 	}

@@ -2,10 +2,20 @@ package client
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/queue/attributes"
+	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/sns"
+	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
 // completionTimeout bounds how long a shell waits for names.
@@ -21,6 +31,88 @@ func (o *options) completeQueues(cmd *cobra.Command, args []string, typed string
 		}
 		return names, err
 	})
+}
+
+// completeDeadLetterQueues offers the queues that a RedrivePolicy names.
+func (o *options) completeDeadLetterQueues(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) (names []string, err error) {
+		urls, err := w.listQueues(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		queues, err := w.describeAll(ctx, urls)
+		if err != nil {
+			return nil, err
+		}
+		found, err := deadLetterQueues(queues)
+		for _, d := range found {
+			if !d.Missing && strings.HasPrefix(d.Name, typed) {
+				names = append(names, d.Name)
+			}
+		}
+		return names, err
+	})
+}
+
+// names completes a flag of a command with what completes the first argument of others.
+type names func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
+
+// of makes shells offer the names for a flag.
+func (n names) of(c *cobra.Command, flag string) {
+	err := c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return n(cmd, nil, typed)
+	})
+	if err != nil {
+		panic(err) // the flag is not defined, or completed twice
+	}
+}
+
+// completeAttributes makes shells offer the names of attributes, behind which a value follows.
+func completeAttributes(c *cobra.Command, known []string) {
+	names(func(_ *cobra.Command, _ []string, typed string) (offered []string, _ cobra.ShellCompDirective) {
+		for _, name := range known {
+			if strings.HasPrefix(name, typed) {
+				offered = append(offered, name+"=")
+			}
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}).of(c, "attribute")
+}
+
+// queueAttributes are the names of the attributes that a queue can be given.
+func queueAttributes() (names []string) {
+	for _, a := range attributes.Describe() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// permissions are what policies permit.
+func permissions() []string {
+	unique := map[string]bool{}
+	for _, needed := range aws.Permissions(new(sqs.Service).API(), sns.API()) {
+		unique[needed] = true
+	}
+	return slices.Sorted(maps.Keys(unique))
+}
+
+// unknownAttribute adds to the refusal of an attribute that does not exist which ones do.
+func unknownAttribute(err error, given map[string]string, known []string) error {
+	e, ok := errors.AsType[*apiError](err)
+	if !ok || e.Type != "InvalidAttributeName" && !strings.HasSuffix(e.Message, "AttributeName") {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		hint := "the attributes are " + strings.Join(known, ", ")
+		if near := arguments.Nearest(name, known); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return exit.New(exit.CodeOf(err), e, hint)
+	}
+	return err
 }
 
 // completeMembers offers the ids of the members and of the nodes that wait to become

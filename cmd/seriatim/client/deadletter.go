@@ -189,7 +189,7 @@ func tasksCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "tasks NAME", Short: "List the last redrives of a dead-letter queue, the newest first", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim dlq tasks jobs-dead\n  seriatim dlq tasks jobs-dead -o json | jq '.tasks[0].moved'",
-		ValidArgsFunction: o.completeQueues,
+		ValidArgsFunction: o.completeDeadLetterQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			tasks, err := w.moveTasksOf(cmd.Context(), args[0])
 			if err != nil {
@@ -219,7 +219,7 @@ func cancelCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel NAME", Short: "End the redrive that runs; what was moved stays moved", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim dlq cancel jobs-dead",
-		ValidArgsFunction: o.completeQueues,
+		ValidArgsFunction: o.completeDeadLetterQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			tasks, err := w.moveTasksOf(cmd.Context(), args[0])
 			if err != nil {

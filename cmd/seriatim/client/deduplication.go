@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,49 +52,94 @@ type knownID struct {
 
 func dedupLookupCommand(o *options) *cobra.Command {
 	f := &idFlags{}
+	topic := false
 	c := &cobra.Command{
 		Use: "lookup QUEUE ID", Short: "Say whether a message with this deduplication id would be dropped, and whose id it is",
 		Args: arguments.Exactly("QUEUE", "ID"),
 		Long: "Say whether a message with this deduplication id would be dropped now, and which message it was given to first.\n" +
 			"An id that was made from the content is the SHA-256 of the body: printf %s BODY | sha256sum\n\n" +
+			"A topic remembers ids of its own, apart from those of its queues: add --topic to look at the topic of that name.\n\n" +
 			"An id that is not remembered ends with exit code 3.",
-		Example:           "  seriatim dedup lookup orders.fifo order-17\n  seriatim dedup lookup orders.fifo order-17 --group customer-9 -o json",
+		Example: "  seriatim dedup lookup orders.fifo order-17\n  seriatim dedup lookup orders.fifo order-17 --group customer-9 -o json\n" +
+			"  seriatim dedup lookup sales.fifo order-17 --topic",
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			out := knownID{DeduplicationID: args[1]}
-			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-				found, known, err := c.LookUpDeduplication(ctx, nameOf(args[0]), f.id(args[1]))
-				if err != nil || !known {
-					return err
-				}
-				out = knownID{
-					args[1], true, found.MessageID, sequenceText(found.SequenceNumber), found.Scope, found.State, millis(found.AcceptedAt), millis(found.ForgottenAt),
-				}
-				return nil
-			})
-			if err != nil {
-				return err
+		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+			if topic {
+				return w.lookUpAtTopic(cmd.Context(), p, args[0], f.id(args[1]))
 			}
-			if !out.Known {
-				if p.format == formatJSON {
-					err = p.print(out, nil)
-				}
-				return errors.Join(err, exit.New(exit.NotFound, fmt.Errorf("the queue does not remember %q: a message with it would be accepted", args[1]), ""))
-			}
-			return p.print(out, func() table {
-				return table{rows: [][]string{
-					{"Message id", out.MessageID},
-					{"Sequence number", out.SequenceNumber},
-					{"Scope", out.Scope},
-					{"State", out.State},
-					{"Accepted", untilText(out.AcceptedAtMs)},
-					{"Forgotten", untilText(out.ForgottenAtMs)},
-				}}
-			})
+			return o.lookUpAtQueue(cmd.Context(), w, p, args[0], f.id(args[1]))
 		}),
 	}
 	f.bind(c)
+	c.Flags().BoolVar(&topic, "topic", false, "look at the topic of this name, not at the queue")
 	return c
+}
+
+// lookUpAtQueue shows what a queue remembers of an id.
+func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name string, id api.DeduplicationID) error {
+	if err := fifoQueue(name); err != nil {
+		return err
+	}
+	n, err := o.openNative(w)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	out := knownID{DeduplicationID: id.ID}
+	err = n.Do(ctx, 0, func(ctx context.Context, c *api.Client) error {
+		found, known, err := c.LookUpDeduplication(ctx, nameOf(name), id)
+		if err != nil || !known {
+			return err
+		}
+		out = knownID{
+			id.ID, true, found.MessageID, sequenceText(found.SequenceNumber), found.Scope, found.State, millis(found.AcceptedAt), millis(found.ForgottenAt),
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.printKnown(out, "queue "+nameOf(name), "send", "a topic remembers ids of its own: add --topic to look at the topic of that name")
+}
+
+// lookUpAtTopic shows what a topic remembers of an id.
+func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id api.DeduplicationID) error {
+	out := knownID{}
+	query := url.Values{"id": {id.ID}, "group": {id.GroupID}}
+	err := w.get(ctx, "/v1/topics/"+url.PathEscape(w.qualified(lastElement(name)))+"/deduplication", query, &out)
+	if err != nil {
+		return err
+	}
+	return p.printKnown(out, "topic "+lastElement(name), "publish", "the queues of its subscriptions remember ids, too: leave out --topic to look at a queue")
+}
+
+// printKnown shows what a queue or topic remembers of an id. One that it does not remember is
+// an error.
+func (p *printer) printKnown(out knownID, where, verb, hint string) (err error) {
+	if !out.Known {
+		if p.format == formatJSON {
+			err = p.print(out, nil)
+		}
+		text := fmt.Errorf("the %s does not remember %q: a %s with it would be accepted there", where, out.DeduplicationID, verb)
+		return errors.Join(err, exit.New(exit.NotFound, text, hint))
+	}
+	return p.print(out, func() table {
+		t := table{rows: [][]string{{"Message id", out.MessageID}, {"Sequence number", out.SequenceNumber}, {"Scope", out.Scope}}}
+		if out.State != "" { // a topic keeps no message
+			t.add("State", out.State)
+		}
+		t.add("Accepted", untilText(out.AcceptedAtMs))
+		t.add("Forgotten", untilText(out.ForgottenAtMs))
+		return t
+	})
+}
+
+// fifoQueue is an error for the name of a standard queue, which remembers no deduplication ids.
+func fifoQueue(name string) error {
+	if typeOf(name) == "fifo" {
+		return nil
+	}
+	return exit.New(exit.Usage, fmt.Errorf("%s is the name of a standard queue, which has no deduplication window and remembers no ids", nameOf(name)), "the name of a FIFO queue ends in .fifo")
 }
 
 // dedupStats is what a queue remembers, in JSON output.
@@ -126,10 +172,13 @@ func (s *dedupStats) table() table {
 	return t
 }
 
-func readStats(cmd *cobra.Command, n *native.Conn, queue string) (*dedupStats, error) {
+func readStats(cmd *cobra.Command, n *native.Conn, name string) (*dedupStats, error) {
+	if err := fifoQueue(name); err != nil {
+		return nil, err
+	}
 	var s api.DeduplicationStats
 	err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-		s, err = c.DeduplicationStats(ctx, queue)
+		s, err = c.DeduplicationStats(ctx, nameOf(name))
 		return err
 	})
 	byScope := map[string]int64{}
@@ -143,7 +192,7 @@ func dedupStatsCommand(o *options) *cobra.Command {
 		Example:           "  seriatim dedup stats orders.fifo\n  seriatim dedup stats orders.fifo -o json | jq .live",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			s, err := readStats(cmd, n, nameOf(args[0]))
+			s, err := readStats(cmd, n, args[0])
 			if err != nil {
 				return err
 			}
@@ -161,6 +210,9 @@ func dedupForgetCommand(o *options) *cobra.Command {
 		Example:           "  seriatim dedup forget orders.fifo order-17 --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			if err := fifoQueue(args[0]); err != nil {
+				return err
+			}
 			if err := q.ask(cmd, p, "A message with the id "+args[1]+" can be stored a second time then.", "the id to forget", args[1]); err != nil {
 				return err
 			}
@@ -203,7 +255,7 @@ func window(cmd *cobra.Command, n *native.Conn, p *printer, q *question, args []
 			return exit.New(exit.Usage, err, "write it as 90s, 10m, 12h, 7d, or in seconds")
 		}
 	}
-	s, err := readStats(cmd, n, name)
+	s, err := readStats(cmd, n, args[0])
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,11 @@ func peekCommand(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "peek QUEUE", Short: "Look at messages in order without receiving them",
 		Long: "Look at messages in order without receiving them: nothing changes, no receive is counted.\n" +
-			"The admin port answers, so that rights to receive and rights to look stay apart.",
-		Example:           "  seriatim msg peek orders.fifo --group customer-9 --limit 5",
+			"The admin port answers, so that rights to receive and rights to look stay apart.\n\n" +
+			"A table shows the beginning of each body, -o json all of it. If there are more messages, \"next\" of the JSON is what\n" +
+			"--from takes to go on.",
+		Example: "  seriatim msg peek orders.fifo --group customer-9 --limit 5\n" +
+			"  seriatim msg peek orders.fifo --from 18446744073709551000 -o json | jq -r '.next // empty'",
 		Args:              arguments.Exactly("QUEUE"),
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -58,8 +61,8 @@ func noQueue(err error) error {
 
 // peekAnswer is what the table shows of GET /v1/queues/{name}/messages.
 type peekAnswer struct {
-	Messages  []peeked `json:"messages"`
-	Truncated bool     `json:"truncated"` // by size
+	Messages []peeked `json:"messages"`
+	Next     string   `json:"next"` // to begin at for those behind these; empty: there are none
 }
 
 // peeked is one stored message.
@@ -74,13 +77,27 @@ type peeked struct {
 	Body           string `json:"body"`
 }
 
+// shownRunesMax bounds what a table shows of a body.
+const shownRunesMax = 60
+
+// shortened is the beginning of a body. JSON output has all of it.
+func shortened(body string) string {
+	n := 0
+	for i := range body {
+		if n++; n > shownRunesMax {
+			return body[:i] + "..."
+		}
+	}
+	return body
+}
+
 func printPeeked(p *printer, document json.RawMessage) error {
 	var answer peekAnswer
 	if err := json.Unmarshal(document, &answer); err != nil {
 		return fmt.Errorf("unreadable answer: %w", err)
 	}
-	if answer.Truncated {
-		p.say("the list is cut short, its messages are large: go on with --from")
+	if answer.Next != "" && p.format == formatTable {
+		p.say("there are more: go on with --from %s", answer.Next)
 	}
 	if len(answer.Messages) == 0 && p.format == formatTable {
 		p.say("no message")
@@ -94,7 +111,7 @@ func printPeeked(p *printer, document json.RawMessage) error {
 				until = clockTime(decimal(m.VisibleAtMs))
 			}
 			t.add(orDash(m.SequenceNumber), m.MessageID, orDash(m.GroupID), m.State, until,
-				clockTime(decimal(m.SentAtMs)), decimal(m.ReceiveCount), m.Body)
+				clockTime(decimal(m.SentAtMs)), decimal(m.ReceiveCount), shortened(m.Body))
 		}
 		return t
 	})

@@ -56,6 +56,7 @@ func policyPutCommand(o *options) *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
+	names(o.completeAccounts).of(c, "account")
 	c.Flags().StringVar(&file, "file", "", "file with the policy; -: standard input")
 	return c
 }
@@ -77,6 +78,7 @@ func policyDeleteCommand(o *options) *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
+	names(o.completeAccounts).of(c, "account")
 	return q.of(c)
 }
 
@@ -186,7 +188,7 @@ func (v *policyVerdict) String() string {
 }
 
 func policySimulateCommand(o *options) *cobra.Command {
-	query, names := url.Values{}, []string{"user", "key", "account", "action", "resource"}
+	query, flags := url.Values{}, []string{"user", "key", "account", "action", "resource"}
 	var given []string
 	c := &cobra.Command{
 		Use: "simulate --user USER|--key ID --action ACTION --resource RESOURCE", Short: "Say whether a request would be allowed, and which statement decides", Args: arguments.None,
@@ -195,7 +197,7 @@ func policySimulateCommand(o *options) *cobra.Command {
 		Example: `  seriatim policy simulate --user orders-service --action sqs:SendMessage --resource orders.fifo
   seriatim policy simulate --key SRTMEXAMPLE --action sns:Publish --resource arn:aws:sns:us-east-1:000000000000:events --context aws:SourceIp=10.0.0.7`,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			for _, name := range names {
+			for _, name := range flags {
 				query.Set(name, cmd.Flag(name).Value.String())
 			}
 			query["context"] = given
@@ -210,8 +212,13 @@ func policySimulateCommand(o *options) *cobra.Command {
 		"name of the user who asks", "id of the key that the request is signed with", "account of the user, 12 digits (default: that of the cluster)",
 		"what is asked for, such as sqs:SendMessage", "name or ARN of a queue or topic; * for what is about none",
 	} {
-		c.Flags().String(names[i], "", usage)
+		c.Flags().String(flags[i], "", usage)
 	}
+	names(o.completeUsers).of(c, "user")
+	names(o.completeKeys).of(c, "key")
+	names(o.completeAccounts).of(c, "account")
+	complete(c, "action", permissions()...)
+	names(o.completeQueues).of(c, "resource")
 	c.Flags().StringArrayVar(&given, "context", nil, "NAME=VALUE of a condition key, repeated: aws:SourceIp, aws:UserAgent, aws:SecureTransport, aws:CurrentTime")
 	return c
 }

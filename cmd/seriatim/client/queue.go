@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
+	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
 // queueInfo is one queue in JSON output.
@@ -29,7 +30,9 @@ type queueInfo struct {
 	Delayed    int64             `json:"delayed"`
 	Deferred   int64             `json:"deferred"`
 	Attributes map[string]string `json:"attributes,omitempty"`
-	Tags       map[string]string `json:"tags,omitempty"`
+	// Defaults are the attributes that the server does not list because they were never set.
+	Defaults map[string]string `json:"defaults,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
 }
 
 func queueCommand(o *options) *cobra.Command {
@@ -40,16 +43,17 @@ func queueCommand(o *options) *cobra.Command {
 }
 
 func queueCreateCommand(o *options) *cobra.Command {
-	var attributes, tags []string
+	var given, tags []string
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a queue", Args: arguments.Exactly("NAME"),
 		Long: "Create a queue. A name that ends in .fifo makes a FIFO queue.\n\n" +
-			"Attributes are those of the SQS API, for instance VisibilityTimeout=60 or ContentBasedDeduplication=true.\n" +
+			"Attributes are those of the SQS API, such as VisibilityTimeout=60, and further ones. The page \"Queue attributes\" of the\n" +
+			"manual (docs/manual/queue-attributes.md) says what each does: " + strings.Join(queueAttributes(), ", ") + ".\n\n" +
 			"Creating a queue that exists with the same attributes succeeds.",
 		Example: "  seriatim queue create orders.fifo --attribute ContentBasedDeduplication=true\n" +
 			"  seriatim queue create jobs --attribute VisibilityTimeout=120 --tag team=billing",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attrs, err := flagPairs("attribute", attributes)
+			attrs, err := flagPairs("attribute", given)
 			if err != nil {
 				return err
 			}
@@ -63,14 +67,15 @@ func queueCreateCommand(o *options) *cobra.Command {
 			in := map[string]any{"QueueName": args[0], "Attributes": attrs, "tags": tagged}
 			var out struct{ QueueUrl string } //nolint:revive // the wire's spelling
 			if err := w.call(cmd.Context(), "CreateQueue", in, &out, 0); err != nil {
-				return err
+				return unknownAttribute(err, attrs, queueAttributes())
 			}
 			return p.print(map[string]string{"name": nameOf(out.QueueUrl), "url": out.QueueUrl}, func() table {
 				return table{rows: [][]string{{out.QueueUrl}}}
 			})
 		}),
 	}
-	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	c.Flags().StringArrayVarP(&given, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	completeAttributes(c, queueAttributes())
 	c.Flags().StringArrayVarP(&tags, "tag", "t", nil, "a tag as key=value, may be repeated")
 	return c
 }
@@ -93,11 +98,16 @@ func queueShowCommand(o *options) *cobra.Command {
 			if err := w.call(cmd.Context(), "ListQueueTags", map[string]string{"QueueUrl": u}, &tags, 0); err != nil {
 				return err
 			}
-			q.Tags = tags.Tags
+			q.Tags, q.Defaults = tags.Tags, attributes.Unlisted(q.Type == "fifo", q.Attributes)
 			return p.print(q, func() table {
 				t := table{rows: [][]string{{"Name", q.Name}, {"URL", q.URL}}}
-				for _, k := range slices.Sorted(maps.Keys(q.Attributes)) {
-					t.add(k, readable(k, q.Attributes[k]))
+				shown := maps.Clone(q.Defaults)
+				for name, value := range shown {
+					shown[name] = value + " (default)"
+				}
+				maps.Copy(shown, q.Attributes)
+				for _, k := range slices.Sorted(maps.Keys(shown)) {
+					t.add(k, readable(k, shown[k]))
 				}
 				for _, k := range slices.Sorted(maps.Keys(q.Tags)) {
 					t.add("Tag "+k, q.Tags[k])
@@ -267,7 +277,7 @@ func stdin(cmd *cobra.Command, what string, asked bool) (io.Reader, error) {
 }
 
 func queueUpdateCommand(o *options) *cobra.Command {
-	var attributes []string
+	var given []string
 	c := &cobra.Command{
 		Use: "update NAME --attribute Name=Value", Short: "Change attributes of a queue", Args: arguments.Exactly("NAME"),
 		Long: "Change attributes of a queue; all others stay as they are. An empty value ends a Policy or a RedrivePolicy.\n\n" +
@@ -277,17 +287,19 @@ func queueUpdateCommand(o *options) *cobra.Command {
 			"  seriatim queue update jobs -a RedrivePolicy=",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attrs, err := flagPairs("attribute", attributes)
+			attrs, err := flagPairs("attribute", given)
 			if err != nil {
 				return err
 			}
 			if len(attrs) == 0 {
 				return exit.New(exit.Usage, errors.New("--attribute is missing"), "name what to change: --attribute VisibilityTimeout=60")
 			}
-			return w.changeQueue(cmd, p, args[0], "SetQueueAttributes", map[string]any{"Attributes": attrs}, "updated")
+			err = w.changeQueue(cmd, p, args[0], "SetQueueAttributes", map[string]any{"Attributes": attrs}, "updated")
+			return unknownAttribute(err, attrs, queueAttributes())
 		}),
 	}
-	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	c.Flags().StringArrayVarP(&given, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	completeAttributes(c, queueAttributes())
 	return c
 }
 

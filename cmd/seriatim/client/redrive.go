@@ -34,13 +34,14 @@ func redriveCommand(o *options) *cobra.Command {
 			"Ctrl-C cancels the redrive: what was moved stays moved, the rest stays in the dead-letter queue. With --detach the\n" +
 			"command only starts it; seriatim dlq tasks shows how far it is, seriatim dlq cancel ends it.",
 		Example:           "  seriatim dlq redrive jobs-dead --yes\n  seriatim dlq redrive jobs-dead --to jobs-slow --rate 50\n  seriatim dlq redrive jobs-dead --yes --progress json -o json",
-		ValidArgsFunction: o.completeQueues,
+		ValidArgsFunction: o.completeDeadLetterQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			return w.redrive(cmd, p, f, args[0])
 		}),
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.to, "to", "", "queue to move them to, of the same type (default: where each message came from)")
+	names(o.completeQueues).of(c, "to")
 	fl.IntVar(&f.rate, "rate", 0, "messages per second, 1 to 500 (default: as fast as it goes)")
 	fl.BoolVar(&f.detach, "detach", false, "start it and do not wait")
 	fl.StringVar(&f.report, "progress", progressAuto, progressHelp)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
+	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
 func topicCommand(o *options) *cobra.Command {
@@ -85,7 +86,7 @@ func topicCreateCommand(o *options) *cobra.Command {
 				TopicARN string `json:"TopicArn"`
 			}
 			if err := w.onTopics(cmd.Context(), "CreateTopic", in, &out); err != nil {
-				return err
+				return unknownAttribute(err, attrs, topicAttributeNames())
 			}
 			return p.print(map[string]string{"name": args[0], "topicArn": out.TopicARN}, func() table {
 				return table{rows: [][]string{{out.TopicARN}}}
@@ -93,9 +94,13 @@ func topicCreateCommand(o *options) *cobra.Command {
 		}),
 	}
 	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
+	completeAttributes(c, topicAttributeNames())
 	c.Flags().StringArrayVarP(&tags, "tag", "t", nil, "a tag as key=value, may be repeated")
 	return c
 }
+
+// topicAttributeNames are the names of the attributes that a topic can be given.
+func topicAttributeNames() []string { return attributes.TopicNames() }
 
 // topicInfo is one topic in JSON output.
 type topicInfo struct {
@@ -162,7 +167,7 @@ func topicSetCommand(o *options) *cobra.Command {
 					if i > 0 {
 						p.say("set %d of %d attributes before an error", i, len(attributes))
 					}
-					return err
+					return unknownAttribute(err, map[string]string{name: ""}, topicAttributeNames())
 				}
 			}
 			return changedTopic(p, args[0], "updated")
@@ -262,8 +267,8 @@ func publish(cmd *cobra.Command, w *wire, p *printer, f *publishFlags, args []st
 		SequenceNumber string
 	}
 	// A deduplication id makes it safe to ask another node.
-	again := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(args[0], ".fifo")
-	got, err := w.onTopicsOnce(cmd.Context(), "Publish", again, in, &out)
+	identified := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(args[0], ".fifo")
+	got, err := w.onTopicsWithID(cmd.Context(), "Publish", identified, in, &out)
 	if err != nil {
 		return err
 	}

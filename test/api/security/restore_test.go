@@ -89,7 +89,7 @@ func TestIdentitiesSurvive(t *testing.T) {
 	first := old.Nodes[0]
 	want := newIdentities(t, first)
 	file := filepath.Join(t.TempDir(), "identities.backup")
-	tool(t, first, "", "backup", "create", "--output", file)
+	tool(t, first, "", "backup", "create", "--file", file)
 
 	fresh := harness.New(t, harness.Options{Binary: shared.binary, Dir: t.TempDir(), Nodes: 1, Args: []string{"--auth"}})
 	foreign := newKey(t, fresh.Nodes[0], "")

@@ -206,7 +206,7 @@ func TestWebDeliveriesAreRestored(t *testing.T) {
 	}
 	<-s.waits
 	file := filepath.Join(t.TempDir(), "backup")
-	run(t, "backup", "create", "--output", file, "--admin", old.Nodes[0].Admin)
+	run(t, "backup", "create", "--file", file, "--admin", old.Nodes[0].Admin)
 	kill(t, old.Nodes...)
 	fresh := cluster(t, "--sns-allow-endpoints", "127.0.0.0/8")
 	run(t, "backup", "restore", file, "--admin", fresh.Nodes[0].Admin)
