@@ -3,8 +3,9 @@
 //
 // It speaks to a running server as any other client would: over the SQS JSON
 // protocol, the SNS protocol and the admin port, and through the Go client of the
-// native API for what SQS has no action for. It refuses to know the server's packages:
-// of cluster, fsm and transport it imports that client alone. Main calls Commands.
+// native API for what SQS has no action for. It refuses to know how the server works: of its
+// packages it imports that client, and reads the tables of actions and attributes, which say
+// what may be sent again and what there is to set. Main calls Commands.
 //
 // # Design
 //
