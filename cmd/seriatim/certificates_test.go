@@ -249,7 +249,7 @@ func TestAdminPortIsClosedByDefault(t *testing.T) {
 		}
 	}
 	must(t, "cluster", "status", "--admin", admin)
-	must(t, "backup", "create", "--admin", admin, "--output", filepath.Join(t.TempDir(), "backup"))
+	must(t, "backup", "create", "--admin", admin, "--file", filepath.Join(t.TempDir(), "backup"))
 	if out, code := tool(t, "cluster", "status", "--admin", admin, "--admin-token-file", writeToken(t, "of-another-node")); code != 4 || !strings.Contains(out, "this token is not valid here") {
 		t.Errorf("a wrong token: exit code %d\n%s", code, out)
 	}

@@ -248,7 +248,7 @@ func TestBackupToStore(t *testing.T) {
 		}
 		store.Close()
 	}
-	if r := runTool(t, "http://127.0.0.1:1", "", "backup", "create", "--to", "s3://b/c", "--output", "d"); exit.CodeOf(r.err) != exit.Usage {
+	if r := runTool(t, "http://127.0.0.1:1", "", "backup", "create", "--to", "s3://b/c", "--file", "d"); exit.CodeOf(r.err) != exit.Usage {
 		t.Errorf("both: %+v", r)
 	}
 }
