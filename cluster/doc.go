@@ -39,6 +39,7 @@
 //	fault        errors and exit codes that several packages share
 //	wakeup       notifying goroutines
 //	measure      histograms
+//	holders      which clients of this node received what
 //	hostlimit    bounds for what strangers may keep open
 //
 // # Where to look

@@ -31,8 +31,9 @@ type probed struct {
 	err    error
 }
 
-// probeNodes asks all these nodes whether they answer.
-func (n *Node) probeNodes(ctx context.Context, nodeIDs []string) map[string]probed {
+// askNodes asks all these nodes the same.
+func (n *Node) askNodes(ctx context.Context, nodeIDs []string, r membershipRequest) map[string]probed {
+	r.From, r.Cluster, r.Final = n.process.nodeID, n.process.clusterID(), true
 	ctx, cancel := context.WithTimeout(ctx, probeBudget)
 	defer cancel()
 	var mu sync.Mutex
@@ -41,9 +42,7 @@ func (n *Node) probeNodes(ctx context.Context, nodeIDs []string) map[string]prob
 	for _, id := range nodeIDs {
 		asking.Go(func() {
 			var p probed
-			p.answer, p.err = peernet.Ask[membershipAnswer](ctx, n.process.network, id, peernet.KindMembership, 0, membershipRequest{
-				Op: opProbe, From: n.process.nodeID, Cluster: n.process.clusterID(), Final: true,
-			})
+			p.answer, p.err = peernet.Ask[membershipAnswer](ctx, n.process.network, id, peernet.KindMembership, 0, r)
 			mu.Lock()
 			defer mu.Unlock()
 			found[id] = p
@@ -65,7 +64,7 @@ func (n *Node) probe(ctx context.Context, list *MemberList) {
 		ids = append(ids, w.NodeID)
 	}
 	begin := n.cfg.Clock.Monotonic()
-	found := n.probeNodes(ctx, ids)
+	found := n.askNodes(ctx, ids, membershipRequest{Op: opProbe})
 	took := n.cfg.Clock.Monotonic() - begin
 	leads := list.LeaderID == n.process.nodeID
 	// A new leader has not heard from all members yet.

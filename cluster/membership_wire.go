@@ -9,6 +9,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
+	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
@@ -30,6 +31,7 @@ const (
 	opProbe    = "probe"    // does the asked node answer?
 	opDrain    = "drain"    // the asked node prepares for being stopped
 	opUncordon = "uncordon" // and ends that
+	opHolder   = "holder"   // which client of the asked node has Hold?
 )
 
 type membershipRequest struct {
@@ -43,6 +45,7 @@ type membershipRequest struct {
 	BudgetMillis int64               `json:"budgetMillis,omitempty"`
 	Record       *storage.Membership `json:"record,omitempty"` // of an invitation
 	Proof        string              `json:"proof,omitempty"`  // of a join or invitation, see proofOf
+	Hold         *holders.Hold       `json:"hold,omitempty"`   // of a question about a holder
 }
 
 // How a membershipRequest ended.
@@ -68,6 +71,7 @@ type membershipAnswer struct {
 	Findings []health.Finding `json:"findings,omitempty"` // answer to a probe: of the checks that the node measures
 	// Encryption is part of the answer to a probe.
 	Encryption *EncryptionStatus `json:"encryption,omitempty"`
+	Holder     *holders.Found    `json:"holder,omitempty"` // answer to a question about a holder, if it is known
 }
 
 const (
@@ -236,6 +240,8 @@ func (n *Node) membershipAnswer(ctx context.Context, from string, r membershipRe
 		answer := answerOf(n.drainHere(ctx, r.Op))
 		answer.Drained = n.drained.Load()
 		return answer
+	case r.Op == opHolder:
+		return n.answerHolder(r.Hold)
 	case n.leads():
 		return n.executeChange(ctx, r)
 	case r.Final:

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -46,6 +47,8 @@ type Node struct {
 	calls   gate
 	// requests are those of this node's clients that are under way.
 	requests *ownRequests
+	holders  holders.Table // clients of this node that received something
+	seeking  chan struct{} // a semaphore of HolderOf
 
 	term        atomic.Pointer[leader.Term] // nil unless this node leads
 	termChanged wakeup.Broadcast            // the node begins or ends a term
@@ -97,6 +100,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		log:           cfg.Logger,
 		counts:        newCounters(cfg.Limits.QueueTotals),
 		links:         make(map[string]*forward.Link),
+		seeking:       make(chan struct{}, holderQuestionsMax),
 		calls:         gate{limit: timeLimit{timeout: cfg.Limits.Timeout}},
 		memberControl: memberControl{changing: make(chan struct{}, 1)},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -58,4 +59,79 @@ func awaited(begin func(complete func(Reply, error))) (Reply, error) {
 	begin(func(reply Reply, err error) { ended <- end{reply, err} })
 	e := <-ended
 	return e.reply, e.err
+}
+
+// noteHolder records which client a receive or an acceptance of this node was answered to.
+func (n *Node) noteHolder(ctx context.Context, cmd queue.Command, reply *Reply) {
+	switch c := cmd.(type) {
+	case *queue.ReceiveMessages:
+		received, ok := reply.Result.(queue.MessagesReceived)
+		if !ok || len(received.Messages) == 0 || received.Messages[0].Sequence == 0 || c.Options != nil && c.Options.Delete {
+			return // nothing of it holds a group
+		}
+		if caller, ok := ctx.Value(holders.CallerKey{}).(holders.Caller); ok {
+			n.holders.Received(caller.Caller(), c.Queue, received.Messages, reply.LogTime, received.Replayed)
+		}
+	case *queue.AcceptSession:
+		locked, ok := reply.Result.(queue.SessionLocked)
+		if !ok || locked.SessionID == "" {
+			return
+		}
+		if caller, ok := ctx.Value(holders.CallerKey{}).(holders.Caller); ok {
+			n.holders.Locked(caller.Caller(), c.Queue, locked.SessionID, locked.Token.Seal(), reply.LogTime)
+		}
+	}
+}
+
+// Holder is a client that holds a message group, and the node that served it.
+type Holder struct {
+	holders.Found
+	Node string // its name
+}
+
+// holderQuestionsMax bounds the questions about holders that this node asks others at once.
+const holderQuestionsMax = 2
+
+// HolderOf finds the client that holds a message group of a queue. Each node remembers
+// those that it served; if this one does not know, it asks the others. missing names the
+// members that did not tell. An empty address says that the client is not known.
+func (n *Node) HolderOf(ctx context.Context, name string, g *queue.GroupInfo) (h Holder, missing []string) {
+	hold := holders.Hold{Queue: name, Group: g.Name, Lock: g.Lock}
+	if g.Lock == 0 {
+		hold.Sequence, hold.ReceivedAt = uint64(g.First.Sequence), g.ReceivedAt
+	}
+	if found, ok := n.holders.Find(hold); ok {
+		return Holder{found, n.cfg.NodeName}, nil
+	}
+	select {
+	case n.seeking <- struct{}{}:
+		defer func() { <-n.seeking }()
+	case <-ctx.Done():
+		return Holder{}, nil
+	}
+	answers := n.askNodes(ctx, n.otherMembers(), membershipRequest{Op: opHolder, Hold: &hold})
+	list := n.memberList()
+	for i := range list.Members {
+		m := &list.Members[i]
+		a, asked := answers[m.NodeID]
+		switch {
+		case !asked:
+		case a.err != nil || a.answer.Verdict != changeDone: // gone, or with a program that does not know the question
+			missing = append(missing, list.label(m))
+		case a.answer.Holder != nil && a.answer.Holder.Since >= h.Since:
+			h = Holder{*a.answer.Holder, list.label(m)}
+		}
+	}
+	return h, missing
+}
+
+// answerHolder answers another node.
+func (n *Node) answerHolder(hold *holders.Hold) membershipAnswer {
+	answer := answerOf(nil)
+	if hold != nil {
+		if found, ok := n.holders.Find(*hold); ok {
+			answer.Holder = &found
+		}
+	}
+	return answer
 }

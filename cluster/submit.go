@@ -69,6 +69,7 @@ func (n *Node) count(ctx context.Context, r *request, reply Reply, err error) {
 	n.counts.results[resultOf(ctx, err)].Add(1)
 	if err == nil {
 		n.counts.messages.result(r.cmd, reply.Result)
+		n.noteHolder(ctx, r.cmd, &reply)
 	} else {
 		n.counts.messages.refusal(r.cmd, err)
 	}

@@ -269,6 +269,10 @@ type GroupInfo struct {
 	State    GroupState
 	Until    Timestamp     // when State ends by itself; 0: never
 	First    PeekedMessage // zero without messages
+	// Of a state that a receiver causes: when it received First, or the seal of the token of
+	// its session lock.
+	ReceivedAt Timestamp
+	Lock       uint64
 }
 
 // Groups lists at most limit groups that have messages, with a prefix and behind a
@@ -329,10 +333,11 @@ func (v View) group(q *Queue, name string) GroupInfo {
 	switch {
 	case known && r.Locked(v.b.now):
 		g.State, g.Until = GroupInSession, r.LockedUntil
+		g.Lock = v.b.sessionLocked(q, r).Token.Seal()
 		g.InFlight += q.groups.sessions.InFlightOf(name)
 	case first == nil:
 	case q.availableAt(first) > v.b.now && first.delivered():
-		g.State, g.Until = GroupInFlight, q.availableAt(first)
+		g.State, g.Until, g.ReceivedAt = GroupInFlight, q.availableAt(first), first.delivery.receivedAt
 	case q.availableAt(first) > v.b.now:
 		g.State, g.Until = GroupDelayed, q.availableAt(first)
 	case v.b.redriveRule(q).due(first):

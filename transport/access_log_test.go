@@ -20,7 +20,7 @@ func TestStrangersInTheAudit(t *testing.T) {
 	report := func(n int, request Request) (lines string) {
 		written.Reset()
 		for range n {
-			m.Report(t.Context(), &request, "192.0.2.1:80")
+			m.Report(t.Context(), &request)
 		}
 		return written.String()
 	}

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 )
@@ -31,13 +32,13 @@ type Middleware struct {
 // Wrap returns next with request id, access log, metrics and panic recovery.
 func (m Middleware) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := &served{middleware: &m, started: m.Now(), remote: r.RemoteAddr}
+		s := &served{middleware: &m, started: m.Now()}
 		s.writer = statusWriter{ResponseWriter: w, of: s}
-		m.begin(&s.request, r.Header)
+		m.begin(&s.request, r)
 		s.id[0] = s.request.ID
 		// AWS spells it x-amzn-RequestId; header names ignore case.
 		w.Header()["X-Amzn-Requestid"] = s.id[:]
-		s.ctx = context.WithValue(r.Context(), requestKey{}, &s.request)
+		s.ctx = context.WithValue(r.Context(), holders.CallerKey{}, &s.request)
 		defer func() {
 			panicked := recover()
 			if panicked != nil || !s.writer.suspended {
@@ -59,7 +60,6 @@ type served struct {
 	id         [1]string // of the request, as a header has it
 	started    time.Time
 	ctx        context.Context
-	remote     string
 }
 
 // finish answers for a handler that panicked, then logs and counts. A panic
@@ -79,29 +79,29 @@ func (s *served) finish(panicked any) {
 			http.Error(&s.writer, "an internal error, see the log of the node for request "+request.ID, http.StatusInternalServerError)
 		}
 	}
-	m.Report(s.ctx, request, s.remote)
+	m.Report(s.ctx, request)
 	if aborted {
 		panic(panicked)
 	}
 }
 
-// Begin is the record of a new request with a header, for those that Wrap does not serve. The
-// header is read until the request is over.
-func (m Middleware) Begin(header http.Header) *Request {
+// Begin is the record of a new request, for those that Wrap does not serve. Its header is
+// read until the request is over.
+func (m Middleware) Begin(r *http.Request) *Request {
 	request := new(Request)
-	m.begin(request, header)
+	m.begin(request, r)
 	return request
 }
 
-func (m Middleware) begin(request *Request, header http.Header) {
-	request.ID = m.newID(&request.random)
+func (m Middleware) begin(request *Request, r *http.Request) {
+	request.ID, request.Remote = m.newID(&request.random), r.RemoteAddr
 	if m.Tracer != nil {
-		request.Trace = &Trace{Header: header}
+		request.Trace = &Trace{Header: r.Header}
 	}
 }
 
 // Report counts, traces and logs a request that is over.
-func (m Middleware) Report(ctx context.Context, request *Request, remote string) {
+func (m Middleware) Report(ctx context.Context, request *Request) {
 	if m.Observer != nil {
 		m.Observer.Observe(request)
 	}
@@ -109,18 +109,18 @@ func (m Middleware) Report(ctx context.Context, request *Request, remote string)
 		m.Tracer.Trace(ctx, request)
 	}
 	if m.Audit != nil && request.Effect == Audited {
-		m.audit(ctx, request, remote)
+		m.audit(ctx, request)
 	}
 	if !m.Logger.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	if of := m.Sample.take(m.Now); of > 0 {
-		m.Logger.LogAttrs(ctx, slog.LevelDebug, "request", append(attributesOf(request, remote), slog.Int("of", of))...)
+		m.Logger.LogAttrs(ctx, slog.LevelDebug, "request", append(attributesOf(request), slog.Int("of", of))...)
 	}
 }
 
 // audit writes down a request, unless it is one of many refused ones that anybody can make.
-func (m Middleware) audit(ctx context.Context, request *Request, remote string) {
+func (m Middleware) audit(ctx context.Context, request *Request) {
 	var more []slog.Attr
 	if request.Stranger {
 		leftOut, ok := m.Strangers.take(m.Now)
@@ -129,17 +129,17 @@ func (m Middleware) audit(ctx context.Context, request *Request, remote string) 
 		}
 		more = []slog.Attr{slog.Int("left_out", leftOut)}
 	}
-	m.Audit.LogAttrs(ctx, slog.LevelInfo, "client call", append(attributesOf(request, remote), more...)...)
+	m.Audit.LogAttrs(ctx, slog.LevelInfo, "client call", append(attributesOf(request), more...)...)
 }
 
 // attributesOf are what a log says about a request: never what it carries.
-func attributesOf(request *Request, remote string) []slog.Attr {
+func attributesOf(request *Request) []slog.Attr {
 	return []slog.Attr{
 		slog.String("request_id", request.ID),
 		slog.String("action", request.Action), slog.String("protocol", request.Protocol),
 		slog.String("queue", request.Queue), slog.String("topic", request.Topic), slog.String("permission", request.Permission), slog.String("account", request.Account),
 		slog.Int("status", request.Status), slog.String("code", request.Code),
-		slog.Float64("dur_ms", float64(request.Duration.Microseconds())/1000), slog.String("remote", remote),
+		slog.Float64("dur_ms", float64(request.Duration.Microseconds())/1000), slog.String("remote", request.Remote),
 	}
 }
 

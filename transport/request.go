@@ -3,6 +3,8 @@ package transport
 import (
 	"context"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/holders"
 )
 
 // Request is what the access log and the metrics say about one request. The
@@ -19,6 +21,7 @@ type Request struct {
 	// Permission is what a caller needs for it, as in an access policy.
 	Permission string
 	Account    string // access key id of the caller
+	Remote     string // address of its connection
 	// Stranger says that the caller was refused for want of a valid key, as anybody can be.
 	Stranger bool
 	Duration time.Duration
@@ -28,12 +31,15 @@ type Request struct {
 	random [16]byte // that ID was made of
 }
 
-type requestKey struct{}
+// Caller implements holders.Caller.
+func (r *Request) Caller() holders.Holder {
+	return holders.Holder{Address: r.Remote, AccessKey: r.Account}
+}
 
 // RequestOf is the Request that the middleware put into ctx, or a new one if
 // there is none.
 func RequestOf(ctx context.Context) *Request {
-	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
+	if r, ok := ctx.Value(holders.CallerKey{}).(*Request); ok {
 		return r
 	}
 	return &Request{}

@@ -116,6 +116,45 @@ func TestDevSurvivesItsLeader(t *testing.T) {
 	}
 }
 
+// Every node says which client holds a group, whichever node served it, until that one is
+// gone.
+func TestGroupExplainNamesTheHolder(t *testing.T) {
+	base := freeBase(t, 3)
+	_, pids := startCluster(t, base, nil)
+	must(t, "queue", "create", "a.fifo", "-a", "VisibilityTimeout=3600", "--endpoint", endpoint(base, 1))
+	for _, group := range []string{"g", "h"} {
+		must(t, "msg", "send", "a.fifo", "x", "-g", group, "-d", group, "--endpoint", endpoint(base, 1))
+	}
+	must(t, "session", "accept", "a.fifo", "h", "--lock", "3600", "--endpoint", endpoint(base, 2))
+	must(t, "msg", "receive", "a.fifo", "--wait", "5", "--endpoint", endpoint(base, 2))
+	explain := func(node int, group string, more ...string) string {
+		return must(t, append([]string{"group", "explain", "a.fifo", group, "--endpoint", endpoint(base, node)}, more...)...)
+	}
+	for node := 1; node <= 3; node++ {
+		for _, group := range []string{"g", "h"} {
+			if text := explain(node, group); !strings.Contains(text, "The receiver is the client at 127.0.0.1:") || !strings.Contains(text, "the node node-2 served it at ") {
+				t.Errorf("node %d says about %s: %s", node, group, text)
+			}
+			var g struct {
+				Holder struct {
+					Address, Node string
+					SinceMs       int64
+				}
+			}
+			if err := json.Unmarshal([]byte(explain(node, group, "-o", "json")), &g); err != nil || !strings.HasPrefix(g.Holder.Address, "127.0.0.1:") || g.Holder.Node != "node-2" || g.Holder.SinceMs == 0 {
+				t.Errorf("node %d says %+v about %s, %v", node, g, group, err)
+			}
+		}
+	}
+	if err := syscall.Kill(pids[1], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	awaitClosed(t, fmt.Sprintf("127.0.0.1:%d", base+10))
+	if text := explain(1, "g", "--timeout", patience.String()); !strings.Contains(text, "A receiver has its first message") || !strings.Contains(text, "is not known") || !strings.Contains(text, "did not tell: node-2.") {
+		t.Errorf("without the node that served it: %s", text)
+	}
+}
+
 func TestDevRestart(t *testing.T) {
 	base, dir := freeBase(t, 3), filepath.Join(t.TempDir(), "data")
 	p, pids := startCluster(t, base, nil, "--restart", "--data-dir", dir, "--minimum-window", "1")

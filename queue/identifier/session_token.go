@@ -14,6 +14,9 @@ type SessionToken [24]byte
 // String is the text form that clients see: 48 lower-case hex digits.
 func (t SessionToken) String() string { return hex.EncodeToString(t[:]) }
 
+// Seal is the keyed hash, which no other token has.
+func (t SessionToken) Seal() uint64 { return binary.BigEndian.Uint64(t[16:]) }
+
 // NewSessionToken makes the token of a lock.
 func NewSessionToken(k statehash.Key, epoch uint32, incarnation, lock uint64) (t SessionToken) {
 	binary.BigEndian.PutUint64(t[0:], incarnation)
@@ -32,7 +35,7 @@ func tokenSeal(k statehash.Key, epoch uint32, named []byte) uint64 {
 // Open is the number of the lock. It reports false unless the token was issued, in
 // this epoch, for the queue with this incarnation.
 func (t *SessionToken) Open(k statehash.Key, epoch uint32, incarnation uint64) (lock uint64, ok bool) {
-	if binary.BigEndian.Uint64(t[16:]) != tokenSeal(k, epoch, t[:16]) || binary.BigEndian.Uint64(t[0:]) != incarnation {
+	if t.Seal() != tokenSeal(k, epoch, t[:16]) || binary.BigEndian.Uint64(t[0:]) != incarnation {
 		return 0, false
 	}
 	return binary.BigEndian.Uint64(t[8:]), true

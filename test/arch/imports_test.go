@@ -135,6 +135,7 @@ var packageRules = []packageRule{
 	{path: "cluster/storage/encryption", only: []string{std}},
 	{path: "cluster/health", only: []string{std}, users: []string{"cluster", "cluster/health/state", "cmd/seriatim/client", "cmd/seriatim/client/diagnose", "cmd/seriatim/server"}},
 	{path: "cluster/health/state", only: []string{std, "~/cluster/health", "~/queue", "~/queue/access", "~/queue/limits"}, users: []string{"cluster"}},
+	{path: "cluster/holders", only: []string{std, "~/queue"}, users: []string{"cluster", "transport", "transport/grpc"}},
 	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport", "transport/http2", "transport/unverified"}},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/nodecert", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/nodecert", only: []string{std}, users: []string{"cluster/peernet", "cmd/seriatim/certificate", "cmd/seriatim/server", "cmd/seriatim/server/certificate"}},

@@ -70,7 +70,7 @@ func callOf(ctx context.Context) *call { return inboundOf(ctx).call }
 // begin notes who calls what, and refuses a caller who may not.
 func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c := &call{server: s, in: inboundOf(ctx), started: s.Now()}
-	c.in.call, c.record = c, s.Calls.Begin(c.in.request.Header)
+	c.in.call, c.record = c, s.Calls.Begin(c.in.request)
 	c.record.Protocol = protocol
 	c.scope = aws.NewScope(s.Names, s.Node.Access(), s.Authorizer != nil, c.in.identity, c.in.request.Header.Get(headerAccount))
 	row, ours := methodTable[methodName(path)]
@@ -170,7 +170,7 @@ func (c *call) end(ctx context.Context, err error) error {
 		c.record.Code = reasonOf(status.Convert(err))
 	}
 	if c.record.Action != "" {
-		c.server.Calls.Report(ctx, c.record, c.in.remote)
+		c.server.Calls.Report(ctx, c.record)
 	}
 	return err
 }

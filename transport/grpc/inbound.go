@@ -6,29 +6,32 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-type inboundKey struct{}
-
 // inbound is what a call knows of the HTTP request that carries it.
 type inbound struct {
 	account  allowance // of what the call holds beside its body
 	body     *requestBody
 	request  *http.Request
-	remote   string
 	identity auth.Identity
 	refused  error // why the caller is refused, if so
 	unary    bool  // serveUnary serves it, not the library
 	call     *call // once it has begun
 }
 
+// Caller implements holders.Caller.
+func (in *inbound) Caller() holders.Holder {
+	return holders.Holder{Address: in.request.RemoteAddr, AccessKey: in.identity.AccessKeyID}
+}
+
 // inboundOf is the request of a call.
 func inboundOf(ctx context.Context) *inbound {
-	in, _ := ctx.Value(inboundKey{}).(*inbound)
+	in, _ := ctx.Value(holders.CallerKey{}).(*inbound)
 	return in
 }
 

@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/queue"
@@ -129,7 +130,33 @@ func (i *inspection) GetGroup(ctx context.Context, in *seriatimpb.GetGroupReques
 	if err != nil {
 		return nil, err
 	}
-	return wireGroup(&found), nil
+	out := wireGroup(&found)
+	switch {
+	case found.State != queue.GroupInFlight && found.State != queue.GroupInSession:
+	case c.scope.Foreign(c.queue):
+		out.Explanation += " Which client it is, only callers of the account of the queue are told."
+	default:
+		c.addHolder(ctx, &found, out)
+	}
+	return out, nil
+}
+
+// addHolder adds the client that holds a group to what is said about it.
+func (c *call) addHolder(ctx context.Context, g *queue.GroupInfo, out *seriatimpb.MessageGroup) {
+	h, missing := c.server.Node.HolderOf(ctx, c.queue, g)
+	switch {
+	case h.Address != "":
+		key := "without an access key"
+		if h.AccessKey != "" {
+			key = "with the access key " + h.AccessKey
+		}
+		out.Holder = &seriatimpb.GroupHolder{Address: h.Address, AccessKey: h.AccessKey, Node: h.Node, SinceMs: int64(h.Since)}
+		out.Explanation += fmt.Sprintf(" The receiver is the client at %s, %s; the node %s served it at %s.", h.Address, key, h.Node, clock(h.Since))
+	case len(missing) > 0:
+		out.Explanation += " Which client the receiver is, is not known: of the nodes that may have served it, these did not tell: " + strings.Join(missing, ", ") + "."
+	default:
+		out.Explanation += " Which client the receiver is, is not known: the node that served it has restarted, has served many other groups since, or did not get the answer."
+	}
 }
 
 // groupStates are those of groups.
@@ -162,8 +189,8 @@ func explain(g *queue.GroupInfo) string {
 		return fmt.Sprintf("A receiver has locked the group as a session, until %s unless it renews the lock. It has %d of %d messages in flight, "+
 			"and nobody else receives from the group. Release the group to take it away.", until, g.InFlight, g.Messages)
 	case queue.GroupInFlight:
-		return fmt.Sprintf("A receiver has %s since its receive number %d, until %s unless it is deleted or extended. "+
-			"Nothing behind it is handed out before. Release the group to take it away.", first, g.First.ReceiveCount, until)
+		return fmt.Sprintf("A receiver has %s since %s (receive number %d), until %s unless it is deleted or extended. "+
+			"Nothing behind it is handed out before. Release the group to take it away.", first, clock(g.ReceivedAt), g.First.ReceiveCount, until)
 	case queue.GroupDelayed:
 		return fmt.Sprintf("DelaySeconds of the queue hides %s until %s.", first, until)
 	case queue.GroupDeadLetter:

@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -61,12 +62,22 @@ func TestGroups(t *testing.T) {
 		t.Errorf("%v", g)
 	}
 	f.receive(name)
-	if g := group(name, "a", seriatimpb.GroupState_GROUP_STATE_IN_FLIGHT); g.GetInFlight() != 2 || g.GetUntilMs() < time.Now().UnixMilli() || g.GetFirstReceiveCount() != 1 {
+	g := group(name, "a", seriatimpb.GroupState_GROUP_STATE_IN_FLIGHT)
+	if g.GetInFlight() != 2 || g.GetUntilMs() < time.Now().UnixMilli() || g.GetFirstReceiveCount() != 1 {
 		t.Errorf("%v", g)
 	}
+	held := func(g *seriatimpb.MessageGroup) {
+		t.Helper()
+		h := g.GetHolder()
+		if !strings.HasPrefix(h.GetAddress(), "127.0.0.1:") || h.GetNode() == "" || h.GetSinceMs() == 0 || h.GetSinceMs() > g.GetUntilMs() || h.GetAccessKey() != "" ||
+			!strings.Contains(g.GetExplanation(), "The receiver is the client at "+h.GetAddress()+", without an access key; the node "+h.GetNode()+" served it at ") {
+			t.Errorf("held by %v: %s", h, g.GetExplanation())
+		}
+	}
+	held(g)
 	f.accept(name, "b")
 	f.send(name, "b", "3")
-	group(name, "b", seriatimpb.GroupState_GROUP_STATE_SESSION)
+	held(group(name, "b", seriatimpb.GroupState_GROUP_STATE_SESSION))
 	for _, c := range []struct {
 		group string
 		want  *seriatimpb.ReleaseGroupResponse

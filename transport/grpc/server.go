@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
@@ -38,6 +39,9 @@ type Node interface {
 	// AcceptSession executes an acceptance, which waits for a session that is free
 	// unless it names one.
 	AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (cluster.Reply, error)
+	// HolderOf finds the client that holds a message group; missing are the names of the
+	// members that could not be asked.
+	HolderOf(ctx context.Context, name string, g *queue.GroupInfo) (h cluster.Holder, missing []string)
 	// Leader is the id of this node and that of the leader, empty if unknown.
 	Leader() (self, leader string)
 	// Ready is nil if the node can answer.
@@ -130,10 +134,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	shape, known := s.methods[r.URL.Path]
-	in := &inbound{account: allowance{budget: s.Budget}, remote: r.RemoteAddr}
+	in := &inbound{account: allowance{budget: s.Budget}}
 	defer in.account.close()
 	// The library calls the method in a goroutine of its own, which may outlive this call.
-	in.request = r.Clone(context.WithValue(r.Context(), inboundKey{}, in))
+	in.request = r.Clone(context.WithValue(r.Context(), holders.CallerKey{}, in))
 	if s.verify(w, in, r) != nil {
 		return
 	}
@@ -162,7 +166,7 @@ func (s *Server) verify(w http.ResponseWriter, in *inbound, r *http.Request) err
 		unverified.From(r.Context()).Verified()
 		return nil
 	}
-	ctx := context.WithValue(r.Context(), inboundKey{}, in)
+	ctx := context.WithValue(r.Context(), holders.CallerKey{}, in)
 	c, err := s.begin(ctx, r.URL.Path)
 	w.Header()["Content-Type"], w.Header()["Date"] = []string{contentType}, nil
 	trailers := trailersOf(w)

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 )
@@ -71,12 +72,12 @@ func parseTimeout(text string) (time.Duration, bool) {
 // serveUnary serves a call of a unary method. What the library would do with four goroutines
 // and three writes is done here by the one that brings the request, in one write.
 func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMethod, timeout time.Duration) {
-	in := &inbound{account: allowance{budget: s.Budget}, request: r, remote: r.RemoteAddr, unary: true}
+	in := &inbound{account: allowance{budget: s.Budget}, request: r, unary: true}
 	defer in.account.close()
 	if s.verify(w, in, r) != nil {
 		return
 	}
-	ctx := context.WithValue(r.Context(), inboundKey{}, in)
+	ctx := context.WithValue(r.Context(), holders.CallerKey{}, in)
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)

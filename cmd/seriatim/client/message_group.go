@@ -28,6 +28,15 @@ type messageGroup struct {
 	InFlight    int64         `json:"inFlight"`
 	First       *firstMessage `json:"first,omitempty"`
 	Explanation string        `json:"explanation"`
+	Holder      *groupHolder  `json:"holder,omitempty"`
+}
+
+// groupHolder is the client that holds a group.
+type groupHolder struct {
+	Address   string `json:"address"`
+	AccessKey string `json:"accessKey,omitempty"`
+	Node      string `json:"node"`
+	SinceMs   int64  `json:"sinceMs"`
 }
 
 // firstMessage is the message of a group that is handed out before all others.
@@ -44,6 +53,9 @@ func describeGroup(g *api.Group) messageGroup {
 	}
 	if f := g.First; f.SequenceNumber != 0 {
 		out.First = &firstMessage{f.MessageID, sequenceText(f.SequenceNumber), millis(f.SentAt), f.ReceiveCount}
+	}
+	if h := g.Holder; h.Address != "" {
+		out.Holder = &groupHolder{h.Address, h.AccessKey, h.Node, millis(h.Since)}
 	}
 	return out
 }
@@ -179,6 +191,12 @@ func groupShowCommand(o *options) *cobra.Command {
 				t.add("Sent", untilText(f.SentAtMs))
 				t.add("Receives", decimal(f.ReceiveCount))
 			}
+			if h := g.Holder; h != nil {
+				t.add("Held by", h.Address)
+				t.add("Access key", orDash(h.AccessKey))
+				t.add("Served by", h.Node)
+				t.add("Held since", untilText(h.SinceMs))
+			}
 			return t
 		})
 	})
@@ -186,7 +204,9 @@ func groupShowCommand(o *options) *cobra.Command {
 
 func groupExplainCommand(o *options) *cobra.Command {
 	return readGroup(o, &cobra.Command{
-		Use: "explain QUEUE GROUP", Short: "Say why the messages of a group are not handed out, or that they are",
+		Use: "explain QUEUE GROUP", Short: "Say why the messages of a group are not handed out, and which client holds them",
+		Long: "Say why the messages of a group are not handed out, or that they are. If a receiver holds the group, the answer has the address of its\n" +
+			"connection, the id of its access key, the node that served it, and since when. Nodes keep that in memory only.",
 		Example: "  seriatim group explain orders.fifo customer-9",
 	}, func(p *printer, g messageGroup) error {
 		return p.print(g, func() table { return table{rows: [][]string{{g.Explanation}}} })

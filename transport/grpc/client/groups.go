@@ -34,6 +34,15 @@ type Group struct {
 	Until       time.Time    // when the state ends by itself; zero: never
 	First       FirstMessage // zero: there is none
 	Explanation string       // why its messages are not handed out, or that they are
+	Holder      GroupHolder  // as Client.Group finds it; zero: not known, or there is none
+}
+
+// GroupHolder is the client that holds a group.
+type GroupHolder struct {
+	Address   string // of its connection, with the port
+	AccessKey string // id; empty: it used none
+	Node      string // that served it
+	Since     time.Time
 }
 
 // FirstMessage is the message of a group that is handed out before all others.
@@ -104,6 +113,9 @@ func groupOf(g *seriatimpb.MessageGroup) Group {
 		First: FirstMessage{
 			MessageID: g.GetFirstMessageId(), SequenceNumber: g.GetFirstSequenceNumber(),
 			SentAt: timeOf(g.GetFirstSentAtMs()), ReceiveCount: g.GetFirstReceiveCount(),
+		},
+		Holder: GroupHolder{
+			Address: g.GetHolder().GetAddress(), AccessKey: g.GetHolder().GetAccessKey(), Node: g.GetHolder().GetNode(), Since: timeOf(g.GetHolder().GetSinceMs()),
 		},
 	}
 }

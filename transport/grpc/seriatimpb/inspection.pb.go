@@ -674,8 +674,11 @@ type MessageGroup struct {
 	FirstSentAtMs       int64                  `protobuf:"varint,8,opt,name=first_sent_at_ms,json=firstSentAtMs,proto3" json:"first_sent_at_ms,omitempty"`
 	FirstReceiveCount   int64                  `protobuf:"varint,9,opt,name=first_receive_count,json=firstReceiveCount,proto3" json:"first_receive_count,omitempty"`
 	Explanation         string                 `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"` // why its messages are not handed out, or that they are
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// The client that holds the group, in GetGroup, if a node remembers it and the caller is of
+	// the account of the queue.
+	Holder        *GroupHolder `protobuf:"bytes,11,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MessageGroup) Reset() {
@@ -778,6 +781,81 @@ func (x *MessageGroup) GetExplanation() string {
 	return ""
 }
 
+func (x *MessageGroup) GetHolder() *GroupHolder {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+type GroupHolder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`                      // of its connection, with the port
+	AccessKey     string                 `protobuf:"bytes,2,opt,name=access_key,json=accessKey,proto3" json:"access_key,omitempty"` // id; empty: it used none
+	Node          string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`                            // that served it
+	SinceMs       int64                  `protobuf:"varint,4,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupHolder) Reset() {
+	*x = GroupHolder{}
+	mi := &file_transport_grpc_inspection_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupHolder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupHolder) ProtoMessage() {}
+
+func (x *GroupHolder) ProtoReflect() protoreflect.Message {
+	mi := &file_transport_grpc_inspection_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupHolder.ProtoReflect.Descriptor instead.
+func (*GroupHolder) Descriptor() ([]byte, []int) {
+	return file_transport_grpc_inspection_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *GroupHolder) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *GroupHolder) GetAccessKey() string {
+	if x != nil {
+		return x.AccessKey
+	}
+	return ""
+}
+
+func (x *GroupHolder) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *GroupHolder) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
 type ReleaseGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -788,7 +866,7 @@ type ReleaseGroupRequest struct {
 
 func (x *ReleaseGroupRequest) Reset() {
 	*x = ReleaseGroupRequest{}
-	mi := &file_transport_grpc_inspection_proto_msgTypes[10]
+	mi := &file_transport_grpc_inspection_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +878,7 @@ func (x *ReleaseGroupRequest) String() string {
 func (*ReleaseGroupRequest) ProtoMessage() {}
 
 func (x *ReleaseGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_inspection_proto_msgTypes[10]
+	mi := &file_transport_grpc_inspection_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +891,7 @@ func (x *ReleaseGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroupRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseGroupRequest) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_inspection_proto_rawDescGZIP(), []int{10}
+	return file_transport_grpc_inspection_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReleaseGroupRequest) GetQueue() string {
@@ -840,7 +918,7 @@ type ReleaseGroupResponse struct {
 
 func (x *ReleaseGroupResponse) Reset() {
 	*x = ReleaseGroupResponse{}
-	mi := &file_transport_grpc_inspection_proto_msgTypes[11]
+	mi := &file_transport_grpc_inspection_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +930,7 @@ func (x *ReleaseGroupResponse) String() string {
 func (*ReleaseGroupResponse) ProtoMessage() {}
 
 func (x *ReleaseGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_transport_grpc_inspection_proto_msgTypes[11]
+	mi := &file_transport_grpc_inspection_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +943,7 @@ func (x *ReleaseGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroupResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseGroupResponse) Descriptor() ([]byte, []int) {
-	return file_transport_grpc_inspection_proto_rawDescGZIP(), []int{11}
+	return file_transport_grpc_inspection_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReleaseGroupResponse) GetMessages() int64 {
@@ -933,7 +1011,7 @@ const file_transport_grpc_inspection_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"B\n" +
 	"\x0fGetGroupRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x19\n" +
-	"\bgroup_id\x18\x02 \x01(\tR\agroupId\"\x85\x03\n" +
+	"\bgroup_id\x18\x02 \x01(\tR\agroupId\"\xb7\x03\n" +
 	"\fMessageGroup\x12\x19\n" +
 	"\bgroup_id\x18\x01 \x01(\tR\agroupId\x12\x1a\n" +
 	"\bmessages\x18\x02 \x01(\x03R\bmessages\x12\x1b\n" +
@@ -945,7 +1023,14 @@ const file_transport_grpc_inspection_proto_rawDesc = "" +
 	"\x10first_sent_at_ms\x18\b \x01(\x03R\rfirstSentAtMs\x12.\n" +
 	"\x13first_receive_count\x18\t \x01(\x03R\x11firstReceiveCount\x12 \n" +
 	"\vexplanation\x18\n" +
-	" \x01(\tR\vexplanation\"F\n" +
+	" \x01(\tR\vexplanation\x120\n" +
+	"\x06holder\x18\v \x01(\v2\x18.seriatim.v1.GroupHolderR\x06holder\"u\n" +
+	"\vGroupHolder\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x1d\n" +
+	"\n" +
+	"access_key\x18\x02 \x01(\tR\taccessKey\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x19\n" +
+	"\bsince_ms\x18\x04 \x01(\x03R\asinceMs\"F\n" +
 	"\x13ReleaseGroupRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x19\n" +
 	"\bgroup_id\x18\x02 \x01(\tR\agroupId\"L\n" +
@@ -985,7 +1070,7 @@ func file_transport_grpc_inspection_proto_rawDescGZIP() []byte {
 }
 
 var file_transport_grpc_inspection_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_transport_grpc_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_transport_grpc_inspection_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_transport_grpc_inspection_proto_goTypes = []any{
 	(GroupState)(0),                       // 0: seriatim.v1.GroupState
 	(*LookUpDeduplicationRequest)(nil),    // 1: seriatim.v1.LookUpDeduplicationRequest
@@ -998,31 +1083,33 @@ var file_transport_grpc_inspection_proto_goTypes = []any{
 	(*ListGroupsResponse)(nil),            // 8: seriatim.v1.ListGroupsResponse
 	(*GetGroupRequest)(nil),               // 9: seriatim.v1.GetGroupRequest
 	(*MessageGroup)(nil),                  // 10: seriatim.v1.MessageGroup
-	(*ReleaseGroupRequest)(nil),           // 11: seriatim.v1.ReleaseGroupRequest
-	(*ReleaseGroupResponse)(nil),          // 12: seriatim.v1.ReleaseGroupResponse
-	nil,                                   // 13: seriatim.v1.GetDeduplicationStatsResponse.ByScopeEntry
+	(*GroupHolder)(nil),                   // 11: seriatim.v1.GroupHolder
+	(*ReleaseGroupRequest)(nil),           // 12: seriatim.v1.ReleaseGroupRequest
+	(*ReleaseGroupResponse)(nil),          // 13: seriatim.v1.ReleaseGroupResponse
+	nil,                                   // 14: seriatim.v1.GetDeduplicationStatsResponse.ByScopeEntry
 }
 var file_transport_grpc_inspection_proto_depIdxs = []int32{
-	13, // 0: seriatim.v1.GetDeduplicationStatsResponse.by_scope:type_name -> seriatim.v1.GetDeduplicationStatsResponse.ByScopeEntry
+	14, // 0: seriatim.v1.GetDeduplicationStatsResponse.by_scope:type_name -> seriatim.v1.GetDeduplicationStatsResponse.ByScopeEntry
 	10, // 1: seriatim.v1.ListGroupsResponse.groups:type_name -> seriatim.v1.MessageGroup
 	0,  // 2: seriatim.v1.MessageGroup.state:type_name -> seriatim.v1.GroupState
-	1,  // 3: seriatim.v1.Inspection.LookUpDeduplication:input_type -> seriatim.v1.LookUpDeduplicationRequest
-	3,  // 4: seriatim.v1.Inspection.GetDeduplicationStats:input_type -> seriatim.v1.GetDeduplicationStatsRequest
-	5,  // 5: seriatim.v1.Inspection.ForgetDeduplication:input_type -> seriatim.v1.ForgetDeduplicationRequest
-	7,  // 6: seriatim.v1.Inspection.ListGroups:input_type -> seriatim.v1.ListGroupsRequest
-	9,  // 7: seriatim.v1.Inspection.GetGroup:input_type -> seriatim.v1.GetGroupRequest
-	11, // 8: seriatim.v1.Inspection.ReleaseGroup:input_type -> seriatim.v1.ReleaseGroupRequest
-	2,  // 9: seriatim.v1.Inspection.LookUpDeduplication:output_type -> seriatim.v1.LookUpDeduplicationResponse
-	4,  // 10: seriatim.v1.Inspection.GetDeduplicationStats:output_type -> seriatim.v1.GetDeduplicationStatsResponse
-	6,  // 11: seriatim.v1.Inspection.ForgetDeduplication:output_type -> seriatim.v1.ForgetDeduplicationResponse
-	8,  // 12: seriatim.v1.Inspection.ListGroups:output_type -> seriatim.v1.ListGroupsResponse
-	10, // 13: seriatim.v1.Inspection.GetGroup:output_type -> seriatim.v1.MessageGroup
-	12, // 14: seriatim.v1.Inspection.ReleaseGroup:output_type -> seriatim.v1.ReleaseGroupResponse
-	9,  // [9:15] is the sub-list for method output_type
-	3,  // [3:9] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	11, // 3: seriatim.v1.MessageGroup.holder:type_name -> seriatim.v1.GroupHolder
+	1,  // 4: seriatim.v1.Inspection.LookUpDeduplication:input_type -> seriatim.v1.LookUpDeduplicationRequest
+	3,  // 5: seriatim.v1.Inspection.GetDeduplicationStats:input_type -> seriatim.v1.GetDeduplicationStatsRequest
+	5,  // 6: seriatim.v1.Inspection.ForgetDeduplication:input_type -> seriatim.v1.ForgetDeduplicationRequest
+	7,  // 7: seriatim.v1.Inspection.ListGroups:input_type -> seriatim.v1.ListGroupsRequest
+	9,  // 8: seriatim.v1.Inspection.GetGroup:input_type -> seriatim.v1.GetGroupRequest
+	12, // 9: seriatim.v1.Inspection.ReleaseGroup:input_type -> seriatim.v1.ReleaseGroupRequest
+	2,  // 10: seriatim.v1.Inspection.LookUpDeduplication:output_type -> seriatim.v1.LookUpDeduplicationResponse
+	4,  // 11: seriatim.v1.Inspection.GetDeduplicationStats:output_type -> seriatim.v1.GetDeduplicationStatsResponse
+	6,  // 12: seriatim.v1.Inspection.ForgetDeduplication:output_type -> seriatim.v1.ForgetDeduplicationResponse
+	8,  // 13: seriatim.v1.Inspection.ListGroups:output_type -> seriatim.v1.ListGroupsResponse
+	10, // 14: seriatim.v1.Inspection.GetGroup:output_type -> seriatim.v1.MessageGroup
+	13, // 15: seriatim.v1.Inspection.ReleaseGroup:output_type -> seriatim.v1.ReleaseGroupResponse
+	10, // [10:16] is the sub-list for method output_type
+	4,  // [4:10] is the sub-list for method input_type
+	4,  // [4:4] is the sub-list for extension type_name
+	4,  // [4:4] is the sub-list for extension extendee
+	0,  // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_transport_grpc_inspection_proto_init() }
@@ -1036,7 +1123,7 @@ func file_transport_grpc_inspection_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_transport_grpc_inspection_proto_rawDesc), len(file_transport_grpc_inspection_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,159 @@
+package holders
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+
+	"github.com/seriatimq/seriatim/queue"
+)
+
+// Holder is a client that received messages.
+type Holder struct {
+	Address   string `json:"address"`             // of its connection, with the port
+	AccessKey string `json:"accessKey,omitempty"` // id; empty: the request had none
+}
+
+// Caller is the client on whose behalf a command is executed.
+type Caller interface{ Caller() Holder }
+
+// CallerKey is the key under which the context of a command has its Caller.
+type CallerKey struct{}
+
+// Hold is what a receiver has, as the state says it: the first message of a group, or the
+// lock of a session.
+type Hold struct {
+	Queue      string          `json:"queue"`
+	Group      string          `json:"group"`
+	Sequence   uint64          `json:"sequence,omitempty"`   // of the message
+	ReceivedAt queue.Timestamp `json:"receivedAt,omitempty"` // log time, of the message
+	Lock       uint64          `json:"lock,omitempty"`       // seal of the token; zero: no lock
+}
+
+// Found is the Holder of a Hold.
+type Found struct {
+	Holder
+	Since queue.Timestamp `json:"since"`
+}
+
+const (
+	setsMax = 1 << 14
+	ways    = 4 // places of a group
+	// holdersShared bounds the clients that records share.
+	holdersShared = 4096
+)
+
+// record is the last receive, or the last lock, of a group. The zero record is none.
+type record struct {
+	key         uint64 // of queue and group, and whether it is a lock
+	at          queue.Timestamp
+	first, last uint64 // numbers of the messages; the seal of a lock in first
+	again       bool   // an earlier receive was repeated under its attempt id
+	by          *Holder
+}
+
+// Table remembers the last receives. The zero Table is empty. Safe for concurrent use.
+type Table struct {
+	mu      sync.Mutex
+	seed    maphash.Seed
+	sets    [][ways]record // nil before the first record
+	holders map[Holder]*Holder
+}
+
+// Received records the messages of one receive, which are in the order of their groups.
+// again says that it repeats an earlier one under its attempt id.
+func (t *Table) Received(by Holder, name string, messages []queue.ReceivedMessage, at queue.Timestamp, again bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := 0; i < len(messages); {
+		first := &messages[i]
+		last := first
+		for i++; i < len(messages) && messages[i].GroupID == first.GroupID; i++ {
+			last = &messages[i]
+		}
+		if first.GroupID != "" {
+			t.put(name, first.GroupID, record{at: at, first: uint64(first.Sequence), last: uint64(last.Sequence), again: again}, by)
+		}
+	}
+}
+
+// Locked records that a session was accepted.
+func (t *Table) Locked(by Holder, name, session string, lock uint64, at queue.Timestamp) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.put(name, session, record{at: at, first: lock}, by)
+}
+
+// put replaces the record of the group, or the oldest one in its places.
+func (t *Table) put(name, group string, r record, by Holder) {
+	if t.sets == nil {
+		t.seed, t.sets, t.holders = maphash.MakeSeed(), make([][ways]record, setsMax), map[Holder]*Holder{}
+	}
+	r.key = t.key(name, group, r.last == 0)
+	set := &t.sets[r.key%setsMax]
+	into := &set[0]
+	for i := range set {
+		if set[i].key == r.key {
+			into = &set[i]
+			break
+		}
+		if set[i].at < into.at {
+			into = &set[i]
+		}
+	}
+	r.by = t.share(by)
+	*into = r
+}
+
+// share returns the same pointer for equal clients: there are few.
+func (t *Table) share(by Holder) *Holder {
+	if shared, ok := t.holders[by]; ok {
+		return shared
+	}
+	if len(t.holders) >= holdersShared {
+		clear(t.holders)
+	}
+	shared := &Holder{Address: strings.Clone(by.Address), AccessKey: strings.Clone(by.AccessKey)}
+	t.holders[*shared] = shared
+	return shared
+}
+
+// key is that of a group in a queue, or of its lock. It is never zero.
+func (t *Table) key(name, group string, lock bool) uint64 {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	_, _ = h.WriteString(name)
+	_ = h.WriteByte(0) // no name and no group has it
+	_, _ = h.WriteString(group)
+	if lock {
+		_ = h.WriteByte(0)
+	}
+	return h.Sum64() | 1<<63
+}
+
+// Find returns the client that received what the state says is held. It reports false
+// unless this node served the receive and remembers it.
+func (t *Table) Find(h Hold) (Found, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sets == nil {
+		return Found{}, false
+	}
+	key := t.key(h.Queue, h.Group, h.Lock != 0)
+	set := &t.sets[key%setsMax]
+	for i := range set {
+		if r := &set[i]; r.key == key && r.is(h) {
+			return Found{Holder: *r.by, Since: r.at}, true
+		}
+	}
+	return Found{}, false
+}
+
+// is reports whether the record is of what is held now. The state keeps the time of the
+// receive, which a repeated one leaves as it was.
+func (r *record) is(h Hold) bool {
+	if h.Lock != 0 {
+		return r.first == h.Lock
+	}
+	return r.first <= h.Sequence && h.Sequence <= r.last && (r.at == h.ReceivedAt || r.again && r.at > h.ReceivedAt)
+}
