@@ -126,7 +126,6 @@ func (n *Node) lookAtKeys() error {
 // to encrypt meanwhile.
 func (n *Node) lookAtKeysLocked() error {
 	keys := n.process.dir.Keys
-	// The group is asked first: a body that it lets go is still counted then.
 	sealed, plain := n.process.bodies.Segments()
 	files, err := n.group.Files()
 	if err != nil {

@@ -241,3 +241,23 @@ func TestDrainWaits(t *testing.T) {
 		t.Errorf("after %v: %+v", time.Since(begun), got)
 	}
 }
+
+// A member that does not tell its keys may need any: the command shows the others and fails.
+func TestKeysOfASilentMember(t *testing.T) {
+	const told = `{"name":"n1","encryption":{"keys":[{"id":"aa","encrypts":true,"inFile":true,"needed":true,"for":["what is written"]},{"id":"bb","inFile":true,"for":[]}],"clearText":["1 snapshot"]}}`
+	address, _ := node(t, says(200, `{"members":[`+told+`]}`))
+	r := runTool(t, address, "", "encryption-key", "status")
+	for _, line := range []string{"n1    aa          true      true     what is written", "n1    bb          false     true     nothing", "n1    clear text  -         -        1 snapshot"} {
+		if !strings.Contains(r.out, line) {
+			t.Errorf("%q is missing in\n%s", line, r.out)
+		}
+	}
+	if r.err != nil {
+		t.Error(r.err)
+	}
+	address, _ = node(t, says(200, `{"members":[`+told+`,{"name":"n2"}]}`))
+	r = runTool(t, address, "", "encryption-key", "status")
+	if exit.CodeOf(r.err) != exit.Failed || !strings.Contains(r.err.Error(), "n2") || !strings.Contains(r.out, "not known") {
+		t.Errorf("exit code %d: %v\n%s", exit.CodeOf(r.err), r.err, r.out)
+	}
+}
