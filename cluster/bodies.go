@@ -218,9 +218,9 @@ func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 	if err := n.process.dir.BeginKey(active, n.process.bodies.Tail()); err != nil {
 		return err
 	}
-	own.Replace(keys)
+	segment := n.process.bodies.ReplaceKeys(keys)
 	n.log.Info("what this node writes is encrypted with another key from now on", "key", active.String())
-	return errors.Join(n.process.dir.EndKeys(active, n.process.bodies.Tail()+1), n.lookAtKeysLocked())
+	return errors.Join(n.process.dir.EndKeys(active, segment), n.lookAtKeysLocked())
 }
 
 // bodiesInUse is nil if there are no segments and will be none: snapshots are whole then.

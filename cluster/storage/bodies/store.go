@@ -159,6 +159,17 @@ func (s *Store) Tail() uint32 {
 	return s.tail.segment
 }
 
+// ReplaceKeys has other keys take the place of those of the Store, and begins a segment, which it
+// returns: the bodies in earlier ones are encrypted with earlier keys, so that those keys are
+// not needed for later bodies that stay.
+func (s *Store) ReplaceKeys(with *encryption.Keyring) (segment uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.options.Keys.Replace(with)
+	s.tail.endSegment()
+	return s.tail.segment
+}
+
 // Segments lists the segments that have a file or will have one, sorted: those with encrypted
 // bodies, and those in clear text.
 func (s *Store) Segments() (sealed, plain []uint32) {
