@@ -152,7 +152,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 	b := newBackedUp(t)
 	c := startNodes(t, 3, quickly)
 	follower := c.followers()[0]
-	restored, err := c.nodes[follower].Restore(clustertest.Context(t), bytes.NewReader(b.content))
+	restored, err := c.nodes[follower].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 		t.Errorf("sequence number %d, the other history has used %d", next.Sequence, newest)
 	}
 	for i := range c.nodes {
-		if _, err := c.nodes[i].Restore(clustertest.Context(t), bytes.NewReader(b.content)); !errors.Is(err, ErrNotFresh) {
+		if _, err := c.nodes[i].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); !errors.Is(err, ErrNotFresh) {
 			t.Errorf("a second restore on node %d: %v", i, err)
 		}
 	}
@@ -258,7 +258,7 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 		c.waitReady(i)
 	}
 	c.agree()
-	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content)); err != nil {
+	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.agree()
@@ -282,7 +282,7 @@ func TestRestoreThatTakesLongerThanALease(t *testing.T) {
 		cfg.Snapshot.SyncBytes = 8 << 10
 		cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 1200*time.Millisecond, 1200*time.Millisecond, 600*time.Millisecond
 	})
-	restored, err := c.nodes[c.leader()].Restore(clustertest.Context(t), bytes.NewReader(content))
+	restored, err := c.nodes[c.leader()].Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{})
 	if err != nil || restored.Messages != 24 {
 		t.Fatalf("%+v, %v", restored, err)
 	}
@@ -302,7 +302,7 @@ func TestDamagedBackupIsRefused(t *testing.T) {
 	refused := func(name string, content []byte) {
 		t.Helper()
 		for i, n := range c.nodes {
-			if _, err := n.Restore(clustertest.Context(t), bytes.NewReader(content)); !errors.Is(err, ErrBadBackup) {
+			if _, err := n.Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{}); !errors.Is(err, ErrBadBackup) {
 				t.Errorf("%s, node %d: %v", name, i, err)
 			}
 		}
@@ -333,7 +333,7 @@ func TestRestoreNeedsEveryMember(t *testing.T) {
 	c := startNodes(t, 3, quickly)
 	c.crash(c.followers()[0])
 	leader := c.leader()
-	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content)); !errors.Is(err, ErrMembersAway) {
+	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); !errors.Is(err, ErrMembersAway) {
 		t.Errorf("restored without a member: %v", err)
 	}
 	c.noSpools()
@@ -357,7 +357,7 @@ func TestRestoreIntoAClusterWithTopics(t *testing.T) {
 	c := startNodes(t, 1, quickly)
 	_, content := c.backup(0)
 	c.createTopic(0, "t")
-	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(content)); !errors.Is(err, ErrNotFresh) {
+	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{}); !errors.Is(err, ErrNotFresh) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -370,7 +370,7 @@ func TestLeaderRefusesABackupBeforeItIsReceived(t *testing.T) {
 	c.agree()
 	leader := c.agreedLeader()
 	backup := &countedReader{}
-	_, err := c.nodes[(leader+1)%3].forwardRestore(clustertest.Context(t), c.nodes[leader].Status().NodeID, backup)
+	_, err := c.nodes[(leader+1)%3].forwardRestore(clustertest.Context(t), c.nodes[leader].Status().NodeID, backup, RestoreOptions{})
 	if !errors.Is(err, ErrNotFresh) {
 		t.Errorf("got %v", err)
 	}
@@ -389,12 +389,12 @@ func TestBackupLargerThanTheDisk(t *testing.T) {
 		}
 	})
 	for i := range c.nodes {
-		_, err := c.nodes[i].Restore(clustertest.Context(t), &countedReader{})
+		_, err := c.nodes[i].Restore(clustertest.Context(t), &countedReader{}, RestoreOptions{})
 		if !errors.Is(err, fault.ErrUnavailable) || !strings.Contains(err.Error(), "no room") {
 			t.Errorf("an endless backup on node %d: %v", i, err)
 		}
 	}
-	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content)); err != nil {
+	if _, err := c.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); err != nil {
 		t.Errorf("a backup that fits: %v", err)
 	}
 	c.noSpools()

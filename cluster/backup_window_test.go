@@ -93,7 +93,7 @@ func TestIDsOfDaysAgoAfterARestore(t *testing.T) {
 			source.close(0)
 
 			c := daysLater(t, 3, test.before+test.after)
-			if _, err := c.nodes[1].Restore(clustertest.Context(t), bytes.NewReader(content)); err != nil {
+			if _, err := c.nodes[1].Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			for i := range c.nodes {

@@ -231,7 +231,7 @@ func TestRestoredBodiesTakeTheirSpaceOnce(t *testing.T) {
 	source.close(0)
 	c := startNodes(t, 3, segmentsEverywhere)
 	leader := c.leader()
-	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(content)); err != nil {
+	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(content), RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.agree()

@@ -164,12 +164,12 @@ func (c *nodes) restoredElsewhere(backup []byte, keys *encryption.Keyring) {
 	c.t.Helper()
 	c.t.Run("restored", func(t *testing.T) {
 		with := startNodes(t, 1, func(cfg *Config) { cfg.Log.Encryption.Keys = keys })
-		if _, err := with.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup)); err != nil {
+		if _, err := with.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup), RestoreOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		noCanary(t, with.configs[0].DataDir)
 		without := startNodes(t, 1, nil)
-		if _, err := without.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup)); !errors.Is(err, encryption.ErrKeyMissing) || !errors.Is(err, ErrBadBackup) {
+		if _, err := without.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup), RestoreOptions{}); !errors.Is(err, encryption.ErrKeyMissing) || !errors.Is(err, ErrBadBackup) {
 			t.Errorf("without the key: %v", err)
 		}
 		without.noSpools()

@@ -52,6 +52,7 @@ func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershi
 		err = refused(RefusedPolicy, "", "this version does not know the change %q", r.Op)
 	}
 	if err == nil {
+		n.process.sealing.Changed()
 		n.log.Info("changed the members", "change", r.Op, "member", r.Node, "asked_by", r.From)
 	}
 	return answerOf(err)

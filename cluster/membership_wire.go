@@ -32,6 +32,7 @@ const (
 	opDrain    = "drain"    // the asked node prepares for being stopped
 	opUncordon = "uncordon" // and ends that
 	opHolder   = "holder"   // which client of the asked node has Hold?
+	opWrap     = "wrap"     // the asked node wraps the sealing key for From
 )
 
 type membershipRequest struct {
@@ -43,9 +44,10 @@ type membershipRequest struct {
 	// Final: execute here or not at all. A request is forwarded once at most.
 	Final        bool                `json:"final,omitempty"`
 	BudgetMillis int64               `json:"budgetMillis,omitempty"`
-	Record       *storage.Membership `json:"record,omitempty"` // of an invitation
-	Proof        string              `json:"proof,omitempty"`  // of a join or invitation, see proofOf
-	Hold         *holders.Hold       `json:"hold,omitempty"`   // of a question about a holder
+	Record       *storage.Membership `json:"record,omitempty"`    // of an invitation
+	Proof        string              `json:"proof,omitempty"`     // of a join or invitation, see proofOf
+	Hold         *holders.Hold       `json:"hold,omitempty"`      // of a question about a holder
+	PublicKey    []byte              `json:"publicKey,omitempty"` // of From, for opWrap
 }
 
 // How a membershipRequest ended.
@@ -72,6 +74,9 @@ type membershipAnswer struct {
 	// Encryption is part of the answer to a probe.
 	Encryption *EncryptionStatus `json:"encryption,omitempty"`
 	Holder     *holders.Found    `json:"holder,omitempty"` // answer to a question about a holder, if it is known
+	// PublicKey is the answer to a probe: the sealing key is wrapped for it.
+	PublicKey []byte      `json:"publicKey,omitempty"`
+	Wrap      *wrappedKey `json:"wrap,omitempty"` // answer to opWrap
 }
 
 const (
@@ -228,6 +233,7 @@ func (n *Node) membershipAnswer(ctx context.Context, from string, r membershipRe
 		return membershipAnswer{
 			Verdict: changeDone, Waiting: own == "" || given.Joined && !given.Added,
 			Drained: n.drained.Load(), Findings: n.findings(), Admin: n.cfg.AdminURL, Encryption: n.encryptionStatus(),
+			PublicKey: n.process.sealing.PublicKey(),
 		}
 	case r.Op == opInvite:
 		return answerOf(n.acceptInvitation(r))
@@ -235,6 +241,8 @@ func (n *Node) membershipAnswer(ctx context.Context, from string, r membershipRe
 		return membershipAnswer{Verdict: changeElsewhere, Text: "node " + n.process.nodeID + " belongs to no cluster yet"}
 	case r.Cluster != own && (r.Op != opJoin || r.Cluster != ""):
 		return notForStrangers()
+	case r.Op == opWrap:
+		return n.wrapFor(from, r.PublicKey)
 	case r.Op == opDrain || r.Op == opUncordon:
 		n.log.Info("another node asks this one", "to", r.Op, "asked_by", r.From)
 		answer := answerOf(n.drainHere(ctx, r.Op))

@@ -66,6 +66,7 @@ type Node struct {
 	links map[string]*forward.Link // by node id
 
 	memberControl
+	accessSeen accessSeen
 }
 
 // lifetime has the contexts that end in the two stages of Close.
@@ -131,6 +132,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.running.Go(func() { n.joinCluster(n.closing) })
 	n.running.Go(func() { n.watchRemoval(n.closing) })
 	n.running.Go(n.catchUpAfterStart)
+	n.running.Go(n.runSealing)
 	n.follower.Go(n.runAudits)
 	n.follower.Go(n.watchDisk)
 	n.follower.Go(n.resignWhenUnfit)
@@ -177,6 +179,7 @@ func (n *Node) applied(index uint64, _ queue.Timestamp, events []queue.Event) {
 	})
 	if opened {
 		n.process.inForce.Store(version)
+		n.noteAccess(version)
 	}
 	n.pressure.applied(size)
 	if t := n.term.Load(); t != nil {
@@ -286,11 +289,12 @@ func (n *Node) beginTerm() {
 
 		Poster:        n.cfg.Poster,
 		FirstKey:      n.cfg.FirstKey,
+		Secrets:       firstSecret{sealingView{n}},
 		Refuse:        n.refuseCommand,
 		InitialFormat: n.initialFormat,
 		ClocksKnown:   n.process.clocks.Known(),
 		ClockStepMax:  n.cfg.Timing.ClockSkewMax,
-		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.maintainMembers},
+		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.maintainMembers, n.sealAsLeader},
 	})
 	n.term.Store(t)
 	n.termChanged.Notify()

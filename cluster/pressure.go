@@ -314,13 +314,21 @@ func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 		}
 		return leader.Outcome{}
 	}
-	if name, err := codec.CommandName(frame); err == nil && name == raiseName {
-		if reason := n.raiseRefusal(frame); reason != "" {
-			return leader.Outcome{Verdict: leader.Unsupported, Reason: reason}
-		}
+	reason := ""
+	switch name, _ := codec.CommandName(frame); name { // what has no name is refused elsewhere
+	case raiseName:
+		reason = n.raiseRefusal(frame)
+	case createKeyName:
+		reason = n.clearSecret(frame)
+	}
+	if reason != "" {
+		return leader.Outcome{Verdict: leader.Unsupported, Reason: reason}
 	}
 	return leader.Outcome{}
 }
 
-// raiseName is the name of the command that raises the format version.
-const raiseName = "SetFormatVersion"
+// Names of the commands that the leader looks into.
+const (
+	raiseName     = "SetFormatVersion"
+	createKeyName = "CreateAccessKey"
+)

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/sealing"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
@@ -37,6 +38,7 @@ type process struct {
 	dir      *storage.Dir
 	groupDir *storage.GroupDir // of the first group
 	bodies   *bodies.Store     // of the first group
+	sealing  *sealing.Keeper
 	book     *peernet.AddressBook
 	network  *peernet.Network
 
@@ -62,7 +64,7 @@ func openProcess(ctx context.Context, cfg Config) (*process, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &process{cfg: cfg, ctx: life, cancel: cancel}
 	p.guard = storage.NewDiskGuard(cfg.Timing.DiskDeadline, cfg.Fatal, cfg.Disk)
-	for _, open := range []func() error{p.openDir, p.openBodies, p.openNetwork} {
+	for _, open := range []func() error{p.openDir, p.openSealing, p.openBodies, p.openNetwork} {
 		if err := open(); err != nil {
 			return nil, errors.Join(err, p.disconnect(), p.close())
 		}

@@ -26,6 +26,8 @@ var (
 	ErrNotFresh = errors.New("a backup is restored into a fresh cluster only")
 	// ErrBadBackup: the backup is damaged, truncated, or of a newer format.
 	ErrBadBackup = fault.ErrBadBackup
+	// ErrSealed: the access keys of the backup are sealed for other nodes.
+	ErrSealed = errors.New("the backup holds access keys whose secrets are sealed: restore it with --secrets-key and the file secrets.key of any node that was a member when it was made, or with --without-access-keys")
 	// ErrMembersAway: the cluster is not complete.
 	ErrMembersAway = errors.New("all members must be there for a restore")
 )
@@ -44,11 +46,21 @@ type Restored struct {
 	NodeName    string `json:"nodeName"` // that led the restore
 }
 
+// RestoreOptions say what becomes of the access keys of a backup. Only those that are sealed
+// for other nodes need one of them.
+type RestoreOptions struct {
+	// SecretsKey is the content of the file secrets.key of a node that was a member when the
+	// backup was made; empty: it is not given.
+	SecretsKey string `json:"secretsKey,omitempty"`
+	// WithoutAccessKeys leaves the access keys of the backup out: those of this cluster stay.
+	WithoutAccessKeys bool `json:"withoutAccessKeys,omitempty"`
+}
+
 // Restore replaces the state of a fresh cluster by that of a backup, from any
 // node. The restored state begins an epoch: receipt handles given out before are
 // refused, sequence numbers handed out after the backup are skipped, and deduplication
 // windows continue.
-func (n *Node) Restore(ctx context.Context, backup io.Reader) (Restored, error) {
+func (n *Node) Restore(ctx context.Context, backup io.Reader, options RestoreOptions) (Restored, error) {
 	if !n.calls.enter() {
 		return Restored{}, errClosing
 	}
@@ -59,11 +71,11 @@ func (n *Node) Restore(ctx context.Context, backup io.Reader) (Restored, error) 
 	leader := n.group.Leadership()
 	switch {
 	case leader.Self:
-		return n.restoreHere(ctx, backup)
+		return n.restoreHere(ctx, backup, options)
 	case leader.LeaderID == "":
 		return Restored{}, fault.ErrUnavailable
 	default:
-		return n.forwardRestore(ctx, leader.LeaderID, backup)
+		return n.forwardRestore(ctx, leader.LeaderID, backup, options)
 	}
 }
 
@@ -88,7 +100,7 @@ func (n *Node) fresh() (err error) {
 }
 
 // restoreHere restores as the leader.
-func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, error) {
+func (n *Node) restoreHere(ctx context.Context, backup io.Reader, options RestoreOptions) (Restored, error) {
 	// The node that forwards may not have checked, and a backup that is refused need
 	// not be received.
 	if err := n.fresh(); err != nil {
@@ -99,6 +111,9 @@ func (n *Node) restoreHere(ctx context.Context, backup io.Reader) (Restored, err
 		return Restored{}, err
 	}
 	defer in.close()
+	if err := n.adoptAccessKeys(ctx, in.broker, options); err != nil {
+		return Restored{}, err
+	}
 	t := n.term.Load()
 	if t == nil {
 		return Restored{}, fault.ErrNotLeader

@@ -240,7 +240,7 @@ func TestRestoredBodiesAndTheirRoom(t *testing.T) {
 	})
 	leader := c.agreedLeader()
 	before := uses[leader].now()
-	restored, err := c.nodes[leader].Restore(clustertest.Context(t), file)
+	restored, err := c.nodes[leader].Restore(clustertest.Context(t), file, RestoreOptions{})
 	if err != nil || restored.Messages != messages || restored.Epoch != 1 {
 		t.Fatalf("%+v, %v", restored, err)
 	}
@@ -289,7 +289,7 @@ func TestBackupWithoutItsBodiesIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := startNodes(t, 1, quickly)
-	if _, err := c.nodes[0].Restore(clustertest.Context(t), &references); !errors.Is(err, ErrBadBackup) {
+	if _, err := c.nodes[0].Restore(clustertest.Context(t), &references, RestoreOptions{}); !errors.Is(err, ErrBadBackup) {
 		t.Errorf("got %v", err)
 	}
 	c.noSpools()
@@ -323,7 +323,7 @@ func TestDiskFailsWhileABackupIsRead(t *testing.T) {
 				}
 			})
 			backup := func() io.Reader { return io.NewSectionReader(file, 0, 1<<40) }
-			_, err := c.nodes[0].Restore(clustertest.Context(t), backup())
+			_, err := c.nodes[0].Restore(clustertest.Context(t), backup(), RestoreOptions{})
 			if !errors.Is(err, full) || errors.Is(err, ErrBadBackup) || errors.Is(err, fault.ErrUnavailable) || strings.Contains(err.Error(), "before starting this node") {
 				t.Errorf("got %v", err)
 			}
@@ -331,7 +331,7 @@ func TestDiskFailsWhileABackupIsRead(t *testing.T) {
 			mu.Lock()
 			failing = false
 			mu.Unlock()
-			restored, err := c.nodes[0].Restore(clustertest.Context(t), backup())
+			restored, err := c.nodes[0].Restore(clustertest.Context(t), backup(), RestoreOptions{})
 			if err != nil || restored.Messages != messages {
 				t.Errorf("with room again: %+v, %v", restored, err)
 			}

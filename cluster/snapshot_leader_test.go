@@ -132,7 +132,7 @@ func TestRestoredAndRestartedLeaderBringsUpAnEmptyNode(t *testing.T) {
 	b := newBackedUp(t)
 	c := startNodes(t, 3, smallTrail)
 	leader := c.leader()
-	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content)); err != nil {
+	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.sendSome(0, "a")

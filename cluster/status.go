@@ -131,6 +131,9 @@ func (n *Node) findings() []health.Finding {
 			add(health.Clock, m.Name, math.Abs(ahead.Seconds()), "the clock of %s is %v off that of this node", m.Name, ahead.Abs().Round(time.Millisecond))
 		}
 	}
+	if secrets, sealed := n.secrets(); sealed {
+		list = append(list, secrets)
+	}
 	if reason := n.reasonToResign(); reason != "" {
 		add(health.Sends, "", 1, "this node should not lead: %s", reason)
 	}

@@ -103,6 +103,9 @@ func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bo
 		reply, err = n.refuse(limited, r.cmd, refusal)
 		return reply, true, err
 	}
+	if prepared.Command, err = n.sealed(ctx, prepared.Command, r.timeout); err != nil {
+		return Reply{}, true, err
+	}
 	r.prepared, r.cmd = prepared, prepared.Command
 	frame, err := codec.AppendCommand(nil, r.cmd)
 	if err != nil {

@@ -1,10 +1,13 @@
 package fsm
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // accessCommands makes random commands about who may use the cluster. They draw from a
@@ -14,11 +17,16 @@ type accessCommands struct{ random *rand.Rand }
 func newAccessCommands() accessCommands { return accessCommands{rand.New(rand.NewPCG(1, 2))} }
 
 // command changes an access key or the policy of a user.
-func (c accessCommands) command() queue.Command {
+func (c accessCommands) command(view func() queue.View) queue.Command {
 	const account = "000000000000"
 	key := fmt.Sprint("AKIAEXAMPLE00000000", c.random.IntN(3))
 	user := fmt.Sprint("user", c.random.IntN(2))
-	switch c.random.IntN(4) {
+	const sealer, other = "00112233445566aa", "00112233445566bb"
+	sealed := func(by string) string {
+		id, _ := hex.DecodeString(by) // a constant
+		return string(id) + strings.Repeat("x", access.SealedBytesMin) + user
+	}
+	switch c.random.IntN(8) {
 	case 0:
 		return &queue.CreateAccessKey{ID: key, Secret: "an-example-and-no-secret", Account: account, User: user}
 	case 1:
@@ -26,6 +34,27 @@ func (c accessCommands) command() queue.Command {
 	case 2:
 		policies := []string{"", `{"Statement":[]}`, `{"Id":"2","Statement":[]}`}
 		return &queue.PutUserPolicy{Account: account, User: user, Policy: policies[c.random.IntN(len(policies))]}
+	case 3:
+		return &queue.CreateAccessKey{ID: key, Sealed: sealed([]string{sealer, other}[c.random.IntN(2)]), Account: account, User: user}
+	case 4, 5:
+		cmd := &queue.SetSealingKey{ID: []string{sealer, sealer, other}[c.random.IntN(3)], Replaces: []string{"", sealer, other}[c.random.IntN(3)]}
+		for range 1 + c.random.IntN(2) {
+			node := fmt.Sprint("n", c.random.IntN(4))
+			cmd.Wraps = append(cmd.Wraps, access.Wrap{Holder: node, PublicKey: fmt.Sprint(c.random.IntN(2)), Text: "wrapped for " + node})
+		}
+		cmd.Drop = []string{fmt.Sprint("n", c.random.IntN(4))}
+		return cmd
+	case 6:
+		return &queue.SealAccessKey{ID: key, Sealed: sealed(sealer), CreatedAt: createdAt(view, key)}
 	}
 	return &queue.DeleteAccessKey{ID: key}
+}
+
+// createdAt is when an access key was made, zero if there is none.
+func createdAt(view func() queue.View, id string) queue.Timestamp {
+	if view == nil {
+		return 0
+	}
+	key, _ := view().Access().Key(id)
+	return key.CreatedAt
 }

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +18,8 @@ import (
 // the command, or are those of a key that was made elsewhere. Repeated, it does nothing.
 type CreateAccessKey struct {
 	ID      string // 16 to 128 letters, digits, '_' and '-'
-	Secret  string // 16 to 128 visible characters of ASCII
+	Secret  string // 16 to 128 visible characters of ASCII; empty: it is sealed
+	Sealed  string // the secret as package cluster/sealing seals it, in bytes
 	Account string // twelve digits
 	User    string // empty: the account itself
 	// Tenant says that the account is not the cluster's own, so that it must have been
@@ -40,8 +43,11 @@ func (c *CreateAccessKey) Validate() *Error {
 	if err := checkAccessKeyID(c.ID); err != nil {
 		return err
 	}
+	if c.Secret == "" && access.SealedBy(c.Sealed) != "" {
+		return checkUser(c.Account, c.User)
+	}
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }
-	if len(c.Secret) < secretLengthMin || len(c.Secret) > secretLengthMax || strings.IndexFunc(c.Secret, not(visible)) >= 0 {
+	if c.Sealed != "" || len(c.Secret) < secretLengthMin || len(c.Secret) > secretLengthMax || strings.IndexFunc(c.Secret, not(visible)) >= 0 {
 		return refusal.New(refusal.IAMInvalidInput, "A secret access key has 16 to 128 visible characters of ASCII and no blanks.")
 	}
 	return checkUser(c.Account, c.User)
@@ -76,9 +82,12 @@ func (c *CreateAccessKey) apply(b *Broker) (Result, *Error) {
 	if err := b.checkAccount(c.Account, c.Tenant); err != nil {
 		return nil, err
 	}
-	key := access.Key{ID: c.ID, Secret: c.Secret, User: access.User{Account: c.Account, Name: c.User}, CreatedAt: b.now}
+	if c.Sealed != "" && !b.isSealed(c.Sealed) {
+		return nil, sealedWithAnother()
+	}
+	key := access.Key{ID: c.ID, Secret: c.Secret, Sealed: c.Sealed, User: access.User{Account: c.Account, Name: c.User}, CreatedAt: b.now}
 	if old, known := b.access.Key(c.ID); known {
-		if old.Secret == key.Secret && old.User == key.User {
+		if old.Secret == key.Secret && old.Sealed == key.Sealed && old.User == key.User {
 			return Done{}, nil
 		}
 		return nil, refusal.New(refusal.EntityAlreadyExists, "There is an access key with the id ", c.ID, " already.")
@@ -194,7 +203,7 @@ func (r *Restorer) AddAccessKey(k access.Key) error {
 	if _, known := r.b.access.Key(k.ID); known {
 		return fmt.Errorf("access key %q appears twice", k.ID)
 	}
-	if err := (&CreateAccessKey{ID: k.ID, Secret: k.Secret, Account: k.User.Account, User: k.User.Name}).Validate(); err != nil {
+	if err := (&CreateAccessKey{ID: k.ID, Secret: k.Secret, Sealed: k.Sealed, Account: k.User.Account, User: k.User.Name}).Validate(); err != nil {
 		return err
 	}
 	r.b.access = r.b.access.WithKey(r.b.key, k)
@@ -212,3 +221,135 @@ func (r *Restorer) AddUserPolicy(p access.Policy) error {
 	r.b.access = r.b.access.WithPolicy(r.b.key, p)
 	return nil
 }
+
+// SealedSecretsVersion is the format version from which secrets of access keys are sealed.
+const SealedSecretsVersion = ruleSealedSecrets
+
+// SetSealingKey gives the cluster its sealing key, or gives the key it has to other holders.
+// Of two nodes that draw a key at the same time, the second is refused. A key that nobody can
+// open any more can be replaced when no secret is sealed with it. Repeated, it does nothing.
+type SetSealingKey struct {
+	ID       string
+	Replaces string        // the id of the key that it replaces; empty: none
+	Wraps    []access.Wrap // for holders that are new or have another public key
+	Drop     []string      // holders that need the key no more
+}
+
+// QueueName implements Command.
+func (*SetSealingKey) QueueName() string { return "" }
+
+const (
+	sealingHoldersMax   = 256
+	holderLengthMax     = 128
+	publicKeyBytesMax   = 256
+	wrappedKeyBytesMax  = 512
+	holderChangesAtOnce = 64
+)
+
+// Validate checks lengths.
+func (c *SetSealingKey) Validate() *Error {
+	sound := access.IsSealingID(c.ID) && (c.Replaces == "" || access.IsSealingID(c.Replaces)) && len(c.Wraps)+len(c.Drop) <= holderChangesAtOnce
+	for _, w := range c.Wraps {
+		sound = sound && w.Holder != "" && len(w.Holder) <= holderLengthMax &&
+			w.PublicKey != "" && len(w.PublicKey) <= publicKeyBytesMax && w.Text != "" && len(w.Text) <= wrappedKeyBytesMax
+	}
+	for _, holder := range c.Drop {
+		sound = sound && holder != "" && len(holder) <= holderLengthMax
+	}
+	if !sound {
+		return refusal.New(refusal.IAMInvalidInput, "This is no sealing key.")
+	}
+	return nil
+}
+
+func (c *SetSealingKey) apply(b *Broker) (Result, *Error) {
+	now := b.access.SealingKey()
+	switch {
+	case now == nil, now.ID == c.Replaces && b.access.KeyCount() == b.access.ClearCount():
+		now = &access.SealingKey{ID: c.ID}
+	case now.ID != c.ID:
+		return nil, sealedWithAnother()
+	}
+	next := now.With(c.Wraps, c.Drop)
+	switch n := len(next.Wraps); {
+	case n == 0:
+		return nil, refusal.New(refusal.IAMInvalidInput, "A sealing key needs a holder.")
+	case n > sealingHoldersMax:
+		return nil, refusal.New(refusal.LimitExceeded, "A sealing key can have ", strconv.Itoa(sealingHoldersMax), " holders.")
+	case slices.Equal(next.Wraps, now.Wraps):
+		return Done{}, nil
+	}
+	b.access = b.access.WithSealingKey(b.key, next)
+	return Done{}, nil
+}
+
+// SealAccessKey replaces the secret of an access key, which is in clear, by the sealed one.
+// If the secret is sealed or the key was made anew, it does nothing.
+type SealAccessKey struct {
+	ID        string
+	Sealed    string
+	CreatedAt Timestamp // of the key whose secret was sealed
+}
+
+// QueueName implements Command.
+func (*SealAccessKey) QueueName() string { return "" }
+
+// Validate checks the id and the length of the secret.
+func (c *SealAccessKey) Validate() *Error {
+	if access.SealedBy(c.Sealed) == "" {
+		return refusal.New(refusal.IAMInvalidInput, "This is no sealed secret.")
+	}
+	return checkAccessKeyID(c.ID)
+}
+
+func (c *SealAccessKey) apply(b *Broker) (Result, *Error) {
+	key, known := b.access.Key(c.ID)
+	switch {
+	case !known:
+		return nil, noSuchAccessKey(c.ID)
+	case !b.isSealed(c.Sealed):
+		return nil, sealedWithAnother()
+	case key.Sealed == "" && key.CreatedAt == c.CreatedAt:
+		key.Secret, key.Sealed = "", c.Sealed
+		b.access = b.access.WithKey(b.key, key)
+	}
+	return Done{}, nil
+}
+
+// isSealed reports whether a secret is sealed with the sealing key of the cluster.
+func (b *Broker) isSealed(secret string) bool {
+	key := b.access.SealingKey()
+	return key != nil && key.ID == access.SealedBy(secret)
+}
+
+func sealedWithAnother() *Error {
+	return refusal.New(refusal.EntityAlreadyExists, "The cluster has another sealing key. Try again.")
+}
+
+// AddSealingKey adds the sealing key.
+func (r *Restorer) AddSealingKey(s *access.SealingKey) error {
+	if r.b.access.SealingKey() != nil {
+		return errors.New("there are two sealing keys")
+	}
+	if !access.IsSealingID(s.ID) || len(s.Wraps) == 0 || len(s.Wraps) > sealingHoldersMax {
+		return errors.New("the sealing key has no id or no holders")
+	}
+	for i, w := range s.Wraps {
+		if err := (&SetSealingKey{ID: s.ID, Wraps: []access.Wrap{w}}).Validate(); err != nil {
+			return err
+		}
+		if i > 0 && s.Wraps[i-1].Holder >= w.Holder {
+			return errors.New("the holders of the sealing key are out of order")
+		}
+	}
+	r.b.access = r.b.access.WithSealingKey(r.b.key, s)
+	return nil
+}
+
+// UseSealingKey replaces the sealing key, or has none in its place. Like BeginEpoch it is for
+// a state that another cluster goes on with, and it is not a command.
+func (b *Broker) UseSealingKey(s *access.SealingKey) { b.access = b.access.WithSealingKey(b.key, s) }
+
+// UseAccessKeys replaces the access keys by those of another state. It is not a command, see
+// UseSealingKey.
+func (b *Broker) UseAccessKeys(of *access.Table) { b.access = b.access.WithKeysOf(b.key, of) }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"encoding/hex"
 	"strings"
 	"testing"
 
@@ -83,6 +84,11 @@ func TestAccessValidation(t *testing.T) {
 	}{
 		{"short id", &CreateAccessKey{ID: "AKIA", Secret: exampleSecret, Account: exampleOwner}, refusal.IAMInvalidInput},
 		{"id with a slash", &CreateAccessKey{ID: "AKIAEXAMPLE/00000001", Secret: exampleSecret, Account: exampleOwner}, refusal.IAMInvalidInput},
+		{"secret in clear and sealed", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Sealed: sealedFor(firstSealer), Account: exampleOwner}, refusal.IAMInvalidInput},
+		{"short sealed secret", &CreateAccessKey{ID: exampleKey, Sealed: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
+		{"sealed secret of nothing", &SealAccessKey{ID: exampleKey}, refusal.IAMInvalidInput},
+		{"sealing key without an id", &SetSealingKey{Wraps: []access.Wrap{{Holder: "n1", PublicKey: "p1", Text: "t1"}}}, refusal.IAMInvalidInput},
+		{"sealing key for nobody", &SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{PublicKey: "p1", Text: "t1"}}}, refusal.IAMInvalidInput},
 		{"short secret", &CreateAccessKey{ID: exampleKey, Secret: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
 		{"secret with a blank", &CreateAccessKey{ID: exampleKey, Secret: "an example and no secret", Account: exampleOwner}, refusal.IAMInvalidInput},
 		{"account of letters", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: "abcdefghijkl"}, refusal.IAMInvalidInput},
@@ -99,9 +105,94 @@ func TestAccessValidation(t *testing.T) {
 			if err == nil || err.Code != tc.want {
 				t.Fatalf("got %v, want code %d", err, tc.want)
 			}
-			if c, ok := tc.cmd.(*CreateAccessKey); ok && strings.Contains(err.Message, c.Secret) {
+			if c, ok := tc.cmd.(*CreateAccessKey); ok && c.Secret != "" && strings.Contains(err.Message, c.Secret) {
 				t.Error("the refusal repeats the secret")
 			}
 		})
+	}
+}
+
+// sealedFor is a sealed secret as far as the state machine can tell.
+func sealedFor(id string) string {
+	raw, err := hex.DecodeString(id)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw) + strings.Repeat("x", access.SealedBytesMin)
+}
+
+const firstSealer, secondSealer = "0011223344556677", "8899aabbccddeeff"
+
+func TestSealedAccessKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sealed := sealedFor(firstSealer)
+	create := &CreateAccessKey{ID: exampleKey, Sealed: sealed, Account: exampleOwner}
+	if err := w.refusal(create); err.Code != refusal.EntityAlreadyExists {
+		t.Errorf("without a sealing key: %v", err)
+	}
+	n1, n2 := access.Wrap{Holder: "n1", PublicKey: "p1", Text: "t1"}, access.Wrap{Holder: "n2", PublicKey: "p2", Text: "t2"}
+	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n2, n1}})
+	w.must(create)
+	before := w.b.View().Access()
+	w.must(create)                                                                                                // repeated
+	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n1}})                                             // likewise
+	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{Holder: "n2", PublicKey: "p2", Text: "other"}}}) // for the same public key
+	w.must(&SealAccessKey{ID: exampleKey, Sealed: sealed + "y", CreatedAt: w.b.Now()})                            // it is sealed
+	w.must(&SetSealingKey{ID: firstSealer, Replaces: secondSealer, Drop: []string{"nobody"}})                     // nothing to drop
+	if w.b.View().Access() != before {
+		t.Error("what says nothing new changed the state")
+	}
+	// Another key never takes the place of one that seals something.
+	for _, cmd := range []Command{
+		&SetSealingKey{ID: secondSealer, Wraps: []access.Wrap{n1}},
+		&SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}},
+		&CreateAccessKey{ID: "AKIAEXAMPLE000000002", Sealed: sealedFor(secondSealer), Account: exampleOwner},
+		&SealAccessKey{ID: exampleKey, Sealed: sealedFor(secondSealer)},
+	} {
+		if err := w.refusal(cmd); err.Code != refusal.EntityAlreadyExists {
+			t.Errorf("%T: %v", cmd, err)
+		}
+	}
+	if err := w.refusal(&SetSealingKey{ID: firstSealer, Drop: []string{"n1", "n2"}}); err.Code != refusal.IAMInvalidInput {
+		t.Errorf("a key without holders: %v", err)
+	}
+	n2.PublicKey = "p3"
+	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n2}, Drop: []string{"n1"}})
+	if now := w.b.View().Access().SealingKey(); len(now.Wraps) != 1 || now.Wraps[0] != n2 {
+		t.Errorf("the holders are %+v", now.Wraps)
+	}
+	w.must(&DeleteAccessKey{ID: exampleKey})
+	w.must(&SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}})
+	if now := w.b.View().Access().SealingKey(); now.ID != secondSealer || len(now.Wraps) != 1 {
+		t.Errorf("the key that sealed nothing is still there: %+v", now)
+	}
+	if err := w.b.CheckInvariants(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClearSecretsAreSealed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(&CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "anna"})
+	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{Holder: "n1", PublicKey: "p1", Text: "t1"}}})
+	clear, _ := w.b.View().Access().Key(exampleKey)
+	w.must(&SealAccessKey{ID: exampleKey, Sealed: sealedFor(firstSealer), CreatedAt: clear.CreatedAt + 1}) // of another key
+	if n := w.b.View().Access().ClearCount(); n != 1 {
+		t.Errorf("%d secrets are in clear", n)
+	}
+	w.must(&SealAccessKey{ID: exampleKey, Sealed: sealedFor(firstSealer), CreatedAt: clear.CreatedAt})
+	now, _ := w.b.View().Access().Key(exampleKey)
+	want := clear
+	want.Secret, want.Sealed = "", sealedFor(firstSealer)
+	if now != want || w.b.View().Access().ClearCount() != 0 {
+		t.Errorf("got %+v", now)
+	}
+	if err := w.refusal(&SealAccessKey{ID: "AKIAEXAMPLE000000009", Sealed: sealedFor(firstSealer)}); err.Code != refusal.NoSuchEntity {
+		t.Errorf("a key that is not there: %v", err)
+	}
+	if err := w.b.CheckInvariants(); err != nil {
+		t.Error(err)
 	}
 }

@@ -124,6 +124,9 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 	if err == nil {
 		f.access.Accounts(func(a access.Account) bool { return keep(r.AddAccount(a)) })
 	}
+	if key := f.access.SealingKey(); err == nil && key != nil {
+		keep(r.AddSealingKey(key))
+	}
 	if err != nil {
 		return nil, err
 	}

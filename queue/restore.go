@@ -16,8 +16,8 @@ import (
 // for each queue AddQueue followed by its messages, deduplication records and
 // attempts and sessions, then for each topic AddTopic followed by its subscriptions,
 // deduplication records, archive and deliveries over HTTP, then AddAccessKey,
-// AddUserPolicy and AddAccount, then Finish. Every method refuses records that cannot be part of a valid
-// state.
+// AddUserPolicy, AddAccount and AddSealingKey, then Finish. Every method refuses records that
+// cannot be part of a valid state.
 type Restorer struct {
 	b *Broker
 	q *Queue       // added last

@@ -60,6 +60,9 @@ const (
 	// ruleKeptCounts counts what topics store for the quota of their account: their archives,
 	// and what waits for HTTP subscribers. Before, it is counted and has no effect.
 	ruleKeptCounts uint32 = 5
+	// ruleSealedSecrets is the version of access keys whose secret is sealed. Before, the
+	// secret is in clear.
+	ruleSealedSecrets uint32 = 5
 )
 
 // follows reports whether a rule is in force. A state without a format version

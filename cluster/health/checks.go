@@ -38,6 +38,7 @@ const (
 	Posts      = "posts"
 	Quota      = "quota"
 	Encryption = "encryption"
+	Secrets    = "secrets"
 )
 
 // Checks are all checks, what concerns the whole cluster first.
@@ -109,6 +110,11 @@ var checks = []Check{
 		Name: Lag, Short: "How far members are behind the leader", Unit: "entries behind", One: "entry behind", Warn: 1000, Crit: 100_000,
 		None:   "the leader has no followers, or is not known",
 		Advice: "wait if the member was just started; otherwise look at its disk, processor and network",
+	},
+	{
+		Name: Secrets, Short: "Whether all members open the secrets of access keys", Unit: "(0 open, 2 not)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
+		None:   "no secret of an access key is sealed",
+		Advice: "start a member that opens them: it gives the others the sealing key. If none does, delete all access keys and make new ones",
 	},
 	{
 		Name: Certs, Short: "Days until the first certificate ends", Unit: "days left", One: "day left", EachNode: true, Below: true, Warn: 14, Crit: 3,

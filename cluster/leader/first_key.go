@@ -2,12 +2,26 @@ package leader
 
 import (
 	"context"
+	"time"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 )
+
+// Secrets seals and opens the secret of the first access key. Safe for concurrent use.
+type Secrets interface {
+	// Seal returns a command whose secret is sealed. execute executes the commands that this
+	// needs.
+	Seal(ctx context.Context, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error)
+	// Open returns the secret of an access key, and waits until this node can open it.
+	Open(ctx context.Context, a access.Key) (string, error)
+}
+
+// openFirstMax is how long a leader waits until it can open the first access key that an
+// earlier leader made.
+const openFirstMax = 10 * time.Second
 
 // giveFirstKey gives a new cluster the access key that it begins with, and tells the
 // operator. A cluster is new until it has its first setting, which a leader writes only
@@ -17,11 +31,25 @@ func (t *Term) giveFirstKey(ctx context.Context) error {
 	if t.options.FirstKey == nil {
 		return nil
 	}
-	key, begun := t.firstKey()
+	old, begun := t.firstKey()
 	if begun {
 		return nil
 	}
-	if key.ID == "" {
+	key := environment.AccessKey{ID: old.ID, Secret: old.Secret, Account: old.User.Account}
+	switch {
+	case old.Sealed != "" && t.options.Secrets != nil:
+		limited, cancel := context.WithTimeout(ctx, openFirstMax)
+		defer cancel()
+		secret, err := t.options.Secrets.Open(limited, old)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			t.options.Log.Error("the first access key of the cluster was made by a node that is lost, and cannot be opened; make another with seriatim key create, then delete this one", "id", old.ID, "error", err)
+			return nil
+		}
+		key.Secret = secret
+	case key.ID == "":
 		made, err := t.options.FirstKey.Make()
 		if err != nil {
 			return err
@@ -30,6 +58,11 @@ func (t *Term) giveFirstKey(ctx context.Context) error {
 		if codec.MinimumVersion(cmd) > t.version.Load() {
 			t.options.Log.Warn("the cluster begins without an access key: a node of an older version takes part; finalize the upgrade, then make one with seriatim key create")
 			return nil
+		}
+		if t.options.Secrets != nil && t.version.Load() >= queue.SealedSecretsVersion {
+			if cmd, err = t.options.Secrets.Seal(ctx, cmd, t.Execute); err != nil {
+				return err
+			}
 		}
 		if err := t.Execute(ctx, cmd); err != nil {
 			return err
@@ -42,11 +75,11 @@ func (t *Term) giveFirstKey(ctx context.Context) error {
 
 // firstKey is the access key that an earlier leader gave a new cluster, empty if none
 // did. begun says that the cluster is not new any more.
-func (t *Term) firstKey() (key environment.AccessKey, begun bool) {
+func (t *Term) firstKey() (key access.Key, begun bool) {
 	t.options.Replica.Read(func(v queue.View) {
 		begun = v.Setting(queue.SettingMinimumWindow) != ""
 		v.Access().Keys(func(k access.Key) bool {
-			key = environment.AccessKey{ID: k.ID, Secret: k.Secret, Account: k.User.Account}
+			key = k
 			return false
 		})
 	})

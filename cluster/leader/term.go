@@ -68,6 +68,8 @@ type Options struct {
 	Poster environment.Poster
 	// FirstKey makes the first access key of a new cluster; nil: it has none.
 	FirstKey environment.FirstKey
+	// Secrets seals that key and opens it again; nil: it is written in clear.
+	Secrets Secrets
 	// Jobs are what else the node does while it leads. They run from when clients
 	// are served until ctx ends, which End awaits.
 	Jobs []func(ctx context.Context, t *Term)

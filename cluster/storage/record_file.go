@@ -42,14 +42,19 @@ func ReadRecord(path string, value any) error {
 	if err != nil {
 		return err
 	}
-	text, rest, found := bytes.Cut(content, []byte("\n"))
-	if !found || string(rest) != fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)) {
-		return fmt.Errorf("%s: %w", path, ErrDamaged)
-	}
-	if err := json.Unmarshal(text, value); err != nil {
+	if err := ParseRecord(content, value); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+// ParseRecord reads the content of a file of WriteRecord.
+func ParseRecord(content []byte, value any) error {
+	text, rest, found := bytes.Cut(content, []byte("\n"))
+	if !found || string(rest) != fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)) {
+		return ErrDamaged
+	}
+	return json.Unmarshal(text, value)
 }
 
 func writeSynced(path string, content []byte) error {

@@ -3,17 +3,18 @@ package codec
 import (
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
 )
 
 // createAccessKeyMessage is the log form of cmd.
 func createAccessKeyMessage(cmd *queue.CreateAccessKey) *fsmpb.CreateAccessKey {
-	return &fsmpb.CreateAccessKey{Id: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Tenant: cmd.Tenant}
+	return &fsmpb.CreateAccessKey{Id: cmd.ID, Secret: cmd.Secret, Sealed: []byte(cmd.Sealed), Account: cmd.Account, User: cmd.User, Tenant: cmd.Tenant}
 }
 
 // createAccessKeyCommand is the inverse of createAccessKeyMessage.
 func createAccessKeyCommand(m *fsmpb.CreateAccessKey) (*queue.CreateAccessKey, error) {
-	return &queue.CreateAccessKey{ID: m.Id, Secret: m.Secret, Account: m.Account, User: m.User, Tenant: m.Tenant}, nil
+	return &queue.CreateAccessKey{ID: m.Id, Secret: m.Secret, Sealed: string(m.Sealed), Account: m.Account, User: m.User, Tenant: m.Tenant}, nil
 }
 
 // updateAccessKeyMessage is the log form of cmd.
@@ -84,4 +85,32 @@ func deleteAccountMessage(cmd *queue.DeleteAccount) *fsmpb.DeleteAccount {
 // deleteAccountCommand is the inverse of deleteAccountMessage.
 func deleteAccountCommand(m *fsmpb.DeleteAccount) (*queue.DeleteAccount, error) {
 	return &queue.DeleteAccount{Account: m.Account}, nil
+}
+
+// setSealingKeyMessage is the log form of cmd.
+func setSealingKeyMessage(cmd *queue.SetSealingKey) *fsmpb.SetSealingKey {
+	m := &fsmpb.SetSealingKey{Id: cmd.ID, Replaces: cmd.Replaces, Drop: cmd.Drop}
+	for _, w := range cmd.Wraps {
+		m.Wraps = append(m.Wraps, &fsmpb.SealingKeyWrap{Holder: w.Holder, PublicKey: []byte(w.PublicKey), Text: []byte(w.Text)})
+	}
+	return m
+}
+
+// setSealingKeyCommand is the inverse of setSealingKeyMessage.
+func setSealingKeyCommand(m *fsmpb.SetSealingKey) (*queue.SetSealingKey, error) {
+	cmd := &queue.SetSealingKey{ID: m.Id, Replaces: m.Replaces, Drop: m.Drop}
+	for _, w := range m.Wraps {
+		cmd.Wraps = append(cmd.Wraps, access.Wrap{Holder: w.GetHolder(), PublicKey: string(w.GetPublicKey()), Text: string(w.GetText())})
+	}
+	return cmd, nil
+}
+
+// sealAccessKeyMessage is the log form of cmd.
+func sealAccessKeyMessage(cmd *queue.SealAccessKey) *fsmpb.SealAccessKey {
+	return &fsmpb.SealAccessKey{Id: cmd.ID, Sealed: []byte(cmd.Sealed), CreatedAt: int64(cmd.CreatedAt)}
+}
+
+// sealAccessKeyCommand is the inverse of sealAccessKeyMessage.
+func sealAccessKeyCommand(m *fsmpb.SealAccessKey) (*queue.SealAccessKey, error) {
+	return &queue.SealAccessKey{ID: m.Id, Sealed: string(m.Sealed), CreatedAt: queue.Timestamp(m.CreatedAt)}, nil
 }

@@ -59,6 +59,8 @@ func everyCommand() map[uint8]queue.Command {
 		64: &queue.CreateAccount{},
 		65: &queue.SetAccountQuota{},
 		66: &queue.DeleteAccount{},
+		67: &queue.SetSealingKey{},
+		68: &queue.SealAccessKey{},
 	}
 }
 

@@ -74,13 +74,15 @@ var codecs = [...]codec{
 	line(51, 1, 3, "RenewSession", traits{addsNone, never, repeatable, nothing}, renewSessionMessage, renewSessionCommand),
 	line(52, 1, 3, "ReleaseSession", traits{addsNone, never, repeatable, nothing}, releaseSessionMessage, releaseSessionCommand),
 	line(53, 1, 3, "SetSessionState", traits{setsState, never, repeatable, nothing}, setSessionStateMessage, setSessionStateCommand),
-	line(60, 1, 3, "CreateAccessKey", traits{addsNone, never, onceOnly, nothing}, createAccessKeyMessage, createAccessKeyCommand),
+	line(60, 1, 3, "CreateAccessKey", traits{addsNone, never, onceOnly, accessKeyNeeds}, createAccessKeyMessage, createAccessKeyCommand),
 	line(61, 1, 3, "DeleteAccessKey", traits{addsNone, never, onceOnly, nothing}, deleteAccessKeyMessage, deleteAccessKeyCommand),
 	line(62, 1, 3, "UpdateAccessKey", traits{addsNone, never, onceOnly, nothing}, updateAccessKeyMessage, updateAccessKeyCommand),
 	line(63, 1, 3, "PutUserPolicy", traits{addsNone, never, onceOnly, userPolicyNeeds}, putUserPolicyMessage, putUserPolicyCommand),
 	line(64, 1, 3, "CreateAccount", traits{addsNone, never, onceOnly, nothing}, createAccountMessage, createAccountCommand),
 	line(65, 1, 3, "SetAccountQuota", traits{addsNone, never, onceOnly, nothing}, setAccountQuotaMessage, setAccountQuotaCommand),
 	line(66, 1, 3, "DeleteAccount", traits{addsNone, never, onceOnly, nothing}, deleteAccountMessage, deleteAccountCommand),
+	line(67, 1, 5, "SetSealingKey", traits{addsNone, never, repeatable, nothing}, setSealingKeyMessage, setSealingKeyCommand),
+	line(68, 1, 5, "SealAccessKey", traits{addsNone, never, repeatable, nothing}, sealAccessKeyMessage, sealAccessKeyCommand),
 }
 
 // line makes a table line from the two conversions of a command.

@@ -192,6 +192,7 @@ var (
 		}
 		return version
 	})
+	accessKeyNeeds   = needing(func(c *queue.CreateAccessKey) uint32 { return from(queue.SealedSecretsVersion, c.Sealed != "") })
 	publishNeeds     = needing(func(c *queue.Publish) uint32 { return from(queue.TracedPublishVersion, c.Traced()) })
 	receiveNeeds     = needing(func(c *queue.ReceiveMessages) uint32 { return from(3, c.Options != nil || c.Streamed) })
 	deleteNeeds      = needing(func(c *queue.DeleteMessages) uint32 { return from(3, c.Options != nil || c.Streamed) })

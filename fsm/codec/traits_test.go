@@ -32,6 +32,7 @@ func TestTraits(t *testing.T) {
 		"Subscribe": "- - -", "Unsubscribe": "- - -", "SetSubscriptionAttributes": "- - -", "Publish": "adds - resend", "ConfirmSubscription": "- - -",
 		"AcceptSession": "- waits if", "RenewSession": "- - repeat", "ReleaseSession": "- - repeat", "SetSessionState": "if - repeat",
 		"CreateAccessKey": "- - -", "DeleteAccessKey": "- - -", "UpdateAccessKey": "- - -", "PutUserPolicy": "- - -",
+		"SetSealingKey": "- - repeat", "SealAccessKey": "- - repeat",
 		"CreateAccount": "- - -", "SetAccountQuota": "- - -", "DeleteAccount": "- - -",
 	}
 	for i := range codecs {

@@ -3325,6 +3325,7 @@ type CreateAccessKey struct {
 	Account       string                 `protobuf:"bytes,3,opt,name=account" json:"account,omitempty"`
 	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
 	Tenant        bool                   `protobuf:"varint,5,opt,name=tenant" json:"tenant,omitempty"`
+	Sealed        []byte                 `protobuf:"bytes,6,opt,name=sealed" json:"sealed,omitempty"` // from format version 5, instead of secret
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3392,6 +3393,13 @@ func (x *CreateAccessKey) GetTenant() bool {
 		return x.Tenant
 	}
 	return false
+}
+
+func (x *CreateAccessKey) GetSealed() []byte {
+	if x != nil {
+		return x.Sealed
+	}
+	return nil
 }
 
 type UpdateAccessKey struct {
@@ -3783,6 +3791,195 @@ func (x *DeleteAccount) GetAccount() string {
 	return ""
 }
 
+type SetSealingKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
+	Wraps         []*SealingKeyWrap      `protobuf:"bytes,2,rep,name=wraps" json:"wraps,omitempty"`
+	Drop          []string               `protobuf:"bytes,3,rep,name=drop" json:"drop,omitempty"` // holders
+	Replaces      string                 `protobuf:"bytes,4,opt,name=replaces" json:"replaces,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetSealingKey) Reset() {
+	*x = SetSealingKey{}
+	mi := &file_fsm_command_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSealingKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSealingKey) ProtoMessage() {}
+
+func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetSealingKey.ProtoReflect.Descriptor instead.
+func (*SetSealingKey) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *SetSealingKey) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SetSealingKey) GetWraps() []*SealingKeyWrap {
+	if x != nil {
+		return x.Wraps
+	}
+	return nil
+}
+
+func (x *SetSealingKey) GetDrop() []string {
+	if x != nil {
+		return x.Drop
+	}
+	return nil
+}
+
+func (x *SetSealingKey) GetReplaces() string {
+	if x != nil {
+		return x.Replaces
+	}
+	return ""
+}
+
+// SealingKeyWrap is the sealing key as one holder can open it.
+type SealingKeyWrap struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Holder        string                 `protobuf:"bytes,1,opt,name=holder" json:"holder,omitempty"`
+	PublicKey     []byte                 `protobuf:"bytes,2,opt,name=public_key,json=publicKey" json:"public_key,omitempty"`
+	Text          []byte                 `protobuf:"bytes,3,opt,name=text" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealingKeyWrap) Reset() {
+	*x = SealingKeyWrap{}
+	mi := &file_fsm_command_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealingKeyWrap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealingKeyWrap) ProtoMessage() {}
+
+func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealingKeyWrap.ProtoReflect.Descriptor instead.
+func (*SealingKeyWrap) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *SealingKeyWrap) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *SealingKeyWrap) GetPublicKey() []byte {
+	if x != nil {
+		return x.PublicKey
+	}
+	return nil
+}
+
+func (x *SealingKeyWrap) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+type SealAccessKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
+	Sealed        []byte                 `protobuf:"bytes,2,opt,name=sealed" json:"sealed,omitempty"`
+	CreatedAt     int64                  `protobuf:"varint,3,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealAccessKey) Reset() {
+	*x = SealAccessKey{}
+	mi := &file_fsm_command_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealAccessKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealAccessKey) ProtoMessage() {}
+
+func (x *SealAccessKey) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealAccessKey.ProtoReflect.Descriptor instead.
+func (*SealAccessKey) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *SealAccessKey) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SealAccessKey) GetSealed() []byte {
+	if x != nil {
+		return x.Sealed
+	}
+	return nil
+}
+
+func (x *SealAccessKey) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
 var File_fsm_command_proto protoreflect.FileDescriptor
 
 const file_fsm_command_proto_rawDesc = "" +
@@ -4040,13 +4237,14 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\rpartition_key\x18\x04 \x01(\tR\fpartitionKey\":\n" +
 	"\fReleaseGroup\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
-	"\x05group\x18\x02 \x01(\tR\x05group\"\x7f\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\"\x97\x01\n" +
 	"\x0fCreateAccessKey\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x18\n" +
 	"\aaccount\x18\x03 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04user\x18\x04 \x01(\tR\x04user\x12\x16\n" +
-	"\x06tenant\x18\x05 \x01(\bR\x06tenant\"9\n" +
+	"\x06tenant\x18\x05 \x01(\bR\x06tenant\x12\x16\n" +
+	"\x06sealed\x18\x06 \x01(\fR\x06sealed\"9\n" +
 	"\x0fUpdateAccessKey\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06active\x18\x02 \x01(\bR\x06active\"!\n" +
@@ -4070,7 +4268,22 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12)\n" +
 	"\x05quota\x18\x02 \x01(\v2\x13.seriatim.fsm.QuotaR\x05quota\")\n" +
 	"\rDeleteAccount\x12\x18\n" +
-	"\aaccount\x18\x01 \x01(\tR\aaccountB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
+	"\aaccount\x18\x01 \x01(\tR\aaccount\"\x83\x01\n" +
+	"\rSetSealingKey\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x122\n" +
+	"\x05wraps\x18\x02 \x03(\v2\x1c.seriatim.fsm.SealingKeyWrapR\x05wraps\x12\x12\n" +
+	"\x04drop\x18\x03 \x03(\tR\x04drop\x12\x1a\n" +
+	"\breplaces\x18\x04 \x01(\tR\breplaces\"[\n" +
+	"\x0eSealingKeyWrap\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x1d\n" +
+	"\n" +
+	"public_key\x18\x02 \x01(\fR\tpublicKey\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\"V\n" +
+	"\rSealAccessKey\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06sealed\x18\x02 \x01(\fR\x06sealed\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\x03 \x01(\x03R\tcreatedAtB\a\x92\x03\x04\b\x02 \x03b\beditionsp\xe8\a"
 
 var (
 	file_fsm_command_proto_rawDescOnce sync.Once
@@ -4084,7 +4297,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -4147,6 +4360,9 @@ var file_fsm_command_proto_goTypes = []any{
 	(*CreateAccount)(nil),             // 58: seriatim.fsm.CreateAccount
 	(*SetAccountQuota)(nil),           // 59: seriatim.fsm.SetAccountQuota
 	(*DeleteAccount)(nil),             // 60: seriatim.fsm.DeleteAccount
+	(*SetSealingKey)(nil),             // 61: seriatim.fsm.SetSealingKey
+	(*SealingKeyWrap)(nil),            // 62: seriatim.fsm.SealingKeyWrap
+	(*SealAccessKey)(nil),             // 63: seriatim.fsm.SealAccessKey
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
@@ -4185,11 +4401,12 @@ var file_fsm_command_proto_depIdxs = []int32{
 	50, // 33: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
 	57, // 34: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
 	57, // 35: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	62, // 36: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_fsm_command_proto_init() }
@@ -4203,7 +4420,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   61,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -115,6 +115,7 @@ type SnapshotEnd struct {
 	AccessKeys       uint64                 `protobuf:"varint,21,opt,name=access_keys,json=accessKeys" json:"access_keys,omitempty"`       // from format version 3
 	UserPolicies     uint64                 `protobuf:"varint,22,opt,name=user_policies,json=userPolicies" json:"user_policies,omitempty"` // from format version 3
 	Accounts         uint64                 `protobuf:"varint,23,opt,name=accounts" json:"accounts,omitempty"`                             // from format version 3
+	SealingKeys      uint64                 `protobuf:"varint,24,opt,name=sealing_keys,json=sealingKeys" json:"sealing_keys,omitempty"`    // from format version 5
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -257,6 +258,13 @@ func (x *SnapshotEnd) GetUserPolicies() uint64 {
 func (x *SnapshotEnd) GetAccounts() uint64 {
 	if x != nil {
 		return x.Accounts
+	}
+	return 0
+}
+
+func (x *SnapshotEnd) GetSealingKeys() uint64 {
+	if x != nil {
+		return x.SealingKeys
 	}
 	return 0
 }
@@ -2672,6 +2680,7 @@ type AccessKeyRecord struct {
 	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
 	Inactive      bool                   `protobuf:"varint,5,opt,name=inactive" json:"inactive,omitempty"`
 	CreatedAt     int64                  `protobuf:"varint,6,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
+	Sealed        []byte                 `protobuf:"bytes,7,opt,name=sealed" json:"sealed,omitempty"` // from format version 5, instead of secret
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2748,6 +2757,126 @@ func (x *AccessKeyRecord) GetCreatedAt() int64 {
 	return 0
 }
 
+func (x *AccessKeyRecord) GetSealed() []byte {
+	if x != nil {
+		return x.Sealed
+	}
+	return nil
+}
+
+// SealingKeyRecord is the key that seals the secrets of access keys, for each holder.
+type SealingKeyRecord struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Id            string                  `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
+	Wraps         []*SealingKeyWrapRecord `protobuf:"bytes,2,rep,name=wraps" json:"wraps,omitempty"` // by holder
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealingKeyRecord) Reset() {
+	*x = SealingKeyRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealingKeyRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealingKeyRecord) ProtoMessage() {}
+
+func (x *SealingKeyRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealingKeyRecord.ProtoReflect.Descriptor instead.
+func (*SealingKeyRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *SealingKeyRecord) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SealingKeyRecord) GetWraps() []*SealingKeyWrapRecord {
+	if x != nil {
+		return x.Wraps
+	}
+	return nil
+}
+
+type SealingKeyWrapRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Holder        string                 `protobuf:"bytes,1,opt,name=holder" json:"holder,omitempty"`
+	PublicKey     []byte                 `protobuf:"bytes,2,opt,name=public_key,json=publicKey" json:"public_key,omitempty"`
+	Text          []byte                 `protobuf:"bytes,3,opt,name=text" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealingKeyWrapRecord) Reset() {
+	*x = SealingKeyWrapRecord{}
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealingKeyWrapRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealingKeyWrapRecord) ProtoMessage() {}
+
+func (x *SealingKeyWrapRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealingKeyWrapRecord.ProtoReflect.Descriptor instead.
+func (*SealingKeyWrapRecord) Descriptor() ([]byte, []int) {
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *SealingKeyWrapRecord) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *SealingKeyWrapRecord) GetPublicKey() []byte {
+	if x != nil {
+		return x.PublicKey
+	}
+	return nil
+}
+
+func (x *SealingKeyWrapRecord) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
 type UserPolicyRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
@@ -2759,7 +2888,7 @@ type UserPolicyRecord struct {
 
 func (x *UserPolicyRecord) Reset() {
 	*x = UserPolicyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	mi := &file_fsm_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +2900,7 @@ func (x *UserPolicyRecord) String() string {
 func (*UserPolicyRecord) ProtoMessage() {}
 
 func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[27]
+	mi := &file_fsm_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +2913,7 @@ func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserPolicyRecord.ProtoReflect.Descriptor instead.
 func (*UserPolicyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UserPolicyRecord) GetAccount() string {
@@ -2823,7 +2952,7 @@ type AccountRecord struct {
 
 func (x *AccountRecord) Reset() {
 	*x = AccountRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[28]
+	mi := &file_fsm_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +2964,7 @@ func (x *AccountRecord) String() string {
 func (*AccountRecord) ProtoMessage() {}
 
 func (x *AccountRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[28]
+	mi := &file_fsm_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +2977,7 @@ func (x *AccountRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountRecord.ProtoReflect.Descriptor instead.
 func (*AccountRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AccountRecord) GetId() string {
@@ -2912,7 +3041,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"state_hash\x18\x04 \x01(\fR\tstateHash\x12\x1d\n" +
 	"\n" +
-	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\x81\x04\n" +
+	"chain_hash\x18\x05 \x01(\fR\tchainHash\"\xa4\x04\n" +
 	"\vSnapshotEnd\x12\x1a\n" +
 	"\bsections\x18\x01 \x01(\x04R\bsections\x12\x1e\n" +
 	"\n" +
@@ -2936,7 +3065,8 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\vaccess_keys\x18\x15 \x01(\x04R\n" +
 	"accessKeys\x12#\n" +
 	"\ruser_policies\x18\x16 \x01(\x04R\fuserPolicies\x12\x1a\n" +
-	"\baccounts\x18\x17 \x01(\x04R\baccounts\"\x8a\x02\n" +
+	"\baccounts\x18\x17 \x01(\x04R\baccounts\x12!\n" +
+	"\fsealing_keys\x18\x18 \x01(\x04R\vsealingKeys\"\x8a\x02\n" +
 	"\fBrokerRecord\x12\x10\n" +
 	"\x03now\x18\x01 \x01(\x03R\x03now\x12%\n" +
 	"\x0eformat_version\x18\x02 \x01(\rR\rformatVersion\x12\x14\n" +
@@ -3205,7 +3335,7 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\fstate_set_at\x18\a \x01(\x03R\n" +
 	"stateSetAt\x12\x1d\n" +
 	"\n" +
-	"attempt_id\x18\b \x01(\tR\tattemptId\"\xa2\x01\n" +
+	"attempt_id\x18\b \x01(\tR\tattemptId\"\xba\x01\n" +
 	"\x0fAccessKeyRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\x12\x18\n" +
@@ -3213,7 +3343,16 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x04user\x18\x04 \x01(\tR\x04user\x12\x1a\n" +
 	"\binactive\x18\x05 \x01(\bR\binactive\x12\x1d\n" +
 	"\n" +
-	"created_at\x18\x06 \x01(\x03R\tcreatedAt\"X\n" +
+	"created_at\x18\x06 \x01(\x03R\tcreatedAt\x12\x16\n" +
+	"\x06sealed\x18\a \x01(\fR\x06sealed\"\\\n" +
+	"\x10SealingKeyRecord\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x128\n" +
+	"\x05wraps\x18\x02 \x03(\v2\".seriatim.fsm.SealingKeyWrapRecordR\x05wraps\"a\n" +
+	"\x14SealingKeyWrapRecord\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x1d\n" +
+	"\n" +
+	"public_key\x18\x02 \x01(\fR\tpublicKey\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\"X\n" +
 	"\x10UserPolicyRecord\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
@@ -3240,70 +3379,73 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_fsm_snapshot_proto_goTypes = []any{
-	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
-	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
-	(*BrokerRecord)(nil),        // 2: seriatim.fsm.BrokerRecord
-	(*TombstoneRecord)(nil),     // 3: seriatim.fsm.TombstoneRecord
-	(*MoveTaskRecord)(nil),      // 4: seriatim.fsm.MoveTaskRecord
-	(*QueueRecord)(nil),         // 5: seriatim.fsm.QueueRecord
-	(*QueueAttributes)(nil),     // 6: seriatim.fsm.QueueAttributes
-	(*Encryption)(nil),          // 7: seriatim.fsm.Encryption
-	(*DeduplicationRules)(nil),  // 8: seriatim.fsm.DeduplicationRules
-	(*MessageRecord)(nil),       // 9: seriatim.fsm.MessageRecord
-	(*StoredBody)(nil),          // 10: seriatim.fsm.StoredBody
-	(*DeduplicationRecord)(nil), // 11: seriatim.fsm.DeduplicationRecord
-	(*AttemptRecord)(nil),       // 12: seriatim.fsm.AttemptRecord
-	(*AttemptDelivery)(nil),     // 13: seriatim.fsm.AttemptDelivery
-	(*PublishedMessage)(nil),    // 14: seriatim.fsm.PublishedMessage
-	(*Publication)(nil),         // 15: seriatim.fsm.Publication
-	(*ArchivedRecord)(nil),      // 16: seriatim.fsm.ArchivedRecord
-	(*TopicRecord)(nil),         // 17: seriatim.fsm.TopicRecord
-	(*TopicAttributes)(nil),     // 18: seriatim.fsm.TopicAttributes
-	(*DeliveryFeedback)(nil),    // 19: seriatim.fsm.DeliveryFeedback
-	(*ArchivePolicy)(nil),       // 20: seriatim.fsm.ArchivePolicy
-	(*SubscriptionRecord)(nil),  // 21: seriatim.fsm.SubscriptionRecord
-	(*OutboxRecord)(nil),        // 22: seriatim.fsm.OutboxRecord
-	(*DeadLetterPolicy)(nil),    // 23: seriatim.fsm.DeadLetterPolicy
-	(*ReplayPolicy)(nil),        // 24: seriatim.fsm.ReplayPolicy
-	(*SessionRecord)(nil),       // 25: seriatim.fsm.SessionRecord
-	(*AccessKeyRecord)(nil),     // 26: seriatim.fsm.AccessKeyRecord
-	(*UserPolicyRecord)(nil),    // 27: seriatim.fsm.UserPolicyRecord
-	(*AccountRecord)(nil),       // 28: seriatim.fsm.AccountRecord
-	(*NameValue)(nil),           // 29: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),       // 30: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),  // 31: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),    // 32: seriatim.fsm.MessageAttribute
+	(*SnapshotHeader)(nil),       // 0: seriatim.fsm.SnapshotHeader
+	(*SnapshotEnd)(nil),          // 1: seriatim.fsm.SnapshotEnd
+	(*BrokerRecord)(nil),         // 2: seriatim.fsm.BrokerRecord
+	(*TombstoneRecord)(nil),      // 3: seriatim.fsm.TombstoneRecord
+	(*MoveTaskRecord)(nil),       // 4: seriatim.fsm.MoveTaskRecord
+	(*QueueRecord)(nil),          // 5: seriatim.fsm.QueueRecord
+	(*QueueAttributes)(nil),      // 6: seriatim.fsm.QueueAttributes
+	(*Encryption)(nil),           // 7: seriatim.fsm.Encryption
+	(*DeduplicationRules)(nil),   // 8: seriatim.fsm.DeduplicationRules
+	(*MessageRecord)(nil),        // 9: seriatim.fsm.MessageRecord
+	(*StoredBody)(nil),           // 10: seriatim.fsm.StoredBody
+	(*DeduplicationRecord)(nil),  // 11: seriatim.fsm.DeduplicationRecord
+	(*AttemptRecord)(nil),        // 12: seriatim.fsm.AttemptRecord
+	(*AttemptDelivery)(nil),      // 13: seriatim.fsm.AttemptDelivery
+	(*PublishedMessage)(nil),     // 14: seriatim.fsm.PublishedMessage
+	(*Publication)(nil),          // 15: seriatim.fsm.Publication
+	(*ArchivedRecord)(nil),       // 16: seriatim.fsm.ArchivedRecord
+	(*TopicRecord)(nil),          // 17: seriatim.fsm.TopicRecord
+	(*TopicAttributes)(nil),      // 18: seriatim.fsm.TopicAttributes
+	(*DeliveryFeedback)(nil),     // 19: seriatim.fsm.DeliveryFeedback
+	(*ArchivePolicy)(nil),        // 20: seriatim.fsm.ArchivePolicy
+	(*SubscriptionRecord)(nil),   // 21: seriatim.fsm.SubscriptionRecord
+	(*OutboxRecord)(nil),         // 22: seriatim.fsm.OutboxRecord
+	(*DeadLetterPolicy)(nil),     // 23: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),         // 24: seriatim.fsm.ReplayPolicy
+	(*SessionRecord)(nil),        // 25: seriatim.fsm.SessionRecord
+	(*AccessKeyRecord)(nil),      // 26: seriatim.fsm.AccessKeyRecord
+	(*SealingKeyRecord)(nil),     // 27: seriatim.fsm.SealingKeyRecord
+	(*SealingKeyWrapRecord)(nil), // 28: seriatim.fsm.SealingKeyWrapRecord
+	(*UserPolicyRecord)(nil),     // 29: seriatim.fsm.UserPolicyRecord
+	(*AccountRecord)(nil),        // 30: seriatim.fsm.AccountRecord
+	(*NameValue)(nil),            // 31: seriatim.fsm.NameValue
+	(*RedrivePolicy)(nil),        // 32: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),   // 33: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),     // 34: seriatim.fsm.MessageAttribute
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	29, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	31, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	29, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
-	30, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	31, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	31, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	32, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	33, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
 	8,  // 6: seriatim.fsm.QueueAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
-	32, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
+	34, // 7: seriatim.fsm.MessageRecord.attributes:type_name -> seriatim.fsm.MessageAttribute
 	14, // 8: seriatim.fsm.MessageRecord.published:type_name -> seriatim.fsm.PublishedMessage
 	10, // 9: seriatim.fsm.MessageRecord.stored_body:type_name -> seriatim.fsm.StoredBody
 	13, // 10: seriatim.fsm.AttemptRecord.deliveries:type_name -> seriatim.fsm.AttemptDelivery
 	15, // 11: seriatim.fsm.PublishedMessage.publication:type_name -> seriatim.fsm.Publication
-	32, // 12: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
+	34, // 12: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
 	15, // 13: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
 	18, // 14: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	29, // 15: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	31, // 15: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
 	8,  // 16: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
 	20, // 17: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
 	19, // 18: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
 	23, // 19: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
 	24, // 20: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
 	15, // 21: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	28, // 22: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrapRecord
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_fsm_snapshot_proto_init() }
@@ -3318,7 +3460,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

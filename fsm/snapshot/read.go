@@ -304,6 +304,9 @@ func (s *reader) record(kind byte, body []byte, text string) error {
 	case recordAccount:
 		s.counts.Accounts++
 		err = add(body, &fsmpb.AccountRecord{}, accountRecord, s.restorer.AddAccount)
+	case recordSealingKey:
+		s.counts.SealingKeys++
+		err = add(body, &fsmpb.SealingKeyRecord{}, sealingKeyRecord, s.restorer.AddSealingKey)
 	default:
 		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 	}

@@ -35,6 +35,7 @@ const (
 	recordAccessKey  = 13
 	recordUserPolicy = 14
 	recordAccount    = 15
+	recordSealingKey = 16 // from format version 5 on
 )
 
 // Write writes a captured state with all bodies in it, so that it can be read anywhere.
@@ -82,6 +83,9 @@ func write(w io.Writer, position Position, frozen *queue.Frozen, bodies content.
 	frozen.Access().Accounts(func(a access.Account) bool {
 		return s.record(recordAccount, &s.counts.Accounts, accountMessage(a))
 	})
+	if key := frozen.Access().SealingKey(); key != nil {
+		s.record(recordSealingKey, &s.counts.SealingKeys, sealingKeyMessage(key))
+	}
 	if s.err == nil && s.sections.filled() > 0 {
 		s.err = s.sections.end(sectionRecords)
 	}

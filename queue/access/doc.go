@@ -3,7 +3,7 @@
 //
 // # What it owns
 //
-// The [Table] of keys, policies and accounts, the sum of their record hashes and their size.
+// The [Table] of keys, policies and accounts, the [SealingKey], the sum of their record hashes and their size.
 // It also has the policies of queues and topics, which are attributes of those.
 //
 // # What it refuses to know
@@ -21,6 +21,7 @@
 // A Table is immutable, and a change makes another one, so that requests read the one of
 // their moment without a lock. Changes are rare and share all that they leave alone.
 //
-// Secrets are kept as they are: a signature of version 4 cannot be verified with less
-// than the secret itself. Snapshots and backups contain them.
+// A signature of version 4 cannot be verified with less than the secret itself, so the
+// secret has to be kept. From format version 5 on it is kept sealed (package
+// cluster/sealing): the state holds text that only the nodes of the cluster can open.
 package access

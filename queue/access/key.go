@@ -14,7 +14,8 @@ type User struct {
 // Key is an access key.
 type Key struct {
 	ID        string
-	Secret    string
+	Secret    string // in clear; empty: it is sealed
+	Sealed    string // the secret, sealed with the sealing key, in bytes
 	User      User
 	Inactive  bool
 	CreatedAt logtime.Timestamp
@@ -27,9 +28,13 @@ type Policy struct {
 }
 
 func (k *Key) sum(h statehash.Key) statehash.Sum {
-	var buf [256]byte
+	var buf [512]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindAccessKey).Text(k.ID).Text(k.Secret)
-	return h.Sum(r.Text(k.User.Account).Text(k.User.Name).Flag(k.Inactive).Time(k.CreatedAt))
+	r = r.Text(k.User.Account).Text(k.User.Name).Flag(k.Inactive).Time(k.CreatedAt)
+	if k.Sealed != "" {
+		r = r.Text(k.Sealed)
+	}
+	return h.Sum(r)
 }
 
 func (p *Policy) sum(h statehash.Key) statehash.Sum {
@@ -42,7 +47,7 @@ func (p *Policy) sum(h statehash.Key) statehash.Sum {
 const recordBytes = 160
 
 func (k *Key) bytes() int64 {
-	return recordBytes + int64(len(k.ID)+len(k.Secret)+len(k.User.Account)+len(k.User.Name))
+	return recordBytes + int64(len(k.ID)+len(k.Secret)+len(k.Sealed)+len(k.User.Account)+len(k.User.Name))
 }
 
 func (p *Policy) bytes() int64 {

@@ -14,6 +14,8 @@ type Table struct {
 	accounts *btree.Map[string, *Account]
 	ofQueues *btree.Map[string, string] // policies, by name; not in the sum
 	ofTopics *btree.Map[string, string] // likewise
+	sealing  *SealingKey                // nil: there is none
+	clear    int                        // keys whose secret is in clear
 	sum      statehash.Sum
 	bytes    int64
 }
@@ -65,6 +67,9 @@ func (t *Table) Policies(yield func(Policy) bool) {
 // KeyCount is the number of keys.
 func (t *Table) KeyCount() int { return t.keys.Len() }
 
+// ClearCount is the number of keys whose secret is in clear.
+func (t *Table) ClearCount() int { return t.clear }
+
 // PolicyCount is the number of policies.
 func (t *Table) PolicyCount() int { return t.policies.Len() }
 
@@ -74,6 +79,9 @@ func (t *Table) WithKey(h statehash.Key, k Key) *Table {
 	next.keys.Set(k.ID, &k)
 	next.sum.Add(k.sum(h))
 	next.bytes += k.bytes()
+	if k.Sealed == "" {
+		next.clear++
+	}
 	return next
 }
 
@@ -84,6 +92,9 @@ func (t *Table) WithoutKey(h statehash.Key, id string) *Table {
 	if old, was := next.keys.Delete(id); was {
 		next.sum.Sub(old.sum(h))
 		next.bytes -= old.bytes()
+		if old.Sealed == "" {
+			next.clear--
+		}
 	}
 	return &next
 }
@@ -105,7 +116,7 @@ func (t *Table) WithPolicy(h statehash.Key, p Policy) *Table {
 	return &next
 }
 
-// Sum is over the records of all keys, policies and accounts.
+// Sum is over the records of all keys, policies and accounts, and of the sealing key.
 func (t *Table) Sum() statehash.Sum { return t.sum }
 
 // ComputeSum is Sum, computed anew.
@@ -122,6 +133,9 @@ func (t *Table) ComputeSum(h statehash.Key) (sum statehash.Sum) {
 		sum.Add(a.sum(h))
 		return true
 	})
+	if t.sealing != nil {
+		sum.Add(t.sealing.sum(h))
+	}
 	return sum
 }
 

@@ -76,6 +76,7 @@ const (
 	KindAccessKey      = 'Y'
 	KindUserPolicy     = 'Z'
 	KindAccount        = 'R'
+	KindSealingKey     = 'y'
 )
 
 // Sum is the hash of a record.

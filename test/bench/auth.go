@@ -189,7 +189,7 @@ func (c *comparison) share(load, way int) float64 {
 type verification struct{}
 
 // Secret is that of every key.
-func (verification) Secret(string) (string, bool) { return harness.SecretAccessKey, true }
+func (verification) Secret(string) (string, bool, error) { return harness.SecretAccessKey, true, nil }
 
 // cost is the time that verifying a send of 256 bytes takes.
 func (v verification) cost() (time.Duration, error) {

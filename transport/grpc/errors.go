@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -139,6 +140,9 @@ func (c *call) statusOf(err error) error {
 	case errors.As(err, &denied):
 		if denied.Code == "AccessDenied" {
 			return newError(codes.PermissionDenied, denied.Code, denied.Message)
+		}
+		if denied.Status == http.StatusServiceUnavailable {
+			return newError(codes.Unavailable, denied.Code, denied.Message)
 		}
 		return newError(codes.Unauthenticated, denied.Code, denied.Message)
 	case errors.Is(err, cluster.ErrOutcomeUnknown):

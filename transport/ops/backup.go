@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"hash"
@@ -17,7 +18,7 @@ import (
 // archivist is a node that can be backed up and restored; *cluster.Node is one.
 type archivist interface {
 	Backup(ctx context.Context) (*cluster.Backup, error)
-	Restore(ctx context.Context, backup io.Reader) (cluster.Restored, error)
+	Restore(ctx context.Context, backup io.Reader, options cluster.RestoreOptions) (cluster.Restored, error)
 }
 
 var _ archivist = (*cluster.Node)(nil)
@@ -29,6 +30,7 @@ const (
 	headerLogTime   = "X-Seriatim-Log-Time"
 	headerStateHash = "X-Seriatim-State-Hash"
 	headerClusterID = "X-Seriatim-Cluster-Id"
+	headerSecrets   = "X-Seriatim-Secrets-Key" // of a restore: base64 of the file secrets.key
 	trailerBytes    = "X-Seriatim-Backup-Bytes"
 	trailerChecksum = "X-Seriatim-Backup-Crc32c"
 	backupMediaType = "application/vnd.seriatim.backup"
@@ -79,22 +81,50 @@ func (a *Admin) restore(node archivist, w http.ResponseWriter, r *http.Request) 
 	if !a.hasType(w, r, backupMediaType, "application/octet-stream") {
 		return
 	}
+	options, err := restoreOptions(r)
+	if err != nil {
+		a.fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
 	control := http.NewResponseController(w)
 	// A restore takes as long as it takes; only silence while the backup
 	// arrives ends it. Where no deadline can be set there is none to lift.
 	_ = control.SetWriteDeadline(time.Time{})
-	restored, err := node.Restore(r.Context(), &arrival{from: r.Body, control: control, now: a.Now})
+	restored, err := node.Restore(r.Context(), &arrival{from: r.Body, control: control, now: a.Now}, options)
 	switch {
 	case err == nil:
 		a.answer(w, http.StatusOK, restored)
 	case errors.Is(err, cluster.ErrNotFresh):
 		a.fail(w, http.StatusConflict, err.Error())
+	case errors.Is(err, cluster.ErrSealed):
+		a.fail(w, http.StatusBadRequest, err.Error())
 	case errors.Is(err, cluster.ErrBadBackup):
 		a.fail(w, http.StatusUnprocessableEntity, err.Error())
 	default:
 		a.Logger.Error("a restore failed", "error", err)
 		a.fail(w, http.StatusServiceUnavailable, err.Error())
 	}
+}
+
+// withoutAccessKeys is the parameter of a restore that leaves the access keys out.
+const withoutAccessKeys = "without-access-keys"
+
+// restoreOptions reads what becomes of the access keys of a backup.
+func restoreOptions(r *http.Request) (o cluster.RestoreOptions, err error) {
+	for name, values := range r.URL.Query() {
+		if name != withoutAccessKeys {
+			return o, fmt.Errorf("a restore has no parameter %q", name)
+		}
+		if o.WithoutAccessKeys, err = strconv.ParseBool(values[0]); err != nil {
+			return o, fmt.Errorf("the parameter %s is true or false", name)
+		}
+	}
+	file, err := base64.StdEncoding.DecodeString(r.Header.Get(headerSecrets))
+	if err != nil {
+		return o, fmt.Errorf("the header %s is not the base64 of a file", headerSecrets)
+	}
+	o.SecretsKey = string(file)
+	return o, nil
 }
 
 // transfer sends a backup, counts it and puts off the deadline of the port.

@@ -116,7 +116,7 @@ func (brokenNode) Backup(context.Context) (*cluster.Backup, error) {
 	return nil, cluster.ErrUnavailable
 }
 
-func (brokenNode) Restore(context.Context, io.Reader) (cluster.Restored, error) {
+func (brokenNode) Restore(context.Context, io.Reader, cluster.RestoreOptions) (cluster.Restored, error) {
 	return cluster.Restored{}, cluster.ErrOutcomeUnknown
 }
 

@@ -22,7 +22,7 @@ type wholeNode struct{ *memberNode }
 
 func (wholeNode) Backup(context.Context) (*cluster.Backup, error) { return nil, cluster.ErrUnavailable }
 
-func (wholeNode) Restore(context.Context, io.Reader) (cluster.Restored, error) {
+func (wholeNode) Restore(context.Context, io.Reader, cluster.RestoreOptions) (cluster.Restored, error) {
 	return cluster.Restored{}, cluster.ErrUnavailable
 }
 

@@ -298,7 +298,7 @@ func TestClusterErrors(t *testing.T) {
 // oneKey is the only key that there is.
 type oneKey struct{ id, secret string }
 
-func (k oneKey) Secret(id string) (string, bool) { return k.secret, id == k.id }
+func (k oneKey) Secret(id string) (string, bool, error) { return k.secret, id == k.id, nil }
 
 // A signature that leaves the body out was made for no action of a form. That of a native call,
 // which always does, is good for no form at all.

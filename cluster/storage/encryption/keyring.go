@@ -215,6 +215,15 @@ func (r *Keyring) Replace(with *Keyring) {
 	}
 }
 
+// Derive returns a key for another purpose, which follows from a key of the file.
+func (r *Keyring) Derive(id KeyID, purpose string) ([]byte, error) {
+	key := r.key(id)
+	if key == nil {
+		return nil, fmt.Errorf("%w: key %s", ErrKeyMissing, id)
+	}
+	return hkdf.Key(sha256.New, key, nil, purpose, keyBytes)
+}
+
 // derive returns the cipher of a derived key.
 func (r *Keyring) derive(d derivation) (cipher.AEAD, error) {
 	own := r.key(d.id)

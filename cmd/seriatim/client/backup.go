@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -324,19 +325,30 @@ func (w *wire) refused(response *http.Response) error {
 }
 
 func backupRestoreCommand(o *options) *cobra.Command {
-	var report string
+	var report, secretsKey string
+	var without bool
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Restore a backup into a fresh cluster", Args: arguments.Exactly("FILE"),
 		Long: "Restore a backup into a fresh cluster: one that has formed, with all its nodes, and holds no queue and no topic.\n\n" +
 			"Messages, order and deduplication windows are those of the backup. Receipt handles from before are refused, so that " +
-			"messages in flight come back when their visibility timeout ends. Sequence numbers go on far above those of the backup.",
-		Example: "  seriatim backup verify nightly.backup && seriatim backup restore nightly.backup",
+			"messages in flight come back when their visibility timeout ends. Sequence numbers go on far above those of the backup.\n\n" +
+			"The secrets of access keys are sealed: only the nodes that were members when the backup was made can open them, or every node with the encryption key file if the backup is encrypted. " +
+			"For a cluster of other nodes give the file secrets.key from the data directory of one of those nodes, or leave the access keys out: then the keys of this cluster stay.",
+		Example: "  seriatim backup verify nightly.backup && seriatim backup restore nightly.backup\n" +
+			"  seriatim backup restore nightly.backup --secrets-key n1-secrets.key\n  seriatim backup restore nightly.backup --without-access-keys",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			show, err := newProgress(cmd.ErrOrStderr(), report)
 			if err != nil {
 				return err
 			}
-			done, err := w.restoreBackup(cmd.Context(), args[0], show)
+			if secretsKey != "" && without {
+				return exit.New(exit.Usage, errors.New("--secrets-key and --without-access-keys exclude each other"), "give the first to keep the access keys of the backup, the second to leave them out")
+			}
+			secrets, err := readSecretsKey(secretsKey)
+			if err != nil {
+				return err
+			}
+			done, err := w.restoreBackup(cmd.Context(), args[0], secrets, without, show)
 			if err != nil {
 				return err
 			}
@@ -356,12 +368,34 @@ func backupRestoreCommand(o *options) *cobra.Command {
 		}),
 	}
 	c.Flags().StringVar(&report, "progress", progressAuto, progressHelp)
+	c.Flags().StringVar(&secretsKey, "secrets-key", "", "file secrets.key of a node that was a member when the backup was made")
+	c.Flags().BoolVar(&without, "without-access-keys", false, "leave the access keys of the backup out")
 	complete(c, "progress", progressAuto, progressJSON, progressNone)
 	return c
 }
 
+// secretsKeyBytesMax bounds what is read of a file secrets.key.
+const secretsKeyBytesMax = 4 << 10
+
+// readSecretsKey reads a file secrets.key, nothing if no file is named.
+func readSecretsKey(name string) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, exit.New(exit.NotFound, fmt.Errorf("--secrets-key: %w", err), "")
+	case err != nil:
+		return nil, fmt.Errorf("--secrets-key: %w", err)
+	case len(content) == 0 || len(content) > secretsKeyBytesMax:
+		return nil, exit.New(exit.Usage, fmt.Errorf("%s is not the file secrets.key of a node", name), "it is in the data directory of each node")
+	}
+	return content, nil
+}
+
 // restoreBackup uploads a file and waits until all of it is restored.
-func (w *wire) restoreBackup(ctx context.Context, name string, show *progress) (restored, error) {
+func (w *wire) restoreBackup(ctx context.Context, name string, secretsKey []byte, withoutAccessKeys bool, show *progress) (restored, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -382,12 +416,19 @@ func (w *wire) restoreBackup(ctx context.Context, name string, show *progress) (
 		return restored{}, err
 	}
 	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/v1/restore", io.NopCloser(show.reading(file)))
+		target := base + "/v1/restore"
+		if withoutAccessKeys {
+			target += "?without-access-keys=true"
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, io.NopCloser(show.reading(file)))
 		if err != nil {
 			return nil, err
 		}
 		request.ContentLength = info.Size()
 		request.Header.Set("Content-Type", "application/vnd.seriatim.backup")
+		if len(secretsKey) > 0 {
+			request.Header.Set("X-Seriatim-Secrets-Key", base64.StdEncoding.EncodeToString(secretsKey))
+		}
 		// The server looks whether it can restore before anything is sent.
 		request.Header.Set("Expect", "100-continue")
 		return request, nil

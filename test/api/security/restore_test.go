@@ -93,7 +93,7 @@ func TestIdentitiesSurvive(t *testing.T) {
 
 	fresh := harness.New(t, harness.Options{Binary: shared.binary, Dir: t.TempDir(), Nodes: 1, Args: []string{"--auth"}})
 	foreign := newKey(t, fresh.Nodes[0], "")
-	tool(t, fresh.Nodes[0], "", "backup", "restore", file)
+	tool(t, fresh.Nodes[0], "", "backup", "restore", file, "--secrets-key", filepath.Join(first.DataDir, "secrets.key"))
 	want.check(t, "restored", fresh.Nodes[0])
 	if _, err := client(fresh.Nodes[0], foreign).ListQueues(t.Context(), nil); codeOf(err) != "InvalidClientTokenId" {
 		t.Errorf("a key of the cluster before the restore: %v", err)

@@ -21,6 +21,8 @@ import (
 type Node interface {
 	// Access is who may use the cluster, as far as this node knows.
 	Access() *access.Table
+	// Secret opens the secret of an access key.
+	Secret(key access.Key) (string, error)
 	// CatchUp waits until this node knows all that was acknowledged.
 	CatchUp(ctx context.Context) error
 }
@@ -57,9 +59,18 @@ func New(node Node, now func() time.Time) *Gate {
 type active struct{ node Node }
 
 // Secret is that of an active key.
-func (a active) Secret(id string) (string, bool) {
+func (a active) Secret(id string) (secret string, known bool, err error) {
 	key, known := a.node.Access().Key(id)
-	return key.Secret, known && !key.Inactive
+	if !known || key.Inactive {
+		return "", false, nil
+	}
+	if secret, err = a.node.Secret(key); err != nil {
+		return "", false, &auth.Error{
+			Code: "ServiceUnavailable", Status: http.StatusServiceUnavailable,
+			Message: "This node cannot open the secret of the access key yet. Retry, or ask another node.",
+		}
+	}
+	return secret, true, nil
 }
 
 // Verify finds out whose key a request is signed with. One without a signature is

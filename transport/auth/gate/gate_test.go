@@ -36,6 +36,17 @@ type testNode struct {
 	caught  func() error // nil: nothing else happens
 }
 
+// Secret opens secrets that are sealed by a text before them.
+func (n *testNode) Secret(k access.Key) (string, error) {
+	if k.Sealed == "" {
+		return k.Secret, nil
+	}
+	if opened, ok := strings.CutPrefix(k.Sealed, "sealed "); ok {
+		return opened, nil
+	}
+	return "", errors.New("this node has no key")
+}
+
 func (n *testNode) Access() *access.Table { return n.table.Load() }
 
 func (n *testNode) CatchUp(context.Context) error {
@@ -103,6 +114,23 @@ func TestVerify(t *testing.T) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// A request whose secret this node cannot open yet is not refused as wrongly signed.
+func TestVerifySealed(t *testing.T) {
+	t.Parallel()
+	n := newNode()
+	for sealed, want := range map[string]string{"sealed " + secret: "", "for other nodes": "ServiceUnavailable"} {
+		key := access.Key{ID: newKey, Sealed: sealed, User: access.User{Account: ours}}
+		n.table.Store(n.Access().WithKey(statehash.Key{}, key))
+		_, _, err := New(n, time.Now).Verify(signed(t, newKey, secret), "")
+		if codeOf(err) != want {
+			t.Errorf("%q: %v", sealed, err)
+		}
+		if refused, ok := errors.AsType[*auth.Error](err); ok && refused.Status != http.StatusServiceUnavailable {
+			t.Errorf("%q: status %d", sealed, refused.Status)
+		}
 	}
 }
 

@@ -15,8 +15,9 @@ const SkewMax = 15 * time.Minute
 
 // Keys are the access keys that the server knows. Safe for concurrent use.
 type Keys interface {
-	// Secret returns the secret of an access key id that may be used now.
-	Secret(id string) (secret string, known bool)
+	// Secret returns the secret of an access key id that may be used now. The error, an
+	// *auth.Error, says that it cannot be told at the moment.
+	Secret(id string) (secret string, known bool, err error)
 }
 
 // Verifier accepts requests that are signed with a known key. Safe for concurrent use.
@@ -43,7 +44,10 @@ func (v *Verifier) Verify(r *http.Request, body string) (auth.Identity, string, 
 	if !signed {
 		return auth.Identity{}, "", missingToken()
 	}
-	secret, known := v.keys.Secret(s.keyID)
+	secret, known, err := v.keys.Secret(s.keyID)
+	if err != nil {
+		return auth.Identity{}, "", err
+	}
 	if !known {
 		return auth.Identity{}, "", unknownKey()
 	}

@@ -31,9 +31,9 @@ var (
 
 type keyTable map[string]string
 
-func (k keyTable) Secret(id string) (string, bool) {
+func (k keyTable) Secret(id string) (string, bool, error) {
 	secret, ok := k[id]
-	return secret, ok
+	return secret, ok, nil
 }
 
 // verifierAt is a Verifier whose clock stands.

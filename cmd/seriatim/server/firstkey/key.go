@@ -21,8 +21,7 @@ type Options struct {
 	File string
 	// Terminal gets a key that is drawn if File is not set.
 	Terminal io.Writer
-	// Folder gets it, in the file first-key, if neither is: it is the data directory, whose
-	// files hold the key in any case.
+	// Folder gets it, in the file first-key, if neither is: it is the data directory.
 	Folder  string
 	Account string // that the key is of
 	Random  io.Reader

@@ -1,0 +1,235 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/health"
+	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/sealing"
+	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
+)
+
+// openSealing reads the private key of this node, or makes it.
+func (p *process) openSealing() (err error) {
+	p.sealing, err = sealing.Open(sealing.Options{
+		NodeID: p.nodeID, Path: p.dir.File(sealing.FileName), Keys: p.cfg.Log.Encryption.Keys, Random: p.cfg.Random,
+		Write: func(do func() error) error { return p.guard.Write("write down the private key of the node", do) },
+	})
+	if err != nil {
+		return p.guard.FailRead(fmt.Errorf("opening the private key of the node: %w", err))
+	}
+	return nil
+}
+
+// accessSeen is what the sealing of secrets depends on. Used by the state machine's goroutine.
+type accessSeen struct {
+	table   *access.Table
+	version uint32
+}
+
+// noteAccess tells the keeper of a change of the state.
+func (n *Node) noteAccess(version uint32) {
+	now := accessSeen{n.replica.Access(), version}
+	if now != n.accessSeen {
+		n.accessSeen = now
+		n.process.sealing.Changed()
+	}
+}
+
+// runSealing keeps the sealing key as the members need it.
+func (n *Node) runSealing() {
+	last := ""
+	n.process.sealing.Run(n.closing, sealingView{n}, func(err error) {
+		if text := err.Error(); text != last {
+			n.log.Warn("the sealing key of the cluster is not as it should be, trying again", "error", err)
+			last = text
+		}
+	})
+}
+
+// sealAsLeader has the keeper do what only a leader does.
+func (n *Node) sealAsLeader(context.Context, *leader.Term) { n.process.sealing.Changed() }
+
+// Secret returns the secret of an access key. The error is an ErrUnavailable if this node
+// cannot open it yet.
+func (n *Node) Secret(a access.Key) (string, error) {
+	secret, err := n.process.sealing.Secret(n.replica.Access().SealingKey(), a)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
+	}
+	return secret, err
+}
+
+// sealed returns a command in the form that may go into the log: without a secret in clear.
+func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Duration) (queue.Command, error) {
+	create, ok := cmd.(*queue.CreateAccessKey)
+	if !ok || create.Secret == "" || n.process.inForce.Load() < queue.SealedSecretsVersion {
+		return cmd, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	view := sealingView{n}
+	return n.process.sealing.Seal(ctx, view, create, view.Execute)
+}
+
+// clearSecret is why the leader does not write a command whose secret is in clear, empty for
+// all others.
+func (n *Node) clearSecret(frame []byte) string {
+	cmd, err := codec.DecodeCommand(frame)
+	create, ok := cmd.(*queue.CreateAccessKey)
+	if err != nil || !ok || create.Secret == "" || n.process.inForce.Load() < queue.SealedSecretsVersion {
+		return ""
+	}
+	return "the secret of the access key is in clear, because the node that sent it has not learned yet that secrets are sealed; try again"
+}
+
+// secrets says whether this node opens the secrets of access keys.
+func (n *Node) secrets() (health.Finding, bool) {
+	key := n.replica.Access().SealingKey()
+	switch {
+	case key == nil:
+		return health.Finding{}, false
+	case n.process.sealing.CanOpen(key):
+		return health.Found(health.Secrets, "", 0, "this node opens the secrets of access keys"), true
+	default:
+		return health.Found(health.Secrets, "", 2, "this node cannot open the secrets of access keys, and refuses requests that are signed: no member gave it the sealing key"), true
+	}
+}
+
+// sealingView is the cluster as the keeper sees it.
+type sealingView struct{ n *Node }
+
+var _ sealing.Cluster = sealingView{}
+
+// Access is who may use the cluster, as far as this node knows.
+func (v sealingView) Access() *access.Table { return v.n.replica.Access() }
+
+// FormatVersion is the format version in force.
+func (v sealingView) FormatVersion() uint32 { return v.n.process.inForce.Load() }
+
+// Leads reports whether this node leads.
+func (v sealingView) Leads() bool { return v.n.leads() }
+
+// Members are the ids of the members.
+func (v sealingView) Members() (voters, learners []string) {
+	members := v.n.group.Members()
+	return members.Voters, members.Learners
+}
+
+// others are the other members, the leader first.
+func (v sealingView) others() (ids []string) {
+	leader := v.n.group.Leadership().LeaderID
+	voters, learners := v.Members()
+	for _, list := range [][]string{{leader}, voters, learners} {
+		for _, id := range list {
+			if id != "" && id != v.n.process.nodeID && (id != leader || len(ids) == 0) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Execute executes a command, wherever the leader is.
+func (v sealingView) Execute(ctx context.Context, cmd queue.Command) error {
+	_, err := v.n.Submit(ctx, cmd)
+	return err
+}
+
+// PublicKeys asks the other members for their public keys.
+func (v sealingView) PublicKeys(ctx context.Context) map[string][]byte {
+	keys := map[string][]byte{}
+	for id, p := range v.n.probeNodes(ctx, v.others()) {
+		if p.err == nil && len(p.answer.PublicKey) > 0 {
+			keys[id] = p.answer.PublicKey
+		}
+	}
+	return keys
+}
+
+// wrapBudget bounds a question for the sealing key.
+const wrapBudget = 2 * time.Second
+
+// AskForWrap asks the other members, one after the other, to wrap the sealing key.
+func (v sealingView) AskForWrap(ctx context.Context, id string, publicKey []byte) (access.Wrap, error) {
+	var failures []error
+	for _, other := range v.others() {
+		asking, cancel := context.WithTimeout(ctx, wrapBudget)
+		answer, err := peernet.Ask[membershipAnswer](asking, v.n.process.network, other, peernet.KindMembership, 0, membershipRequest{
+			Op: opWrap, From: v.n.process.nodeID, Cluster: v.n.process.clusterID(), PublicKey: publicKey, Final: true,
+		})
+		cancel()
+		switch {
+		case err != nil:
+			failures = append(failures, err)
+		case answer.Wrap == nil || answer.Wrap.KeyID != id:
+			failures = append(failures, fmt.Errorf("node %s has no sealing key to give: %s", other, answer.Text))
+		default:
+			return access.Wrap{Holder: v.n.process.nodeID, PublicKey: string(publicKey), Text: string(answer.Wrap.Text)}, nil
+		}
+	}
+	if len(failures) == 0 {
+		return access.Wrap{}, errors.New("there is no other member")
+	}
+	return access.Wrap{}, errors.Join(failures...)
+}
+
+// wrappedKey is the sealing key, encrypted for a node that asked.
+type wrappedKey struct {
+	KeyID string `json:"keyId"`
+	Text  []byte `json:"text"`
+}
+
+// wrapFor answers a member that asks for the sealing key.
+func (n *Node) wrapFor(nodeID string, publicKey []byte) membershipAnswer {
+	key := n.replica.Access().SealingKey()
+	wrapped, err := n.process.sealing.WrapFor(key, nodeID, publicKey)
+	if err != nil {
+		return answerOf(refused(RefusedPolicy, "", "%v", err))
+	}
+	return membershipAnswer{Verdict: changeDone, Wrap: &wrappedKey{KeyID: key.ID, Text: []byte(wrapped.Text)}}
+}
+
+// adoptAccessKeys makes the access keys of a backup those of this cluster: it wraps their
+// sealing key for its own members. Without the sealing key it refuses.
+func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, options RestoreOptions) error {
+	table := backup.View().Access()
+	switch {
+	case options.WithoutAccessKeys:
+		backup.UseAccessKeys(n.replica.Access())
+		return nil
+	case table.KeyCount() == table.ClearCount():
+		backup.UseSealingKey(nil) // it seals nothing
+		return nil
+	}
+	key, err := n.process.sealing.OpenBackup(table.SealingKey(), options.SecretsKey)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrSealed, err)
+	}
+	wrapped, err := n.process.sealing.Wrapped(ctx, key, sealingView{n})
+	if err != nil {
+		return err
+	}
+	backup.UseSealingKey(wrapped)
+	return nil
+}
+
+// firstSecret is how the leader seals the first access key of a cluster, and opens it again.
+type firstSecret struct{ sealingView }
+
+// Seal seals the secret of a command.
+func (f firstSecret) Seal(ctx context.Context, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
+	return f.n.process.sealing.Seal(ctx, f.sealingView, cmd, execute)
+}
+
+// Open opens the secret of an access key.
+func (f firstSecret) Open(ctx context.Context, a access.Key) (string, error) {
+	return f.n.process.sealing.AwaitSecret(ctx, f.sealingView, a)
+}

@@ -1,0 +1,191 @@
+package sealing
+
+import (
+	"crypto/hpke"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/limits"
+)
+
+// ErrCannotOpen says that this node cannot open the secrets of access keys.
+var ErrCannotOpen = errors.New("this node cannot open the secrets of access keys yet: it waits until another node gives it the sealing key")
+
+// Options are what a Keeper is opened with.
+type Options struct {
+	NodeID string
+	Path   string              // of secrets.key
+	Keys   *encryption.Keyring // nil: nothing is encrypted at rest
+	Random io.Reader
+	Write  func(do func() error) error // writes to the disk
+}
+
+// Keeper opens and seals secrets for one node. Safe for concurrent use.
+type Keeper struct {
+	random  io.Reader
+	holders []*holder // this node, then the keys of its encryption key file
+
+	changed wakeup.Broadcast // what is here or in the state
+	work    wakeup.Signal    // for Run
+	drawing sync.Mutex
+
+	mu     sync.RWMutex
+	key    *Key                    // nil: none was opened yet
+	failed *access.SealingKey      // it cannot be opened
+	opened map[string]openedSecret // by sealed text
+}
+
+// openedSecret is a secret in clear.
+type openedSecret struct{ id, secret string }
+
+// Open reads the private key of the node, or makes it.
+func Open(o Options) (*Keeper, error) {
+	private, err := openFile(o.Path, o.Random, o.Write)
+	if err != nil {
+		return nil, err
+	}
+	more, err := keyFileHolders(o.Keys)
+	if err != nil {
+		return nil, err
+	}
+	return &Keeper{
+		random: o.Random, holders: append([]*holder{newHolder(o.NodeID, private)}, more...),
+		work: wakeup.NewSignal(), opened: map[string]openedSecret{},
+	}, nil
+}
+
+// PublicKey is that of this node.
+func (k *Keeper) PublicKey() []byte { return []byte(k.holders[0].public) }
+
+// Changed is called when the state, the leader or the members may have changed.
+func (k *Keeper) Changed() {
+	k.changed.Notify()
+	k.work.Notify()
+}
+
+// Secret returns the secret of an access key of a state with this sealing key.
+func (k *Keeper) Secret(s *access.SealingKey, a access.Key) (string, error) {
+	if a.Sealed == "" {
+		return a.Secret, nil
+	}
+	k.mu.RLock()
+	found := k.opened[a.Sealed]
+	k.mu.RUnlock()
+	if found.id == a.ID {
+		return found.secret, nil
+	}
+	key, err := k.use(s)
+	if err != nil {
+		return "", err
+	}
+	secret, err := key.open(a.ID, a.Sealed)
+	if err != nil {
+		return "", fmt.Errorf("the secret of the access key %s: %w", a.ID, err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.opened) >= limits.AccessKeysMax {
+		clear(k.opened) // keys that are gone; those in use come back
+	}
+	k.opened[a.Sealed] = openedSecret{a.ID, secret}
+	return secret, nil
+}
+
+// CanOpen reports whether this node can open what is sealed with a key.
+func (k *Keeper) CanOpen(s *access.SealingKey) bool {
+	_, err := k.use(s)
+	return err == nil
+}
+
+// use returns the sealing key of the state, opened.
+func (k *Keeper) use(s *access.SealingKey) (*Key, error) {
+	if s == nil {
+		return nil, ErrCannotOpen
+	}
+	k.mu.RLock()
+	key, failed := k.key, k.failed
+	k.mu.RUnlock()
+	switch {
+	case key != nil && key.ID() == s.ID:
+		return key, nil
+	case failed == s:
+		return nil, ErrCannotOpen
+	}
+	for _, h := range k.holders {
+		if key, err := openWrap(h, s); err == nil {
+			k.learn(key)
+			return key, nil
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.failed = s
+	return nil, ErrCannotOpen
+}
+
+// openWrap opens a sealing key with one private key.
+func openWrap(h *holder, s *access.SealingKey) (*Key, error) {
+	wrapped, has := s.For(h.name, h.public)
+	if !has {
+		return nil, ErrCannotOpen
+	}
+	return h.unwrap(s.ID, wrapped)
+}
+
+// learn keeps a sealing key.
+func (k *Keeper) learn(key *Key) {
+	k.mu.Lock()
+	k.key = key
+	k.mu.Unlock()
+	k.changed.Notify()
+}
+
+// WrapFor wraps the sealing key of the state for another node.
+func (k *Keeper) WrapFor(s *access.SealingKey, nodeID string, publicKey []byte) (access.Wrap, error) {
+	key, err := k.use(s)
+	if err != nil {
+		return access.Wrap{}, err
+	}
+	return key.wrap(nodeID, string(publicKey))
+}
+
+// OpenBackup opens the sealing key of a backup, with the private keys of this node, and with
+// the content of a file secrets.key if it is given.
+func (k *Keeper) OpenBackup(s *access.SealingKey, file string) (*Key, error) {
+	if s == nil {
+		return nil, errors.New("it has no sealing key")
+	}
+	for _, h := range k.holders {
+		if key, err := openWrap(h, s); err == nil {
+			return key, nil
+		}
+	}
+	if file == "" {
+		return nil, errors.New("no private key of this node opens them")
+	}
+	private, err := parseFile([]byte(file))
+	if err != nil {
+		return nil, fmt.Errorf("the file given with --secrets-key is not the file %s of a node: %w", FileName, err)
+	}
+	return openAny(private, s)
+}
+
+// openAny opens a sealing key with a private key, whose holder is not known.
+func openAny(private hpke.PrivateKey, s *access.SealingKey) (*Key, error) {
+	h := newHolder("", private)
+	for _, w := range s.Wraps {
+		if w.PublicKey == h.public {
+			return h.unwrap(s.ID, w)
+		}
+	}
+	return nil, errors.New("the file given with --secrets-key is of a node that was no member when the backup was made")
+}
+
+// isKeyFileHolder reports whether a holder is a key of an encryption key file.
+func isKeyFileHolder(name string) bool { return strings.HasPrefix(name, keyFileHolder) }

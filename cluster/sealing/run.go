@@ -1,0 +1,288 @@
+package sealing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
+	"github.com/seriatimq/seriatim/queue/refusal"
+)
+
+// Cluster is what a Keeper asks and changes. Safe for concurrent use.
+type Cluster interface {
+	// Access is who may use the cluster, as far as this node knows.
+	Access() *access.Table
+	// FormatVersion is the format version in force.
+	FormatVersion() uint32
+	// Leads reports whether this node leads.
+	Leads() bool
+	// Members are the ids of all voters and of all learners.
+	Members() (voters, learners []string)
+	// Execute executes a command. The error is a *queue.Error if a rule refused it.
+	Execute(ctx context.Context, cmd queue.Command) error
+	// PublicKeys asks the other members for their public keys. It returns those of the
+	// members that answer.
+	PublicKeys(ctx context.Context) map[string][]byte
+	// AskForWrap asks another member to wrap the sealing key for this node.
+	AskForWrap(ctx context.Context, id string, publicKey []byte) (access.Wrap, error)
+}
+
+// How long Run waits after a failure; longer each time.
+const (
+	retryPauseMin = time.Second
+	retryPauseMax = time.Minute
+)
+
+// Run keeps the sealing key of the state as the members need it, until ctx ends. It works
+// when Changed was called, and again after a failure.
+func (k *Keeper) Run(ctx context.Context, c Cluster, failed func(error)) {
+	pause := retryPauseMin
+	for {
+		var again <-chan time.Time
+		err := k.step(ctx, c)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			pause = retryPauseMin
+		default:
+			failed(err)
+			again = time.After(pause)
+			pause = min(2*pause, retryPauseMax)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.work:
+		case <-again:
+		}
+	}
+}
+
+// step does all that is to be done now.
+func (k *Keeper) step(ctx context.Context, c Cluster) error {
+	if c.FormatVersion() < queue.SealedSecretsVersion {
+		return nil
+	}
+	table, leads := c.Access(), c.Leads()
+	s := table.SealingKey()
+	if s == nil {
+		if leads && table.ClearCount() > 0 {
+			return k.draw(ctx, c, c.Execute)
+		}
+		return nil
+	}
+	key, err := k.use(s)
+	if err != nil {
+		if key, err = k.ask(ctx, c, s); err != nil {
+			return err
+		}
+	}
+	change := &queue.SetSealingKey{ID: s.ID}
+	if err := k.addMissing(change, key, s); err != nil {
+		return err
+	}
+	if leads {
+		k.dropUnused(change, c, s)
+	}
+	if len(change.Wraps)+len(change.Drop) > 0 {
+		if err := c.Execute(ctx, change); err != nil {
+			return fmt.Errorf("writing the holders of the sealing key: %w", err)
+		}
+	}
+	if leads {
+		return sealClear(ctx, c, table, key)
+	}
+	return nil
+}
+
+// ask asks the other members for the sealing key.
+func (k *Keeper) ask(ctx context.Context, c Cluster, s *access.SealingKey) (*Key, error) {
+	own := k.holders[0]
+	wrapped, err := c.AskForWrap(ctx, s.ID, []byte(own.public))
+	if err != nil {
+		return nil, fmt.Errorf("asking for the sealing key: %w", err)
+	}
+	key, err := own.unwrap(s.ID, wrapped)
+	if err != nil {
+		return nil, fmt.Errorf("the sealing key that another member gave: %w", err)
+	}
+	k.learn(key)
+	return key, nil
+}
+
+// addMissing adds the wraps that this node lacks: its own, and that of the active key of its
+// encryption key file.
+func (k *Keeper) addMissing(change *queue.SetSealingKey, key *Key, s *access.SealingKey) error {
+	for _, h := range k.holders[:min(2, len(k.holders))] {
+		if _, err := openWrap(h, s); err == nil {
+			continue
+		}
+		wrapped, err := key.wrap(h.name, h.public)
+		if err != nil {
+			return err
+		}
+		change.Wraps = append(change.Wraps, wrapped)
+		if _, broken := s.For(h.name, h.public); broken {
+			change.Drop = append(change.Drop, h.name)
+		}
+	}
+	return nil
+}
+
+// dropUnused drops the holders that are no members any more, and keys that left the
+// encryption key file of this node.
+func (k *Keeper) dropUnused(change *queue.SetSealingKey, c Cluster, s *access.SealingKey) {
+	voters, learners := c.Members()
+	for _, w := range s.Wraps {
+		used := slices.Contains(voters, w.Holder) || slices.Contains(learners, w.Holder) ||
+			slices.ContainsFunc(k.holders, func(h *holder) bool { return h.name == w.Holder })
+		if isKeyFileHolder(w.Holder) {
+			used = used || len(k.holders) == 1
+		}
+		if !used {
+			change.Drop = append(change.Drop, w.Holder)
+		}
+	}
+}
+
+// sealClear seals the secrets that are in clear: those of keys made before the format version
+// allowed to seal them.
+func sealClear(ctx context.Context, c Cluster, table *access.Table, key *Key) (err error) {
+	if table.ClearCount() == 0 {
+		return nil
+	}
+	table.Keys(func(a access.Key) bool {
+		if a.Sealed != "" {
+			return true
+		}
+		err = c.Execute(ctx, &queue.SealAccessKey{ID: a.ID, Sealed: key.seal(a.ID, a.Secret), CreatedAt: a.CreatedAt})
+		if isRefused(err, refusal.NoSuchEntity) { // deleted meanwhile
+			err = nil
+		}
+		return err == nil
+	})
+	if err != nil {
+		return fmt.Errorf("sealing the secrets of access keys: %w", err)
+	}
+	return nil
+}
+
+func isRefused(err error, code refusal.Code) bool {
+	var refused *queue.Error
+	return errors.As(err, &refused) && refused.Code == code
+}
+
+// mayDraw reports whether the cluster needs a new sealing key: it has none, or one that this
+// node cannot open and that sealed nothing.
+func (k *Keeper) mayDraw(table *access.Table) bool {
+	s := table.SealingKey()
+	return s == nil || table.KeyCount() == table.ClearCount() && !k.CanOpen(s)
+}
+
+// draw gives the cluster a new sealing key, unless another node was faster.
+func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Context, queue.Command) error) error {
+	k.drawing.Lock()
+	defer k.drawing.Unlock()
+	table := c.Access()
+	if !k.mayDraw(table) {
+		return nil
+	}
+	replaces := ""
+	if s := table.SealingKey(); s != nil {
+		replaces = s.ID
+	}
+	key, err := drawKey(k.random)
+	if err != nil {
+		return err
+	}
+	s, err := k.Wrapped(ctx, key, c)
+	if err != nil {
+		return err
+	}
+	err = execute(ctx, &queue.SetSealingKey{ID: s.ID, Replaces: replaces, Wraps: s.Wraps})
+	if isRefused(err, refusal.EntityAlreadyExists) {
+		return nil
+	}
+	return err
+}
+
+// Wrapped wraps a sealing key for this node and all members that answer. It fails unless
+// these are a majority of the voters: the sealing key must outlast the loss of a minority.
+func (k *Keeper) Wrapped(ctx context.Context, key *Key, c Cluster) (*access.SealingKey, error) {
+	public := map[string]string{}
+	for id, bytes := range c.PublicKeys(ctx) {
+		public[id] = string(bytes)
+	}
+	for _, h := range k.holders[:min(2, len(k.holders))] {
+		public[h.name] = h.public
+	}
+	voters, _ := c.Members()
+	with := 0
+	for _, id := range voters {
+		if public[id] != "" {
+			with++
+		}
+	}
+	if 2*with <= len(voters) {
+		return nil, fmt.Errorf("%w: only %d of %d voters told their public key for the sealing key", fault.ErrUnavailable, with, len(voters))
+	}
+	s := &access.SealingKey{ID: key.ID()}
+	for holder, bytes := range public {
+		wrapped, err := key.wrap(holder, bytes)
+		if err != nil {
+			return nil, err
+		}
+		s = s.With([]access.Wrap{wrapped}, nil)
+	}
+	return s, nil
+}
+
+// Seal returns a command whose secret is sealed. It waits until this node has the sealing
+// key of the cluster, and draws it if there is none; execute executes commands.
+func (k *Keeper) Seal(ctx context.Context, c Cluster, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
+	for {
+		changed := k.changed.Changed() // first, so that no change is missed
+		if k.mayDraw(c.Access()) {
+			if err := k.draw(ctx, c, execute); err != nil {
+				return nil, fmt.Errorf("%w: drawing the sealing key: %w", fault.ErrUnavailable, err)
+			}
+		}
+		if key, err := k.use(c.Access().SealingKey()); err == nil {
+			sealed := *cmd
+			sealed.Secret, sealed.Sealed = "", key.seal(cmd.ID, cmd.Secret)
+			return &sealed, nil
+		}
+		if err := k.await(ctx, changed); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// AwaitSecret is Secret, and waits until this node can open it.
+func (k *Keeper) AwaitSecret(ctx context.Context, c Cluster, a access.Key) (string, error) {
+	for {
+		changed := k.changed.Changed()
+		secret, err := k.Secret(c.Access().SealingKey(), a)
+		if !errors.Is(err, ErrCannotOpen) {
+			return secret, err
+		}
+		if err := k.await(ctx, changed); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (k *Keeper) await(ctx context.Context, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", fault.ErrUnavailable, ErrCannotOpen)
+	}
+}

@@ -1,0 +1,128 @@
+package access
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"github.com/seriatimq/seriatim/queue/statehash"
+)
+
+// SealingKey says which key seals the secrets of access keys, and holds it in a form that
+// only its holders can open. It is immutable.
+type SealingKey struct {
+	ID    string // 16 hexadecimal digits, which are a hash of the key
+	Wraps []Wrap // by holder
+}
+
+// Wrap is a sealing key, encrypted for one holder.
+type Wrap struct {
+	Holder    string // the id of a node, or the name of a key of an encryption key file
+	PublicKey string // of the holder, in bytes
+	Text      string // in bytes
+}
+
+const (
+	// sealingIDBytes is the length of the id of a sealing key, with which a sealed secret begins.
+	sealingIDBytes = 8
+	// SealedBytesMin is the length of the shortest sealed secret: the id of the sealing key, a
+	// nonce, a secret of 16 bytes and a tag.
+	SealedBytesMin = sealingIDBytes + 12 + 16 + 16
+	// SealedBytesMax is the length of the longest, whose secret has 128 bytes.
+	SealedBytesMax = SealedBytesMin - 16 + 128
+)
+
+// IsSealingID reports whether a text can be the id of a sealing key.
+func IsSealingID(id string) bool {
+	raw, err := hex.DecodeString(id)
+	return err == nil && len(raw) == sealingIDBytes && id == strings.ToLower(id)
+}
+
+// SealedBy returns the id of the sealing key that a secret was sealed with, empty if the text
+// is no sealed secret.
+func SealedBy(sealed string) string {
+	if len(sealed) < SealedBytesMin || len(sealed) > SealedBytesMax {
+		return ""
+	}
+	return hex.EncodeToString([]byte(sealed[:sealingIDBytes]))
+}
+
+// For returns the wrap of a holder, if it is for that public key.
+func (s *SealingKey) For(holder, publicKey string) (Wrap, bool) {
+	at, has := s.find(holder)
+	if !has || s.Wraps[at].PublicKey != publicKey {
+		return Wrap{}, false
+	}
+	return s.Wraps[at], true
+}
+
+func (s *SealingKey) find(holder string) (at int, has bool) {
+	return slices.BinarySearchFunc(s.Wraps, holder, func(w Wrap, holder string) int { return strings.Compare(w.Holder, holder) })
+}
+
+// With returns the same key with other holders. A wrap for the same public key stays as it is.
+func (s *SealingKey) With(wraps []Wrap, drop []string) *SealingKey {
+	next := &SealingKey{ID: s.ID, Wraps: slices.Clone(s.Wraps)}
+	for _, holder := range drop {
+		if at, has := next.find(holder); has {
+			next.Wraps = slices.Delete(next.Wraps, at, at+1)
+		}
+	}
+	for _, w := range wraps {
+		at, has := next.find(w.Holder)
+		switch {
+		case !has:
+			next.Wraps = slices.Insert(next.Wraps, at, w)
+		case next.Wraps[at].PublicKey != w.PublicKey:
+			next.Wraps[at] = w
+		}
+	}
+	return next
+}
+
+func (s *SealingKey) sum(h statehash.Key) statehash.Sum {
+	r := append(statehash.Record(nil), statehash.KindSealingKey).Text(s.ID)
+	for _, w := range s.Wraps {
+		r = r.Text(w.Holder).Text(w.PublicKey).Text(w.Text)
+	}
+	return h.Sum(r)
+}
+
+func (s *SealingKey) bytes() int64 {
+	n := int64(recordBytes + len(s.ID))
+	for _, w := range s.Wraps {
+		n += int64(len(w.Holder) + len(w.PublicKey) + len(w.Text))
+	}
+	return n
+}
+
+// SealingKey returns the sealing key, nil if there is none.
+func (t *Table) SealingKey() *SealingKey { return t.sealing }
+
+// WithSealingKey is the table with a sealing key, nil for none, in place of the one it has.
+func (t *Table) WithSealingKey(h statehash.Key, s *SealingKey) *Table {
+	next := *t
+	if next.sealing != nil {
+		next.sum.Sub(next.sealing.sum(h))
+		next.bytes -= next.sealing.bytes()
+	}
+	if next.sealing = s; s != nil {
+		next.sum.Add(s.sum(h))
+		next.bytes += s.bytes()
+	}
+	return &next
+}
+
+// WithKeysOf is the table with the keys of another one, and the sealing key of these.
+func (t *Table) WithKeysOf(h statehash.Key, o *Table) *Table {
+	next := t.WithSealingKey(h, o.sealing)
+	t.Keys(func(k Key) bool {
+		next = next.WithoutKey(h, k.ID)
+		return true
+	})
+	o.Keys(func(k Key) bool {
+		next = next.WithKey(h, k)
+		return true
+	})
+	return next
+}
