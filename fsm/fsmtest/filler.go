@@ -26,7 +26,8 @@ type Filler struct {
 
 // isLater reports whether a field that is no pointer was added later.
 func isLater(of reflect.Type, field string) bool {
-	return field == "Streamed" || field == "TraceHeader" && of == reflect.TypeFor[queue.PublishEntry]()
+	return field == "Streamed" || field == "TraceHeader" && of == reflect.TypeFor[queue.PublishEntry]() ||
+		field == "Sealed" && of == reflect.TypeFor[queue.CreateAccessKey]()
 }
 
 // Distinct gives every field another value that is not zero.
