@@ -48,7 +48,7 @@ type packageRule struct {
 // another package than the one it names.
 var packageRules = []packageRule{
 	{path: "queue", only: append([]string{"~/queue/access", "~/queue/account", "~/queue/arn", "~/queue/attributes", "~/queue/checking", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/outbox", "~/queue/pages", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
-	{path: "queue/access", only: []string{"~/queue/account", "~/queue/logtime", "~/queue/statehash", "github.com/tidwall/btree"}},
+	{path: "queue/access", only: []string{"~/queue/account", "~/queue/logtime", "~/queue/statehash", "encoding/hex", "github.com/tidwall/btree", "slices", "strings"}},
 	{path: "queue/account", only: []string{"fmt", "github.com/tidwall/btree"}},
 	{path: "queue/arn", only: domain},
 	{path: "queue/attributes", only: []string{
@@ -110,6 +110,7 @@ var packageRules = []packageRule{
 	}, users: []string{"cluster", "cluster/offline"}},
 	{path: "cluster/consensus/wire", only: []string{std, "github.com/hashicorp/raft", "github.com/hashicorp/go-msgpack/v2/codec"}, users: []string{"cluster/consensus"}},
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
+	{path: "cluster/sealing", only: []string{std, "~/cluster/fault", "~/cluster/storage", "~/cluster/storage/encryption", "~/cluster/wakeup", "~/queue", "~/queue/access", "~/queue/limits", "~/queue/refusal"}, users: []string{"cluster"}},
 	{path: "cluster/scrub", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/storage/bodies", "~/cluster/wakeup", "~/queue", "~/queue/content"}, users: []string{"cluster"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"}, users: []string{"cluster"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
