@@ -198,6 +198,7 @@ func (n *Node) encryptionStatus() *EncryptionStatus {
 func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 	n.keysLock.Lock()
 	defer n.keysLock.Unlock()
+	defer n.process.sealing.Changed()
 	own := n.process.dir.Keys
 	if own == nil || slices.Equal(own.IDs(), keys.IDs()) {
 		return nil

@@ -104,17 +104,17 @@ const keyFileHolder = "encryption-key/"
 
 // keyFileHolders are the holders that the keys of an encryption key file make, the active one
 // first.
-func keyFileHolders(keys *encryption.Keyring) (list []*holder, err error) {
+func keyFileHolders(keys *encryption.Keyring) (list []*holder) {
 	for _, id := range keys.IDs() {
 		seed, err := keys.Derive(id, "seriatim sealing key")
 		if err != nil {
-			return nil, err
+			continue // it was forgotten at this moment
 		}
 		private, err := kem.DeriveKeyPair(seed)
 		if err != nil {
-			return nil, err
+			panic(err) // the length of the seed is a constant
 		}
 		list = append(list, newHolder(keyFileHolder+id.String(), private))
 	}
-	return list, nil
+	return list
 }

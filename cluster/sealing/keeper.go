@@ -28,8 +28,9 @@ type Options struct {
 
 // Keeper opens and seals secrets for one node. Safe for concurrent use.
 type Keeper struct {
-	random  io.Reader
-	holders []*holder // this node, then the keys of its encryption key file
+	random io.Reader
+	own    *holder
+	keys   *encryption.Keyring // nil: nothing is encrypted at rest
 
 	changed wakeup.Broadcast // what is here or in the state
 	work    wakeup.Signal    // for Run
@@ -50,20 +51,20 @@ func Open(o Options) (*Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := keyFileHolders(o.Keys)
-	if err != nil {
-		return nil, err
-	}
 	return &Keeper{
-		random: o.Random, holders: append([]*holder{newHolder(o.NodeID, private)}, more...),
+		random: o.Random, own: newHolder(o.NodeID, private), keys: o.Keys,
 		work: wakeup.NewSignal(), opened: map[string]openedSecret{},
 	}, nil
 }
 
 // PublicKey is that of this node.
-func (k *Keeper) PublicKey() []byte { return []byte(k.holders[0].public) }
+func (k *Keeper) PublicKey() []byte { return []byte(k.own.public) }
 
-// Changed is called when the state, the leader or the members may have changed.
+// holders are this node and the keys of its encryption key file, the active one first.
+func (k *Keeper) holders() []*holder { return append([]*holder{k.own}, keyFileHolders(k.keys)...) }
+
+// Changed is called when the state, the leader, the members or the keys of the encryption key
+// file may have changed.
 func (k *Keeper) Changed() {
 	k.changed.Notify()
 	k.work.Notify()
@@ -117,7 +118,7 @@ func (k *Keeper) use(s *access.SealingKey) (*Key, error) {
 	case failed == s:
 		return nil, ErrCannotOpen
 	}
-	for _, h := range k.holders {
+	for _, h := range k.holders() {
 		if key, err := openWrap(h, s); err == nil {
 			k.learn(key)
 			return key, nil
@@ -161,7 +162,7 @@ func (k *Keeper) OpenBackup(s *access.SealingKey, file string) (*Key, error) {
 	if s == nil {
 		return nil, errors.New("it has no sealing key")
 	}
-	for _, h := range k.holders {
+	for _, h := range k.holders() {
 		if key, err := openWrap(h, s); err == nil {
 			return key, nil
 		}

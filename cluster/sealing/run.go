@@ -103,12 +103,11 @@ func (k *Keeper) step(ctx context.Context, c Cluster) error {
 
 // ask asks the other members for the sealing key.
 func (k *Keeper) ask(ctx context.Context, c Cluster, s *access.SealingKey) (*Key, error) {
-	own := k.holders[0]
-	wrapped, err := c.AskForWrap(ctx, s.ID, []byte(own.public))
+	wrapped, err := c.AskForWrap(ctx, s.ID, k.PublicKey())
 	if err != nil {
 		return nil, fmt.Errorf("asking for the sealing key: %w", err)
 	}
-	key, err := own.unwrap(s.ID, wrapped)
+	key, err := k.own.unwrap(s.ID, wrapped)
 	if err != nil {
 		return nil, fmt.Errorf("the sealing key that another member gave: %w", err)
 	}
@@ -116,10 +115,17 @@ func (k *Keeper) ask(ctx context.Context, c Cluster, s *access.SealingKey) (*Key
 	return key, nil
 }
 
+// wanted are the holders that this node answers for: itself, and the active key of its
+// encryption key file.
+func (k *Keeper) wanted() []*holder {
+	all := k.holders()
+	return all[:min(2, len(all))]
+}
+
 // addMissing adds the wraps that this node lacks: its own, and that of the active key of its
 // encryption key file.
 func (k *Keeper) addMissing(change *queue.SetSealingKey, key *Key, s *access.SealingKey) error {
-	for _, h := range k.holders[:min(2, len(k.holders))] {
+	for _, h := range k.wanted() {
 		if _, err := openWrap(h, s); err == nil {
 			continue
 		}
@@ -139,11 +145,12 @@ func (k *Keeper) addMissing(change *queue.SetSealingKey, key *Key, s *access.Sea
 // encryption key file of this node.
 func (k *Keeper) dropUnused(change *queue.SetSealingKey, c Cluster, s *access.SealingKey) {
 	voters, learners := c.Members()
+	own := k.holders()
 	for _, w := range s.Wraps {
 		used := slices.Contains(voters, w.Holder) || slices.Contains(learners, w.Holder) ||
-			slices.ContainsFunc(k.holders, func(h *holder) bool { return h.name == w.Holder })
+			slices.ContainsFunc(own, func(h *holder) bool { return h.name == w.Holder })
 		if isKeyFileHolder(w.Holder) {
-			used = used || len(k.holders) == 1
+			used = used || k.keys == nil
 		}
 		if !used {
 			change.Drop = append(change.Drop, w.Holder)
@@ -219,7 +226,7 @@ func (k *Keeper) Wrapped(ctx context.Context, key *Key, c Cluster) (*access.Seal
 	for id, bytes := range c.PublicKeys(ctx) {
 		public[id] = string(bytes)
 	}
-	for _, h := range k.holders[:min(2, len(k.holders))] {
+	for _, h := range k.wanted() {
 		public[h.name] = h.public
 	}
 	voters, _ := c.Members()
