@@ -146,7 +146,7 @@ func (v sealingView) Execute(ctx context.Context, cmd queue.Command) error {
 // PublicKeys asks the other members for their public keys.
 func (v sealingView) PublicKeys(ctx context.Context) map[string][]byte {
 	keys := map[string][]byte{}
-	for id, p := range v.n.probeNodes(ctx, v.others()) {
+	for id, p := range v.n.askNodes(ctx, v.others(), membershipRequest{Op: opProbe}) {
 		if p.err == nil && len(p.answer.PublicKey) > 0 {
 			keys[id] = p.answer.PublicKey
 		}
