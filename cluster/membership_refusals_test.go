@@ -19,7 +19,7 @@ func TestOnlyMembersChangeTheMembers(t *testing.T) {
 	ctx, leader := clustertest.Context(t), c.nodes[at]
 	member, cluster := c.nodes[1-at].process.nodeID, leader.process.clusterID()
 	const evil = "evil-12345678"
-	refusedOps := []string{opMembers, opAdd, opRemove, opPromote, opReplace, opTransfer, opIsMember, opProbe, "nonsense"}
+	refusedOps := []string{opMembers, opAdd, opRemove, opPromote, opReplace, opTransfer, opIsMember, opProbe, opWrap, opHolder, "nonsense"}
 	for _, at := range c.nodes {
 		for _, tc := range []struct {
 			name     string
