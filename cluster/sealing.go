@@ -213,7 +213,9 @@ func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, option
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSealed, err)
 	}
-	wrapped, err := n.process.sealing.Wrapped(ctx, key, sealingView{n})
+	limited, cancel := context.WithTimeout(ctx, n.cfg.Limits.Timeout)
+	defer cancel()
+	wrapped, err := n.process.sealing.Wrapped(limited, key, sealingView{n})
 	if err != nil {
 		return err
 	}

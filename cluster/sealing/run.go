@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
@@ -192,6 +193,9 @@ func (k *Keeper) mayDraw(table *access.Table) bool {
 	return s == nil || table.KeyCount() == table.ClearCount() && !k.CanOpen(s)
 }
 
+// drawBudget bounds how long draw asks members for their public keys: other callers wait for it.
+const drawBudget = 5 * time.Second
+
 // draw gives the cluster a new sealing key, unless another node was faster.
 func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Context, queue.Command) error) error {
 	k.drawing.Lock()
@@ -208,7 +212,9 @@ func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Conte
 	if err != nil {
 		return err
 	}
-	s, err := k.Wrapped(ctx, key, c)
+	limited, cancel := context.WithTimeout(ctx, drawBudget)
+	defer cancel()
+	s, err := k.Wrapped(limited, key, c)
 	if err != nil {
 		return err
 	}
@@ -219,9 +225,21 @@ func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Conte
 	return err
 }
 
-// Wrapped wraps a sealing key for this node and all members that answer. It fails unless
-// these are a majority of the voters: the sealing key must outlast the loss of a minority.
+// askAgainPause is how long Wrapped waits before it asks members again that did not answer.
+const askAgainPause = 100 * time.Millisecond
+
+// Wrapped wraps a sealing key for this node and all members that answer. It asks until these
+// are a majority of the voters: the sealing key must outlast the loss of a minority.
 func (k *Keeper) Wrapped(ctx context.Context, key *Key, c Cluster) (*access.SealingKey, error) {
+	for {
+		s, err := k.wrapped(ctx, key, c)
+		if !errors.Is(err, fault.ErrUnavailable) || !wakeup.Sleep(ctx, askAgainPause) {
+			return s, err
+		}
+	}
+}
+
+func (k *Keeper) wrapped(ctx context.Context, key *Key, c Cluster) (*access.SealingKey, error) {
 	public := map[string]string{}
 	for id, bytes := range c.PublicKeys(ctx) {
 		public[id] = string(bytes)
