@@ -65,7 +65,8 @@ func changeAccess(t *testing.T, node *cluster.Node) {
 }
 
 // lookAtAccess describes who may use the cluster, nil if nothing is known of anybody.
-func lookAtAccess(v queue.View) *recordedAccess {
+func lookAtAccess(t *testing.T, node *cluster.Node, v queue.View) *recordedAccess {
+	t.Helper()
 	table := v.Access()
 	if table.KeyCount() == 0 && table.AccountCount() == 0 {
 		return nil
@@ -76,7 +77,11 @@ func lookAtAccess(v queue.View) *recordedAccess {
 		return true
 	})
 	table.Keys(func(k access.Key) bool {
-		r.Keys[k.ID] = recordedKey{k.User.Account, k.User.Name, k.Secret, k.Inactive}
+		secret, err := node.Secret(k) // sealed since format version 5
+		if err != nil {
+			t.Error(err)
+		}
+		r.Keys[k.ID] = recordedKey{k.User.Account, k.User.Name, secret, k.Inactive}
 		return true
 	})
 	table.Policies(func(p access.Policy) bool {

@@ -123,7 +123,7 @@ func look(t *testing.T, node *cluster.Node) (r recorded) {
 	r.FormatVersion = node.Upgrade().FormatVersion
 	r.Queues = map[string][]int{}
 	node.ReadLocal(func(v queue.View) {
-		r.Access = lookAtAccess(v)
+		r.Access = lookAtAccess(t, node, v)
 		for _, name := range v.ListQueues("", "", 100) {
 			stats, err := v.Stats(name)
 			if err != nil {
