@@ -2,6 +2,8 @@ package queue
 
 import (
 	"encoding/hex"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,5 +196,29 @@ func TestClearSecretsAreSealed(t *testing.T) {
 	}
 	if err := w.b.CheckInvariants(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A state that goes on with the access keys of another one leaves out those of accounts that it
+// does not have.
+func TestUseAccessKeys(t *testing.T) {
+	t.Parallel()
+	const tenant, shared = "111111111111", "222222222222"
+	before, backup := newWorld(t), newWorld(t)
+	before.must(&CreateAccount{Account: tenant})
+	for _, w := range []*world{before, backup} {
+		w.must(&CreateAccount{Account: shared})
+	}
+	for i, owner := range []string{exampleOwner, tenant, shared} {
+		before.must(&CreateAccessKey{ID: fmt.Sprint("AKIAEXAMPLE00000000", i), Secret: exampleSecret, Account: owner, Tenant: owner != exampleOwner})
+	}
+	backup.b.UseAccessKeys(before.b.View().Access())
+	var owners []string
+	backup.b.View().Access().Keys(func(k access.Key) bool {
+		owners = append(owners, k.User.Account)
+		return true
+	})
+	if want := []string{exampleOwner, shared}; !slices.Equal(owners, want) {
+		t.Errorf("there are keys of %v, want %v", owners, want)
 	}
 }

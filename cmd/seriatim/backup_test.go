@@ -45,3 +45,28 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// The account in a URL or an ARN says whose queue is meant.
+func TestURLNamesTheAccount(t *testing.T) {
+	const tenant = "111111111111"
+	endpoint := devNode(t)
+	must(t, "account", "create", tenant, "--endpoint", endpoint)
+	for _, account := range []string{"000000000000", tenant} {
+		must(t, "queue", "create", "q.fifo", "--account", account, "--endpoint", endpoint)
+		must(t, "msg", "send", "q.fifo", "of "+account, "--group", "g", "--deduplication-id", account, "--account", account, "--endpoint", endpoint)
+	}
+	for _, account := range []string{"000000000000", tenant} {
+		for _, name := range []string{endpoint + "/" + account + "/q.fifo", account + "/q.fifo"} {
+			if out := must(t, "msg", "peek", name, "--endpoint", endpoint); !strings.Contains(out, "of "+account) {
+				t.Errorf("peek %s: %s", name, out)
+			}
+			if out := must(t, "dedup", "lookup", name, account, "--endpoint", endpoint); !strings.Contains(out, "stored") {
+				t.Errorf("lookup %s: %s", name, out)
+			}
+		}
+	}
+	must(t, "dedup", "window", endpoint+"/"+tenant+"/q.fifo", "10m", "--endpoint", endpoint)
+	if out := must(t, "dedup", "window", "q.fifo", "--endpoint", endpoint); !strings.Contains(out, "5m") {
+		t.Errorf("the queue of the cluster's account changed: %s", out)
+	}
+}

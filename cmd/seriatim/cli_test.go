@@ -24,7 +24,7 @@ import (
 var update = flag.Bool("update", false, "write the outputs in testdata")
 
 // devNode runs dev with one node in this process and returns its endpoint.
-func devNode(t *testing.T) string {
+func devNode(t *testing.T, settings ...string) string {
 	t.Helper()
 	base := freeBase(t, 1)
 	ctx, stop := context.WithCancel(t.Context())
@@ -33,7 +33,7 @@ func devNode(t *testing.T) string {
 	var words strings.Builder
 	code := make(chan int, 1) // the one result
 	go func() {
-		c := run(ctx, []string{"dev", "--base-port", strconv.Itoa(base), "--data-dir", t.TempDir(), "--aws-cooldowns"},
+		c := run(ctx, append([]string{"dev", "--base-port", strconv.Itoa(base), "--data-dir", t.TempDir(), "--aws-cooldowns"}, settings...),
 			strings.NewReader(""), outWrite, &words)
 		_ = outWrite.Close()
 		code <- int(c)
@@ -54,7 +54,8 @@ var (
 	tokens     = regexp.MustCompile(`\b[0-9a-f]{48}\b`)
 	uuids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z`)
-	seconds    = regexp.MustCompile(`(Timestamp["\s:]+|AtMs": |ntilMs": )\d{10,13}`)
+	seconds    = regexp.MustCompile(`(Timestamp["\s:]+|AtMs": |ntilMs": |sinceMs": )\d{10,13}`)
+	clients    = regexp.MustCompile(`(client at |Held by +|"address": ")127\.0\.0\.1:\d+`)
 )
 
 // TestCommands runs the commands of each file in testdata against a node and
@@ -115,6 +116,7 @@ func replay(t *testing.T, endpoint, script string) string {
 		out = uuids.ReplaceAllString(out, "<uuid>")
 		out = timestamps.ReplaceAllString(out, "<time>")
 		out = seconds.ReplaceAllString(out, "$1<time>")
+		out = clients.ReplaceAllString(out, "$1<client>")
 		fmt.Fprintf(&b, "\n$ %s%s[%d]\n", command, out, code)
 	}
 	return b.String()

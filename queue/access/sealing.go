@@ -113,7 +113,8 @@ func (t *Table) WithSealingKey(h statehash.Key, s *SealingKey) *Table {
 	return &next
 }
 
-// WithKeysOf is the table with the keys of another one, and the sealing key of these.
+// WithKeysOf is the table with the keys of another one, and the sealing key of these. It leaves
+// out the keys of accounts that only the other one has.
 func (t *Table) WithKeysOf(h statehash.Key, o *Table) *Table {
 	next := t.WithSealingKey(h, o.sealing)
 	t.Keys(func(k Key) bool {
@@ -121,7 +122,10 @@ func (t *Table) WithKeysOf(h statehash.Key, o *Table) *Table {
 		return true
 	})
 	o.Keys(func(k Key) bool {
-		next = next.WithKey(h, k)
+		_, there := o.Account(k.User.Account)
+		if _, here := t.Account(k.User.Account); here || !there {
+			next = next.WithKey(h, k)
+		}
 		return true
 	})
 	return next

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
@@ -52,8 +53,14 @@ type peekedAttribute struct {
 	Value    []byte `json:"value"` // base64, whatever the type
 }
 
+// named is what the state calls the queue or topic in a path. The account of the cluster may
+// stand before its name, as in a URL.
+func (a *Admin) named(r *http.Request) string {
+	return strings.TrimPrefix(r.PathValue("name"), a.Account+"/")
+}
+
 func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
-	name, parameters := r.PathValue("name"), r.URL.Query()
+	name, parameters := a.named(r), r.URL.Query()
 	limit := peekDefault
 	if text := parameters.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)

@@ -102,7 +102,7 @@ func (a *Admin) topic(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	out := topicAnswer{Name: r.PathValue("name"), Subscriptions: []subscriptionAnswer{}}
+	out := topicAnswer{Name: a.named(r), Subscriptions: []subscriptionAnswer{}}
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error { return out.read(v, after, limit) })
 	a.answerRead(w, err, out)
 }
@@ -170,7 +170,7 @@ func (a *Admin) topicDeduplication(w http.ResponseWriter, r *http.Request) {
 	id := queue.DeduplicationID{ID: parameters.Get("id"), GroupID: parameters.Get("group")}
 	out := knownID{DeduplicationID: id.ID}
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
-		known, found, refused := v.KnownTopicID(r.PathValue("name"), id)
+		known, found, refused := v.KnownTopicID(a.named(r), id)
 		if refused != nil {
 			return refused
 		}

@@ -25,8 +25,11 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
-// backupMagic begins every backup; a file without it is not worth sending.
-const backupMagic = "seriatim"
+// A backup begins with one of these; another file is not worth sending.
+const (
+	backupMagic    = "seriatim"
+	encryptedMagic = "SRTMSEAL"
+)
 
 // created describes a finished backup; its JSON is a contract.
 type created struct {
@@ -405,7 +408,7 @@ func (w *wire) restoreBackup(ctx context.Context, name string, secretsKey []byte
 	}
 	defer file.Close() //nolint:errcheck // it was read only
 	start := make([]byte, len(backupMagic))
-	if _, err := io.ReadFull(file, start); err != nil || string(start) != backupMagic {
+	if _, err := io.ReadFull(file, start); err != nil || string(start) != backupMagic && string(start) != encryptedMagic {
 		return restored{}, exit.New(exit.Usage, fmt.Errorf("%s is not a backup", name), "seriatim backup create writes one")
 	}
 	info, err := file.Stat()

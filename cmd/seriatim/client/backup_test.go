@@ -1,7 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -212,6 +215,37 @@ func TestBackupRestoreAnswers(t *testing.T) {
 				t.Errorf("printed %q", r.out)
 			}
 		})
+	}
+}
+
+// A backup of nodes that encrypt is sent as it is, and another file is not.
+func TestRestoreOfEncryptedBackup(t *testing.T) {
+	sent := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		sent++
+		_, _ = io.WriteString(w, `{"queues": 3, "stateHash": "abc"}`)
+	}))
+	defer server.Close()
+	keys, err := encryption.NewKeyring(rand.Reader, bytes.Repeat([]byte{1}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content bytes.Buffer
+	if _, err := keys.NewWriter(&content, "backup"); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "b")
+	for text, code := range map[string]exit.Code{content.String(): exit.OK, "another file": exit.Usage} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := runTool(t, server.URL, "", "backup", "restore", file); exit.CodeOf(r.err) != code {
+			t.Errorf("%.8q: %v", text, r.err)
+		}
+	}
+	if sent != 1 {
+		t.Errorf("%d files were sent", sent)
 	}
 }
 

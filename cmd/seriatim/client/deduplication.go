@@ -87,7 +87,7 @@ func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name s
 	defer n.Close()
 	out := knownID{DeduplicationID: id.ID}
 	err = n.Do(ctx, 0, func(ctx context.Context, c *api.Client) error {
-		found, known, err := c.LookUpDeduplication(ctx, nameOf(name), id)
+		found, known, err := c.LookUpDeduplication(ctx, qualifiedOf(name), id)
 		if err != nil || !known {
 			return err
 		}
@@ -106,7 +106,7 @@ func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name s
 func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id api.DeduplicationID) error {
 	out := knownID{}
 	query := url.Values{"id": {id.ID}, "group": {id.GroupID}}
-	err := w.get(ctx, "/v1/topics/"+url.PathEscape(w.qualified(lastElement(name)))+"/deduplication", query, &out)
+	err := w.get(ctx, "/v1/topics/"+url.PathEscape(w.qualified(name))+"/deduplication", query, &out)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func readStats(cmd *cobra.Command, n *native.Conn, name string) (*dedupStats, er
 	}
 	var s api.DeduplicationStats
 	err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-		s, err = c.DeduplicationStats(ctx, nameOf(name))
+		s, err = c.DeduplicationStats(ctx, qualifiedOf(name))
 		return err
 	})
 	byScope := map[string]int64{}
@@ -217,7 +217,7 @@ func dedupForgetCommand(o *options) *cobra.Command {
 				return err
 			}
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-				return c.ForgetDeduplication(ctx, nameOf(args[0]), f.id(args[1]))
+				return c.ForgetDeduplication(ctx, qualifiedOf(args[0]), f.id(args[1]))
 			})
 			if err != nil {
 				return err
@@ -274,7 +274,7 @@ func window(cmd *cobra.Command, n *native.Conn, p *printer, q *question, args []
 			return err
 		}
 	}
-	err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error { return c.SetDeduplicationWindow(ctx, name, wanted) })
+	err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error { return c.SetDeduplicationWindow(ctx, qualifiedOf(args[0]), wanted) })
 	if err != nil {
 		return err
 	}

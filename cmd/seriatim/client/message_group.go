@@ -83,7 +83,7 @@ func (o *options) completeGroups(cmd *cobra.Command, args []string, typed string
 		}
 		defer n.Close()
 		err = n.Do(ctx, 0, func(ctx context.Context, c *api.Client) error {
-			for g, err := range c.Groups(ctx, nameOf(args[0]), typed) {
+			for g, err := range c.Groups(ctx, qualifiedOf(args[0]), typed) {
 				if err != nil {
 					return err
 				}
@@ -116,7 +116,7 @@ func groupListCommand(o *options) *cobra.Command {
 			}
 			list, more := []messageGroup{}, false
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-				for g, err := range c.Groups(ctx, nameOf(args[0]), prefix) {
+				for g, err := range c.Groups(ctx, qualifiedOf(args[0]), prefix) {
 					if err != nil {
 						return err
 					}
@@ -165,7 +165,7 @@ func readGroup(o *options, c *cobra.Command, show func(p *printer, g messageGrou
 	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 		var found api.Group
 		err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-			found, err = c.Group(ctx, nameOf(args[0]), args[1])
+			found, err = c.Group(ctx, qualifiedOf(args[0]), args[1])
 			return err
 		})
 		if err != nil {
@@ -222,7 +222,7 @@ func groupReleaseCommand(o *options) *cobra.Command {
 		Example:           "  seriatim group release orders.fifo customer-9 --yes",
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			name, id := nameOf(args[0]), args[1]
+			name, id := qualifiedOf(args[0]), args[1]
 			if !q.skipped() {
 				var found api.Group
 				if err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {

@@ -35,7 +35,7 @@ func peekCommand(o *options) *cobra.Command {
 				query.Set("group", group)
 			}
 			var document json.RawMessage // JSON output is what the server said, with fields this tool may not know
-			if err := w.get(cmd.Context(), "/v1/queues/"+url.PathEscape(w.qualified(nameOf(args[0])))+"/messages", query, &document); err != nil {
+			if err := w.get(cmd.Context(), "/v1/queues/"+url.PathEscape(w.qualified(args[0]))+"/messages", query, &document); err != nil {
 				return noQueue(err)
 			}
 			return printPeeked(p, document)

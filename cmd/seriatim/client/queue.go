@@ -243,6 +243,20 @@ func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 func nameOf(queueURL string) string { return queueURL[strings.LastIndexByte(queueURL, '/')+1:] }
 
+// qualifiedOf is the name of a queue or topic for the native API and the admin port: with the
+// account, if its URL, its ARN or the name itself has one.
+func qualifiedOf(text string) string {
+	before, name := "", text
+	if at := strings.LastIndexAny(text, "/:"); at >= 0 {
+		before, name = text[:at], text[at+1:]
+	}
+	owner := before[strings.LastIndexAny(before, "/:")+1:]
+	if len(owner) != 12 || strings.Trim(owner, "0123456789") != "" {
+		return name
+	}
+	return owner + "/" + name
+}
+
 // flagPairs reads the values of a flag that are written name=value.
 func flagPairs(flag string, list []string) (map[string]string, error) {
 	return pairs("--"+flag, list, "write it as --"+flag+" name=value")

@@ -153,7 +153,7 @@ func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, 
 	}
 	var result *api.Result
 	err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-		results, err := c.Schedule(ctx, nameOf(args[0]), at, m)
+		results, err := c.Schedule(ctx, qualifiedOf(args[0]), at, m)
 		if len(results) == 1 {
 			result = results[0]
 		}
@@ -199,7 +199,7 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 	refused := []refusedNumber{}
 	for i, number := range numbers {
 		err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-			return c.CancelScheduled(ctx, nameOf(args[0]), forget, number)
+			return c.CancelScheduled(ctx, qualifiedOf(args[0]), forget, number)
 		})
 		var failure *api.FailureError
 		switch {

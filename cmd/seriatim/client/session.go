@@ -52,7 +52,7 @@ func sessionListCommand(o *options) *cobra.Command {
 			}
 			list, more := []sessionInfo{}, false
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-				for s, err := range c.Sessions(ctx, nameOf(args[0]), from) {
+				for s, err := range c.Sessions(ctx, qualifiedOf(args[0]), from) {
 					if err != nil {
 						return err
 					}
@@ -125,9 +125,9 @@ func sessionAcceptCommand(o *options) *cobra.Command {
 			var s *api.Session
 			err := n.Do(cmd.Context(), time.Duration(max(wait, 0))*time.Second, func(ctx context.Context, c *api.Client) (err error) {
 				if len(args) > 1 {
-					s, err = c.Accept(ctx, nameOf(args[0]), args[1], options)
+					s, err = c.Accept(ctx, qualifiedOf(args[0]), args[1], options)
 				} else {
-					s, err = c.AcceptNext(ctx, nameOf(args[0]), options)
+					s, err = c.AcceptNext(ctx, qualifiedOf(args[0]), options)
 				}
 				return err
 			})
@@ -154,7 +154,7 @@ func sessionRenewCommand(o *options) *cobra.Command {
 			}
 			var s *api.Session
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-				s, err = c.Resume(ctx, nameOf(args[0]), args[1], args[2], api.SessionOptions{LockSeconds: lock, ManualRenewal: true})
+				s, err = c.Resume(ctx, qualifiedOf(args[0]), args[1], args[2], api.SessionOptions{LockSeconds: lock, ManualRenewal: true})
 				if err != nil {
 					return err
 				}
@@ -179,7 +179,7 @@ func sessionReleaseCommand(o *options) *cobra.Command {
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-				s, err := c.Resume(ctx, nameOf(args[0]), args[1], args[2], api.SessionOptions{ManualRenewal: true})
+				s, err := c.Resume(ctx, qualifiedOf(args[0]), args[1], args[2], api.SessionOptions{ManualRenewal: true})
 				if err != nil {
 					return err
 				}
@@ -234,9 +234,9 @@ func onSession(o *options, c *cobra.Command, work sessionWork) *cobra.Command {
 			var s *api.Session
 			var err error
 			if accept {
-				s, err = c.Accept(ctx, nameOf(args[0]), args[1], options)
+				s, err = c.Accept(ctx, qualifiedOf(args[0]), args[1], options)
 			} else {
-				s, err = c.Resume(ctx, nameOf(args[0]), args[1], token, options)
+				s, err = c.Resume(ctx, qualifiedOf(args[0]), args[1], token, options)
 			}
 			if err != nil {
 				return err

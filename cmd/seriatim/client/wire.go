@@ -40,8 +40,15 @@ type wire struct {
 	signer    *sigv4.Signer // of requests to the client port; nil: they are not signed
 }
 
-// qualified is the name by which the admin port knows a queue.
-func (w *wire) qualified(name string) string { return strings.TrimPrefix(w.path, "/") + name }
+// qualified is the name by which the admin port knows a queue or topic: that of qualifiedOf, or
+// one of the account that the tool works for.
+func (w *wire) qualified(text string) string {
+	name := qualifiedOf(text)
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return strings.TrimPrefix(w.path, "/") + name
+}
 
 // apiError is a refusal by the server in the form of the AWS JSON protocol.
 type apiError struct {
