@@ -114,7 +114,7 @@ var checks = []Check{
 	{
 		Name: Secrets, Short: "Whether all members open the secrets of access keys", Unit: "(0 open, 2 not)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
 		None:   "no secret of an access key is sealed",
-		Advice: "start a member that opens them: it gives the others the sealing key. If none does, delete all access keys and make new ones",
+		Advice: "start a member that opens them: it gives the others the sealing key. If none does, stop a member, put a kept copy of its secrets.key back and start it; without a copy, revoke all access keys and make new ones",
 	},
 	{
 		Name: Certs, Short: "Days until the first certificate ends", Unit: "days left", One: "day left", EachNode: true, Below: true, Warn: 14, Crit: 3,
