@@ -274,7 +274,9 @@ func window(cmd *cobra.Command, n *native.Conn, p *printer, q *question, args []
 			return err
 		}
 	}
-	err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error { return c.SetDeduplicationWindow(ctx, qualifiedOf(args[0]), wanted) })
+	err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+		return c.SetDeduplicationWindow(ctx, qualifiedOf(args[0]), wanted)
+	})
 	if err != nil {
 		return err
 	}
