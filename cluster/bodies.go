@@ -111,7 +111,7 @@ type KeyStatus struct {
 // keyLook is the pause between two looks at what is encrypted with which key.
 const keyLook = 2 * time.Second
 
-// lookAtKeys brings up to date which keys are needed. What is not needed any more is forgotten
+// lookAtKeys updates which keys the node needs. A key that it needs no more is forgotten
 // on disk before a status says so.
 func (n *Node) lookAtKeys() error {
 	if n.process.dir.Keys == nil {
@@ -184,7 +184,7 @@ func plural(count int, what, of string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s %s", count, what, of))
 }
 
-// encryptionStatus is what was found last; without a key file everything is in clear text.
+// encryptionStatus returns the last findings; without a key file everything is in clear text.
 func (n *Node) encryptionStatus() *EncryptionStatus {
 	if n.process.dir.Keys == nil {
 		return &EncryptionStatus{Keys: []KeyStatus{}, ClearText: []string{"everything: encryption-key-file is not set"}}

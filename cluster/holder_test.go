@@ -91,7 +91,7 @@ func TestEveryNodeFindsTheHolder(t *testing.T) {
 	receive(clustertest.Context(t), lead, &queue.ReceiveMessages{VisibilityTimeout: queue.Some(600)}) // of no client
 	for i := range c.nodes {
 		if h, missing := c.holder(i); h != (Holder{}) || len(missing) > 0 {
-			t.Errorf("node %d finds %+v, missing %v, of a receive that nobody served", i, h, missing)
+			t.Errorf("node %d finds %+v, missing %v, of a receive that no node served", i, h, missing)
 		}
 	}
 	c.close(served)

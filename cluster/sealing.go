@@ -28,7 +28,7 @@ func (p *process) openSealing() (err error) {
 	return nil
 }
 
-// accessSeen is what the sealing of secrets depends on. Used by the state machine's goroutine.
+// accessSeen holds the parts of the state that sealing depends on. Used by the state machine's goroutine.
 type accessSeen struct {
 	table   *access.Table
 	version uint32
@@ -79,7 +79,7 @@ func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Durat
 	return n.process.sealing.Seal(ctx, view, create, view.Execute)
 }
 
-// clearSecret is why the leader does not write a command whose secret is in clear, empty for
+// clearSecret returns the reason to refuse a command whose secret is in clear, empty for
 // all others.
 func (n *Node) clearSecret(frame []byte) string {
 	cmd, err := codec.DecodeCommand(frame)
@@ -108,7 +108,7 @@ type sealingView struct{ n *Node }
 
 var _ sealing.Cluster = sealingView{}
 
-// Access is who may use the cluster, as far as this node knows.
+// Access returns the users of the cluster that this node knows.
 func (v sealingView) Access() *access.Table { return v.n.replica.Access() }
 
 // FormatVersion is the format version in force.
@@ -223,7 +223,7 @@ func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, option
 	return nil
 }
 
-// firstSecret is how the leader seals the first access key of a cluster, and opens it again.
+// firstSecret seals the first access key of a cluster for the leader, and opens it again.
 type firstSecret struct{ sealingView }
 
 // Seal seals the secret of a command.

@@ -20,7 +20,7 @@ type Caller interface{ Caller() Holder }
 // CallerKey is the key under which the context of a command has its Caller.
 type CallerKey struct{}
 
-// Hold is what a receiver has, as the state says it: the first message of a group, or the
+// Hold names a receiver's hold in terms of the state: the first message of a group, or the
 // lock of a session.
 type Hold struct {
 	Queue      string          `json:"queue"`

@@ -19,7 +19,7 @@ type Secrets interface {
 	Open(ctx context.Context, a access.Key) (string, error)
 }
 
-// openFirstMax is how long a leader waits until it can open the first access key that an
+// openFirstMax bounds a leader's wait until it can open the first access key that an
 // earlier leader made.
 const openFirstMax = 10 * time.Second
 

@@ -17,7 +17,7 @@ import (
 // ErrCannotOpen says that this node cannot open the secrets of access keys.
 var ErrCannotOpen = errors.New("this node cannot open the secrets of access keys yet: it waits until another node gives it the sealing key")
 
-// Options are what a Keeper is opened with.
+// Options configure a Keeper.
 type Options struct {
 	NodeID string
 	Path   string              // of secrets.key

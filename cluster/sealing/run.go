@@ -14,9 +14,9 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Cluster is what a Keeper asks and changes. Safe for concurrent use.
+// Cluster answers a Keeper and executes its commands. Safe for concurrent use.
 type Cluster interface {
-	// Access is who may use the cluster, as far as this node knows.
+	// Access returns the users of the cluster that this node knows.
 	Access() *access.Table
 	// FormatVersion is the format version in force.
 	FormatVersion() uint32
@@ -225,7 +225,7 @@ func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Conte
 	return err
 }
 
-// askAgainPause is how long Wrapped waits before it asks members again that did not answer.
+// askAgainPause separates the questions of Wrapped to members that did not answer.
 const askAgainPause = 100 * time.Millisecond
 
 // Wrapped wraps a sealing key for this node and all members that answer. It asks until these

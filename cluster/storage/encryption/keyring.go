@@ -202,7 +202,7 @@ func (r *Keyring) key(id KeyID) []byte {
 	return r.keys[id]
 }
 
-// Replace has the keys of another file take the place of these. What is encrypted from then
+// Replace takes the keys of another file in place of these. Data that is encrypted from then
 // on is encrypted with its first key. Earlier keys go on decrypting, because files that are
 // being written or read may need them.
 func (r *Keyring) Replace(with *Keyring) {

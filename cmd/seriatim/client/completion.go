@@ -87,7 +87,7 @@ func queueAttributes() (names []string) {
 	return names
 }
 
-// permissions are what policies permit.
+// permissions lists the actions that policies can permit.
 func permissions() []string {
 	unique := map[string]bool{}
 	for _, needed := range aws.Permissions(new(sqs.Service).API(), sns.API()) {
