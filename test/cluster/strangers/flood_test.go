@@ -93,14 +93,11 @@ const (
 
 // keepsLeader reports whether a flood left leader and term as they were, at least once of three
 // times: beside other work on the machine a leader may lose its office without a flood.
-func keepsLeader(t *testing.T, leader *harness.Node, friends *friends, flood stranger.Flood, last time.Duration) bool {
+func keepsLeader(t *testing.T, leader *harness.Node, friends *friends, flood stranger.Flood, calls int) bool {
 	t.Helper()
 	for range 3 {
 		before := termOf(t, leader)
-		answers := flooded(t, flood, func() {
-			time.Sleep(last)
-			friends.goOn(10)
-		})
+		answers := flooded(t, flood, func() { friends.goOn(calls) })
 		after := termOf(t, leader)
 		t.Logf("%+v: the flood got %s; before it %+v, after it %+v", flood, answers, before, after)
 		if after == before {
@@ -110,18 +107,20 @@ func keepsLeader(t *testing.T, leader *harness.Node, friends *friends, flood str
 	return false
 }
 
+// callsOf returns how many calls the clients make in a time.
+func callsOf(last time.Duration) int { return friendsCount * int(last/sendEvery) }
+
 // measureFlood compares the clients beside a flood with the same clients before it.
-func measureFlood(t *testing.T, leader *harness.Node, friends *friends, flood stranger.Flood, last time.Duration) {
+func measureFlood(t *testing.T, leader *harness.Node, friends *friends, flood stranger.Flood, calls int) {
 	t.Helper()
 	before := termOf(t, leader)
 	friends.look()
-	time.Sleep(last)
+	friends.goOn(calls)
 	without := friends.p99()
 	friends.look()
 	var with, longest time.Duration
 	answers := flooded(t, flood, func() {
-		time.Sleep(last)
-		friends.goOn(10)
+		friends.goOn(calls)
 		with, longest = friends.p99(), friends.longest()
 	})
 	t.Logf("p99 %v, without the flood %v; longest %v; the flood got %s", with, without, longest, answers)
@@ -146,9 +145,9 @@ func TestFloods(t *testing.T) {
 		targets["all nodes"] = append(targets["all nodes"], n.Client)
 	}
 	measure := *turns > 0
-	sizes, depths, last := []int{100}, []int{300}, 2*time.Second
+	sizes, depths, calls := []int{100}, []int{300}, callsOf(2*time.Second)
 	if measure {
-		sizes, depths, last = []int{100, 1000}, []int{10, 300}, turn
+		sizes, depths, calls = []int{100, 1000}, []int{10, 300}, callsOf(turn)
 	}
 	friends := startFriends(t, c, len(c.Nodes))
 	friends.goOn(100)
@@ -159,8 +158,8 @@ func TestFloods(t *testing.T) {
 					flood := stranger.Flood{Addresses: targets[target], Conns: size, Depth: depth, HTTP2: kind.HTTP2, Deaf: kind.Deaf}
 					t.Run(fmt.Sprintf("%s, HTTP/2 %v, deaf %v, %d connections, %d deep", target, kind.HTTP2, kind.Deaf, size, depth), func(t *testing.T) {
 						if measure {
-							measureFlood(t, leader, friends, flood, last)
-						} else if !keepsLeader(t, leader, friends, flood, last) {
+							measureFlood(t, leader, friends, flood, calls)
+						} else if !keepsLeader(t, leader, friends, flood, calls) {
 							t.Error("the leader was deposed each time")
 						}
 					})
