@@ -1,27 +1,9 @@
-// Package cluster makes one broker out of several nodes. Its Node opens the parts in
-// the packages below, wires them and closes them, and does what is left: membership,
-// routing of calls, and everything for operators.
+// Package cluster makes one broker out of several nodes. Its Node opens the parts in the
+// packages below, wires them and closes them. It also handles membership, the routing of calls,
+// and the work of operators: backup, restore, upgrade, status.
 //
-// # What it owns
-//
-// The configuration of a node. What a process has once, whatever the number of its
-// consensus groups: data directory, network, gossip, failure detector (process.go).
-// Bootstrap of a cluster, joining, and changes of the members. The route of a call to
-// the leader, and what became of a call whose answer was lost. When this node should
-// not lead, refuses sends, or differs from the other replicas. Backup and restore, the
-// upgrade of the format, health, status and metrics.
-//
-// # What it refuses to know
-//
-// The rules of a queue (package queue), the encodings of commands and snapshots
-// (package fsm), and the protocols of clients (package transport). A command passes
-// through as bytes. The libraries for consensus and gossip are hidden by consensus,
-// storage and discovery.
-//
-// # Who calls it
-//
-// Package cmd opens a Node and closes it. Package transport calls Submit, BeginReceive and
-// Read of it, on whichever node the client reached.
+// Package transport calls Submit, BeginReceive and Read on the node that the client reached. A
+// command passes through as bytes: its rules are in package queue, its encoding in package fsm.
 //
 // # Packages below
 //

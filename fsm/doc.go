@@ -1,27 +1,14 @@
-// Package fsm is the replicated state machine: it turns committed log entries
-// into calls of queue.Broker, and the Broker's state into snapshots and back.
+// Package fsm is the replicated state machine: it applies committed log entries to a
+// queue.Broker, and turns the state of the Broker into snapshots and back. It implements the FSM
+// interface of the consensus library, which calls it from one goroutine.
 //
-// # What it owns
-//
-// Applying an entry: its commands, their answers, the position and hashes that follow,
-// the log hash chain; and the only implementation of the consensus library's FSM
-// interface. The packages below it own what is stored:
+// The packages below it own the stored forms:
 //
 //	codec      commands, answers and entries of the log
 //	snapshot   the state as a stream
 //	format     versions, errors and checksum of both
 //	protobuf   values that commands, answers and records encode alike
 //	fsmpb      generated messages
-//
-// # What it refuses to know
-//
-// Networks, files, clocks, leadership, wire protocols. The library hands it
-// readers and writers; the time comes with each entry.
-//
-// # Who calls it
-//
-// The consensus library, from its one state machine goroutine, and package
-// cluster, which reads the state with FSM.Read.
 //
 // # Design
 //

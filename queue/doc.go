@@ -1,31 +1,18 @@
-// Package queue is the domain of seriatim: what a queue, a message, a group,
-// a receipt and a deduplication window are, and what every command does to
-// them. It is a deterministic state machine without a clock, without input or
-// output, without goroutines and without randomness.
+// Package queue is the domain of seriatim: the rules of queues, messages, groups, receipts,
+// deduplication windows and topics, and the effect of every command on them. It is a
+// deterministic state machine without a clock, I/O, goroutines or randomness.
 //
-// # What it owns
+// A write is a [Command] given to [Broker.Apply] together with the time stamped on its log
+// entry. A read is a method of [View]. Package fsm applies commands one at a time, in log order.
+// Nothing here is safe for concurrent use, except that another goroutine may read a [Frozen]
+// state while commands are applied.
 //
-// The rules of Amazon SQS for standard and FIFO queues, the places where
-// Yandex Message Queue differs (CompatibilityProfile ymq), and the parts of
-// Azure Service Bus that are rules of a queue (CompatibilityProfile servicebus):
+// The rules are those of Amazon SQS and SNS, with the differences of Yandex Message Queue
+// (CompatibilityProfile ymq) and parts of Azure Service Bus (CompatibilityProfile servicebus):
 // duplicate detection, scheduling, sessions, deferral, settlement under locks.
-// A write is a [Command] given to [Broker.Apply] together with the time stamped
-// on its log entry; a read is a method of [View].
 //
-// A command is one file or one part of it: its struct, Validate, the form it has
-// in the log (Prepare), its result and apply. What decides differently since a format version
-// is in rules.go.
-//
-// Packages below know no queue: refusal is the error that a client gets, logtime the
-// time of the log, limits how much there may be, statehash the keyed hash, identifier
-// how clients name things, content what a message may contain, attributes what can be
-// set on a queue, a topic or a subscription, deduplication remembers ids, session keeps
-// locks and states of message groups, topic is the state of topics, notification what they
-// deliver, account tells apart whose things are, access keeps keys, accounts and the policies of
-// users, pages packs messages that nobody touches, outbox is what
-// has still to be posted to the web, policy reads policies, filter matches messages, jsontext reads JSON, arn reads
-// names. Types that most callers need are named again in commands.go; everything else is
-// imported from where it is.
+// A command is one file or a part of one: its struct, Validate, the form it has in the log
+// (Prepare), its result and apply. rules.go lists decisions that depend on the format version.
 //
 // # Topics
 //
@@ -41,19 +28,6 @@
 // (ReplayMessages), which the leader proposes; until the step that reaches the end, what
 // is published waits for its turn in the archive. A queue's deduplication takes no part
 // in a replay.
-//
-// # What it refuses to know
-//
-// Raft, encodings, wire protocols, ARNs beyond their last segment, MD5 digests
-// of answers, and the present time. The caller supplies the log time; the
-// Broker keeps the highest time seen and never goes back.
-//
-// # Who calls it
-//
-// Package fsm applies commands, one at a time, in log order, from one
-// goroutine. Package cluster reads through a View while no command is being
-// applied. Nothing here is safe for concurrent use, except that a [Frozen]
-// state may be read by another goroutine while commands go on being applied.
 //
 // # Measured
 //

@@ -1,21 +1,7 @@
-// Package transport listens for clients and carries their requests to a
-// handler.
-//
-// # What it owns
-//
-// The client listener: HTTP/1.1 and HTTP/2 on one port, with or without TLS;
-// limits of time, size, memory and number of connections; the order of a clean stop;
-// the request id, the access log, and the recovery from a panic in a handler.
-//
-// # What it refuses to know
-//
-// Any wire protocol, any action, the cluster. Those are its subpackages, and
-// they do not know the listener either.
-//
-// # Who calls it
-//
-// cmd/seriatim/server builds a Server for the client port and one for the
-// admin port.
+// Package transport listens for clients and carries their requests to a handler: HTTP/1.1 and
+// HTTP/2 on one port, with or without TLS. It bounds time, size, memory and connections, stops
+// cleanly, gives each request an id, writes the access log, and recovers from a panic in a
+// handler. The packages below hold the protocols; they do not know the listener.
 //
 // # Design
 //

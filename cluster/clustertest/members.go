@@ -1,3 +1,5 @@
+// Package clustertest holds the test kit of the packages below cluster. It must not import the
+// packages that it helps to test, except fault.
 package clustertest
 
 import (

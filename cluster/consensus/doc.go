@@ -1,10 +1,10 @@
-// Package consensus runs one replicated log: a Group is hashicorp/raft with the
-// stores, the transport and the state machine around it.
+// Package consensus runs one replicated log: a Group is hashicorp/raft with the stores, the
+// transport and the state machine around it. No type of the library leaves this package.
 //
-// # What it owns
+// Package cluster opens one Group in a process. It opens the data directory and the network,
+// too, so that several groups can share them (two_groups_test.go).
 //
-// Starting and stopping the consensus library, and everything that its known faults
-// make necessary. Where to look:
+// Where to look:
 //
 //	open.go               opening a group: stores, replay, library
 //	proposal.go           where an entry is written, and what its errors mean
@@ -24,21 +24,8 @@
 //	stored.go             log and snapshots of a group that does not run
 //	recovery.go           such a group gets other members, after a majority was lost
 //
-// What relies on how the library works inside, which nobody promises, has a test
-// that fails when an upgrade changes it: exploit_test.go has the list.
-//
-// # What it refuses to know
-//
-// What a command means; the leader's work (group commit, waiting receives); when a
-// leader is to be replaced; how nodes find each other; and which nodes may become
-// members. It does not open the data directory or the network: it is given them, so
-// that several groups share them. No type of the library leaves this package.
-//
-// # Who calls it
-//
-// Package cluster opens one Group per process today; a second one is a second Open
-// with another id (two_groups_test.go). Package offline reads and recovers a group that
-// does not run (Stored).
+// exploit_test.go lists the inner workings of the library that this package relies on. Each has
+// a test that fails when an upgrade changes it.
 //
 // # Design
 //

@@ -1,20 +1,8 @@
-// Package discovery finds the other nodes and learns what they say of themselves.
+// Package discovery finds the other nodes by gossip (memberlist) and compares this node's clock
+// with those of the other voters.
 //
-// # What it owns
-//
-// Gossip (memberlist) with its filter, its transport over a network that is not
-// the machine's, and the comparison of this node's clock with those of the other
-// voters, which travel on the probes of gossip.
-//
-// # What it refuses to know
-//
-// Who votes and who leads. What gossip says is a hint: for dialing, for bootstrap, for
-// what status shows. Nothing that must be right depends on it.
-//
-// # Who calls it
-//
-// Package cluster opens one Gossip for the process, tells it what to say of this
-// node (Options.Self) and reads what the others say (View, Changes).
+// Gossip only gives hints, for dialing, for bootstrap and for status. No decision that must be
+// right depends on it.
 //
 // # Design
 //

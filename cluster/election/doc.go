@@ -1,23 +1,8 @@
-// Package election replaces a leader that is gone much sooner than the timeout of
-// the consensus library would.
+// Package election replaces a missing leader long before the timeout of the consensus library.
 //
-// # What it owns
-//
-// The failure detector, the election after a time in which nobody led, and the
-// handover of a leader that does not reach all voters (a partial partition). Also
-// the questions that the nodes ask each other about the leader.
-//
-// # What it refuses to know
-//
-// Votes and terms: who is elected is decided by the consensus library alone. This
-// package only says when a node should campaign and when a leader should hand over,
-// and both are safe at any time. It sees no type of that library; what it needs to
-// know and to do comes as functions (Consensus).
-//
-// # Who calls it
-//
-// Package cluster opens one FailureDetector with the network, before the node has
-// read its log, and starts it with consensus.
+// It holds the failure detector, the early election, and the handover by a leader that does not
+// reach all voters (a partial partition). It only advises: the consensus library alone decides
+// elections, so advice is safe at any time.
 //
 // # Design
 //

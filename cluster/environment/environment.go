@@ -1,3 +1,6 @@
+// Package environment holds the clock, randomness, network and disk space of a node as
+// interfaces, with the implementation of the machine. Only this package reads the time or draws
+// random bytes below package cmd, so tests and fault runs can replace both.
 package environment
 
 import (

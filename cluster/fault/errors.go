@@ -1,3 +1,6 @@
+// Package fault names the errors of a node and the exit codes of its process. Each error says
+// whether a command was written: an unknown outcome has an error of its own and is never
+// reported as a failure.
 package fault
 
 import "errors"

@@ -1,23 +1,9 @@
-// Package forward carries calls from the node that a client reached to the leader.
+// Package forward carries calls from the node that a client reached to the leader, over one
+// stream for each pair of nodes and direction. Link is the sending end, Server the end at the
+// leader. Probe checks whether a node answers calls.
 //
-// # What it owns
-//
-// The Link, which is the way from this node to one other: a stream that packs the
-// requests of many clients into frames. The Server, which is the other end, at the
-// leader. The codec of the frames and the form of requests and outcomes on the wire
-// (cluster/peer.proto). The passing on of a backup. The Probe of whether a node answers
-// calls.
-//
-// # What it refuses to know
-//
-// Which node leads, and what to do about an outcome: package cluster routes a call,
-// repeats it, and finds out what became of it. How nodes find and identify each
-// other: connections are handed in.
-//
-// # Who calls it
-//
-// Package cluster, which keeps a Link to each node that it has asked and one Server.
-// At the leader, the Server calls the leader.Term.
+// Package cluster decides which node leads, routes a call, and finds out the outcome of a call
+// whose answer was lost.
 //
 // # Design
 //

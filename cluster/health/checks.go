@@ -1,3 +1,5 @@
+// Package health holds the table of checks of a cluster, with their thresholds and advice. A
+// Finding is one measured value.
 package health
 
 // Check is one thing that is measured and compared with two thresholds.

@@ -1,20 +1,11 @@
-// Package holders remembers which client received what, so that an operator learns who
-// holds a message group.
+// Package holders remembers which client received a message, so that an operator learns which
+// client holds a message group. A [Table] has the last receive and the last session lock of each
+// message group that this node served. It is bounded, in memory only, and not replicated.
 //
-// # What it owns
-//
-// A [Table] of the last receive and the last session lock of each message group that this
-// node served, in memory of a fixed size.
-//
-// # What it refuses to know
-//
-// Whether a receiver still has what it received. The replicated state says that, and gives
-// the [Hold] to look up. Nothing here is replicated or written to a disk.
-//
-// # Who calls it
-//
-// Package cluster records each receive that it answers, and looks up holds for itself and
-// for other nodes. Package transport puts a [Caller] into the context of each request.
+// The table is set-associative: a group has four slots, and a new group takes the slot with the
+// oldest receive. A receive replaces the earlier one of its group, so a group that is blocked
+// for hours stays while others are busy. Nothing is deleted: the caller compares a [Hold] with
+// the state before it shows it.
 //
 // # Design
 //

@@ -1,3 +1,5 @@
+// Package hostlimit bounds how many connections unauthenticated callers may keep open, in all
+// and for each host. It counts refusals and logs them seldom.
 package hostlimit
 
 import (

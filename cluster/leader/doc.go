@@ -1,26 +1,12 @@
-// Package leader is everything that only the leader of a consensus group does.
+// Package leader does the work of the leader of a consensus group. A Term lasts from the
+// election that this node won to the loss of leadership.
 //
-// # What it owns
+// A Term writes log entries (the group committer), keeps receives that wait for messages, and
+// confirms reads (ReadIndex). It stamps log time, proposes the commands of deadlines, move tasks
+// and replays, and posts deliveries over HTTP.
 //
-// A Term, from the election that this node won to the loss of leadership, with its
-// parts: the group committer, which writes the entries of the log; the receives that
-// wait for messages; the confirmation of reads (ReadIndex); the log time; the
-// deadlines, move tasks and replays that need commands when nobody sends one; the
-// deliveries over HTTP.
-//
-// # What it refuses to know
-//
-// The consensus library and other nodes: it declares the Group that it needs. How
-// clients and other nodes reach the leader, and what to do about a request whose
-// outcome is unknown, are the callers' business. Options.Refuse says which commands
-// are refused at the moment.
-//
-// # Who calls it
-//
-// Package cluster begins a Term when the node has won an election, ends it when
-// leadership is lost, hands it the calls of its own clients, and has it run the jobs
-// that need other parts of the node: audits and the care for members. Package
-// cluster/forward hands it the calls that other nodes carried here.
+// It declares the consensus Group that it needs and knows no other node. Its callers carry calls
+// to it and retry those with an unknown outcome.
 //
 // # Design
 //

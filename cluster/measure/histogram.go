@@ -1,3 +1,4 @@
+// Package measure counts observations in histograms with fixed buckets, without a lock.
 package measure
 
 import (

@@ -1,3 +1,5 @@
+// Package nodecert marks the certificates of nodes: a DNS name in a reserved domain, which
+// certificates for the client port lack.
 package nodecert
 
 import (

@@ -1,20 +1,6 @@
-// Package offline works on the data directory of a node that does not run.
-//
-// # What it owns
-//
-// Looking into log, snapshots and state, verifying a backup, and the recovery from
-// the loss of a majority: its plan and its record, so that it can be repeated. As long
-// as a directory is open here its node cannot start.
-//
-// # What it refuses to know
-//
-// The network and the other nodes: a recovery changes one directory, and the same
-// plan carried out on each node that stays makes them one cluster again. And the
-// consensus library: package consensus reads log and snapshots, and rewrites them.
-//
-// # Who calls it
-//
-// The offline commands of package cmd. Package cluster never does.
+// Package offline works on the data directory of a stopped node: it shows log, snapshots and
+// state, verifies a backup, and recovers from the loss of a majority. A node cannot start while
+// its directory is open here.
 //
 // # Design
 //

@@ -1,23 +1,9 @@
-// Package peernet is the network between the nodes of a cluster: connections that
-// know which node is at the other end.
+// Package peernet opens and accepts connections between the nodes of a cluster. Each connection
+// begins with a handshake that names both nodes.
 //
-// # What it owns
-//
-// The listener of the peer port, the handshake that begins every connection, the
-// frames with checksums that follow it, the book of last known addresses, and the
-// one way to put a question to another node (Ask, Answering). A connection has a
-// Kind, which says what it is for, and the id of a consensus group; who serves
-// that kind takes it from Listener.
-//
-// # What it refuses to know
-//
-// What is said after the handshake, who leads, and which nodes are members: it is
-// told the id of this node, its cluster and the formats it reads.
-//
-// # Who calls it
-//
-// Package cluster opens one Network for the process. The consensus group, the
-// failure detector, bootstrap, membership, forwarding and the scrubber dial and listen.
+// It owns the listener of the peer port, the frames with checksums, the book of last known
+// addresses, and one way to ask another node (Ask, Answering). A connection has a Kind and the
+// id of a consensus group. A part of the node takes the connections of its kind from Listener.
 //
 // # Design
 //

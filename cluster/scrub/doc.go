@@ -1,21 +1,6 @@
-// Package scrub looks for damaged bodies of messages in the segment files of this node,
-// and brings them back from other nodes.
-//
-// # What it owns
-//
-// The walk over the messages that reads their bodies from disk at a bounded rate, the
-// repair of what the walk or a reader found damaged, and the question to another node
-// for a body, with its answer.
-//
-// # What it refuses to know
-//
-// How bodies lie in files: that is package bodies, which checks one, writes one anew and
-// tells those who wait for it. And consensus: no entry of the log is needed, since a
-// body is an immutable value that every node with its message has.
-//
-// # Who calls it
-//
-// Package cluster runs one Scrubber and serves its questions.
+// Package scrub finds damaged message bodies in the segment files of this node and fetches them
+// from other nodes. Package bodies checks and rewrites a body. The repair needs no entry of the
+// log, because a body never changes and each node with the message has it.
 //
 // # Design
 //

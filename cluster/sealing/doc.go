@@ -1,20 +1,7 @@
-// Package sealing seals the secrets of access keys, so that the replicated state, the log,
-// snapshots and backups hold none in clear.
-//
-// # What it owns
-//
-// The private key of this node, in the file secrets.key of its data directory, and the
-// [Keeper], which holds the opened sealing key and the opened secrets in memory.
-//
-// # What it refuses to know
-//
-// Who may use the cluster, and how nodes talk to each other: package cluster asks the other
-// nodes and writes the commands.
-//
-// # Who calls it
-//
-// Package cluster: when an access key is made, when a request is verified, and when the
-// state, the members or the leader change.
+// Package sealing encrypts the secrets of access keys, so that the replicated state, the log,
+// snapshots and backups hold no secret in clear. The private key of this node is in secrets.key
+// in its data directory. The [Keeper] holds the opened sealing key and the opened secrets in
+// memory.
 //
 // # Design
 //

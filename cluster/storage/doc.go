@@ -1,28 +1,13 @@
-// Package storage is everything that a node keeps on its disk.
+// Package storage holds everything that a node keeps on its disk: the data directory with its
+// lock, and for each consensus group (GroupDir) the log (raft-wal or raft-boltdb), term and
+// vote, and the snapshots.
 //
-// # What it owns
+// It wraps the stores of the libraries. Each entry has a checksum that is verified on each read,
+// and the end of the log is marked outside of the log. The first failed write is final, and a
+// write that hangs ends the process (DiskGuard). A node never continues with a file that it
+// cannot trust.
 //
-// The data directory with its lock, the identity of the node and the records
-// beside it; and, for each consensus group (GroupDir), the log (raft-wal or raft-boltdb),
-// term and vote, and the snapshots. What a restore keeps for a while (Spool) is removed at
-// the next start if it is still there. The libraries' stores are wrapped: every
-// entry has a checksum that is verified when it is read, the end of the log is
-// marked outside the log, the first failed write is final, and a write that
-// hangs ends the process (DiskGuard). A node never goes on with a file that it
-// cannot trust. Bodies of messages have segment files beside these: package bodies,
-// below, which is given their directory and the DiskGuard, and heals what is damaged there
-// instead of ending the node where another one has it.
-//
-// # What it refuses to know
-//
-// What an entry means, who leads, and which nodes there are. It uses the types of
-// the consensus library and never starts it.
-//
-// # Who calls it
-//
-// Package consensus opens the stores, for the library or to read those of a stopped
-// node. Packages cluster and offline open the directory and keep their records here.
-// Package bodies writes through the DiskGuard.
+// The segment files of message bodies are in package bodies, below.
 //
 // # Design
 //

@@ -1,3 +1,5 @@
+// Package wakeup has three ways in which goroutines wake each other: a Signal for one worker, a
+// Broadcast for all that wait for a change, and a Sleep that a context can end.
 package wakeup
 
 import (

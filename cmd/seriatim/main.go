@@ -1,3 +1,4 @@
+// Command seriatim is the server and the command-line tool in one binary.
 package main
 
 import (

@@ -1,20 +1,5 @@
-// Package codec encodes what is in the log, and the answers that nodes send each
-// other.
-//
-// # What it owns
-//
-// The table of commands with their numbers and the format versions they need, the
-// frame of a command, the envelope of a log entry, the encoding of answers.
-//
-// # What it refuses to know
-//
-// The state: what a command does is package queue's, and when it is applied package
-// fsm's. It knows nothing of snapshots and of the consensus library.
-//
-// # Who calls it
-//
-// Package fsm, which decodes entries, and the packages of the cluster that encode and
-// forward commands, write entries and read a stored log.
+// Package codec encodes the entries of the log, and the answers that nodes send each other. It
+// holds the table of commands with their numbers and format versions.
 //
 // # Design
 //

@@ -1,3 +1,5 @@
+// Package format holds the format versions of the log and of snapshots, the errors of reading
+// them, and their checksum.
 package format
 
 // Format versions say which commands may be in the log, and what they do. A new

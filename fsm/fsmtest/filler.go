@@ -1,3 +1,5 @@
+// Package fsmtest helps the tests of the packages below fsm: a Filler sets every field of a
+// command, an answer or a record. It also has golden files, and sample sends for benchmarks.
 package fsmtest
 
 import (

@@ -1,3 +1,5 @@
+// Package protobuf encodes equal messages to equal bytes, and converts the values that commands,
+// answers and records share: attributes, tags, policies and identifiers.
 package protobuf
 
 import (

@@ -1,18 +1,4 @@
-// Package snapshot writes the state of a Broker as a stream and reads it back.
-//
-// # What it owns
-//
-// The stream of sections, the records in it, their numbers, and the Position in the
-// log that a snapshot is of.
-//
-// # What it refuses to know
-//
-// Who asks for a snapshot, and where it is kept: it is handed readers and writers.
-//
-// # Who calls it
-//
-// Package fsm, for the consensus library; package cluster, for backups, restores and
-// reports of differing states; cluster/offline, which inspects a snapshot.
+// Package snapshot writes the state of a Broker as a stream of sections and reads it back.
 //
 // # Design
 //

@@ -1,20 +1,6 @@
-// Package access is the state of who may use the cluster: access keys, the policies of
-// the users they belong to, and accounts.
-//
-// # What it owns
-//
-// The [Table] of keys, policies and accounts, the [SealingKey], the sum of their record hashes and their size.
-// It also has the policies of queues and topics, which are attributes of those.
-//
-// # What it refuses to know
-//
-// Signatures, and what a policy says: both are examined where requests arrive. It
-// draws no secrets.
-//
-// # Who calls it
-//
-// Package queue, whose commands change the table, and package transport/auth, which
-// asks it with every request.
+// Package access is the state of access keys, of the policies of their users, and of accounts.
+// Requests are verified in transport/auth, which reads the [Table] with each request. The
+// policies of queues and topics are attributes of those.
 //
 // # Design
 //

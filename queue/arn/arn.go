@@ -1,3 +1,5 @@
+// Package arn reads and writes Amazon Resource Names, which clients use to name queues, topics
+// and subscriptions.
 package arn
 
 import "strings"

@@ -1,24 +1,10 @@
-// Package attributes is what can be set on a queue, on a topic and on a
-// subscription: attributes and tags.
+// Package attributes holds the attributes and tags of queues, topics and subscriptions, in one
+// table each. A row has the name of an attribute, where it exists, whether it may change, and
+// how its value is read and printed.
 //
-// # What it owns
-//
-// A table for each of the three, with one row per attribute: its name, where it
-// exists, whether it may change, how its value is read and printed. On top of
-// the tables the defaults, creation, changes and comparison, the rules between
-// attributes, the name of a topic as far as it depends on them, and the rules of
-// tags. Queues have the presets of a CompatibilityProfile besides.
-//
-// # What it refuses to know
-//
-// Queues, topics and subscriptions: whether the target of a RedrivePolicy exists, what
-// a change of an attribute means for messages, which counters, ARNs and defaults that
-// name a topic are listed beside attributes.
-//
-// # Who calls it
-//
-// Packages queue and topic, when commands are checked and applied; fsm/snapshot, which stores the
-// values; the protocols, to know a name.
+// The package also owns defaults and presets (CompatibilityProfile), the rules between
+// attributes, and the rules of tags. Package queue checks that the target of a RedrivePolicy
+// exists and applies a change to messages.
 //
 // # Two services
 //

@@ -1,24 +1,6 @@
-// Package filter reads the filter policies of subscriptions to a topic and
-// decides which messages pass them, by the rules of Amazon SNS.
-//
-// # What it owns
-//
-// Which texts are a policy, the texts of the errors of those that are not, the
-// limits of a policy, and what each of its conditions means. A [Policy] is
-// compiled when it is set; a message is read once, whatever the number of policies
-// it is matched against.
-//
-// # What it refuses to know
-//
-// Topics, subscriptions, messages as they are stored, and the beginning of an
-// error, "Invalid parameter: " or "Invalid parameter: Attributes Reason: ", which
-// depends on the request.
-//
-// # Who calls it
-//
-// Packages queue/attributes and fsm/snapshot: [Parse] when the filter policy or its scope is
-// set or restored. Package queue: [Policy.Match] when a message is published. A policy never changes and may
-// be used from anywhere; a [Message] belongs to one goroutine.
+// Package filter parses the filter policies of subscriptions and decides which messages pass
+// them, by the rules of Amazon SNS. A [Policy] is compiled when it is set and may be used from
+// anywhere. A [Message] is read once for all policies and belongs to one goroutine.
 //
 // # Design
 //

@@ -1,3 +1,6 @@
+// Package identifier derives message ids, sequence numbers, receipt handles and ids of move
+// tasks from the key of the cluster and from counters of the state. Every replica derives the
+// same ones. Without the key a client cannot forge a handle.
 package identifier
 
 import (

@@ -1,15 +1,6 @@
-// Package jsontext reads JSON, and writes its strings, where replicas must agree
-// on every byte.
-//
-// # What it owns
-//
-// Which texts are JSON (RFC 8259) and how a string is written. It exists because
-// what a library accepts and writes changes between versions of Go, and the nodes
-// of a cluster may run different ones during an upgrade.
-//
-// # What it refuses to know
-//
-// What a text is for, and how long it may be.
+// Package jsontext reads JSON (RFC 8259) and writes its strings where replicas must agree on
+// every byte. The standard library accepts and writes different texts in different versions of
+// Go, and the nodes of a cluster may run two of them during an upgrade.
 //
 // # How it reads
 //
@@ -23,9 +14,4 @@
 // [Quote] is the form of what is stored: policies that older logs hold were
 // written so. [WriteEscaped] is the form of what SNS delivers; it goes to a buffer
 // of the caller, which [EscapedLength] says the size of.
-//
-// # Who calls it
-//
-// Package policy for the policies of queues, topics and subscriptions, package filter
-// for filter policies, package notification for what a topic delivers.
 package jsontext

@@ -1,3 +1,5 @@
+// Package limits holds the limits that a client meets: lengths, counts and seconds, with their
+// source where that is not the documentation of AWS.
 package limits
 
 // Limits of the domain. Sources are named as in the manual: AWS documentation

@@ -1,3 +1,6 @@
+// Package logtime holds points and lengths of log time in milliseconds, the only time that the
+// state knows. It does not import package time: its text form must be the same on every node,
+// whatever the version of Go.
 package logtime
 
 // Timestamp is a point in log time: milliseconds since 1970-01-01 UTC. It is

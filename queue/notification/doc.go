@@ -1,20 +1,6 @@
-// Package notification is what a topic delivers.
-//
-// # What it owns
-//
-// What all deliveries of one publish share, the JSON envelope in which a subscriber gets
-// it without raw message delivery and the length of that, what is posted over HTTP, which text a publish with
-// MessageStructure=json has for queues, and the checks of a publish that need
-// neither its topic nor a queue, with the texts of their errors.
-//
-// # What it refuses to know
-//
-// Topics, subscriptions and queues; which check comes when; message attributes
-// beyond their base type, and what raw delivery makes of them.
-//
-// # Who calls it
-//
-// Package queue, when a publish is checked, accepted and delivered.
+// Package notification makes the messages that a topic delivers: the JSON envelope for
+// subscribers without raw delivery, the request for a delivery over HTTP, and the text that
+// MessageStructure=json selects. It also holds the checks of a publish that need no topic.
 //
 // # Design
 //

@@ -1,26 +1,10 @@
-// Package outbox is the state of deliveries over HTTP: what has still to be posted to
-// the subscribers of topics whose endpoint is a URL, and when.
+// Package outbox holds the deliveries over HTTP that have still to be posted, in the order of
+// publishing and in the order in which they are due.
 //
-// # What it owns
+// Each subscription has its own trees, so forgetting a subscription takes the same time however
+// many deliveries wait. A delivery refers to the publication that all deliveries of one publish
+// share.
 //
-// An [Outbox] with the deliveries of each subscription, in the order in which they were
-// published and in that in which they are due, the sum of their record hashes and their
-// size.
-//
-// # What it refuses to know
-//
-// Subscriptions, policies of retries, HTTP, and the present time. A subscription is a
-// number.
-//
-// # Who calls it
-//
-// Package queue: a publish puts deliveries in, what comes of them takes them out or puts
-// them back for later. Nothing here is safe for concurrent use, except that a Frozen copy
-// may be read by another goroutine while the outbox goes on being changed.
-//
-// # Design
-//
-// Each subscription has trees of its own, so that to forget a subscription takes the same
-// time whatever waits for it. A delivery refers to the publication that it shares with
-// all others of it.
+// Nothing here is safe for concurrent use, except that another goroutine may read a Frozen copy
+// while the outbox changes.
 package outbox

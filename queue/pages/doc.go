@@ -1,18 +1,6 @@
-// Package pages keeps many values of a state in order of their numbers, in little memory.
-//
-// # What it owns
-//
-// A map from numbers to values whose copies share what neither of them has changed, the
-// packed form that values take which nobody has changed for a while, and the blocks in
-// which new ones are made.
-//
-// # What it refuses to know
-//
-// What a value is: a Codec packs it.
-//
-// # Who calls it
-//
-// Package queue, for the messages of a queue.
+// Package pages is a map from numbers to values, in order, that takes little memory. Copies
+// share the pages that neither has changed. Package queue keeps the messages of a queue in one;
+// a Codec packs a value.
 //
 // # Design
 //

@@ -1,3 +1,6 @@
+// Package policy parses the JSON policies of queues, topics and subscriptions, and writes their
+// stored form: access policies, RedrivePolicy, RedriveAllowPolicy, ArchivePolicy, DeliveryPolicy
+// and ReplayPolicy. Filter policies are in package filter.
 package policy
 
 import (

@@ -1,3 +1,5 @@
+// Package refusal holds the errors with which the domain refuses a request. Code numbers are
+// never reused. The texts are those of AWS. Each protocol maps the codes to its own form.
 package refusal
 
 import "unicode/utf8"

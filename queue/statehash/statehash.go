@@ -1,3 +1,6 @@
+// Package statehash is the keyed hash of state records, and of everything derived from the key
+// of the cluster: identifiers, receipt handles, deduplication keys. Kinds keep the uses of the
+// key apart.
 package statehash
 
 import (

@@ -1,24 +1,10 @@
-// Package topic is the state of topics: what each of them is, who is subscribed to it,
-// which ids it remembers, what it keeps in its archive, and what was published and is
-// still held by a queue or an archive.
+// Package topic is the state of topics. A [Topic] has subscriptions, a deduplication window and
+// an archive; the [Registry] holds all topics. A [Publication] is shared by all messages of one
+// publish, and the [Ledger] counts the bytes of publications.
 //
-// # What it owns
-//
-// A [Topic] with its subscriptions, its deduplication and its archive; the [Registry] of all topics
-// with the indexes over them, the sum of their record hashes, their size and when the
-// next of them has something to forget; a [Publication], which all messages share that
-// one publish made, and the [Ledger] that counts the bytes of publications.
-//
-// # What it refuses to know
-//
-// Commands and their refusals, queues and their messages, and the present time. A
-// subscription has the name of its queue, which need not exist.
-//
-// # Who calls it
-//
-// Package queue: its commands begin a topic, change it, and finish the registry, as they
-// do with queues. Nothing here is safe for concurrent use, except that a Frozen copy may
-// be read by another goroutine while the registry goes on being changed.
+// A subscription has the name of its queue, which need not exist. Nothing here is safe for
+// concurrent use, except that another goroutine may read a Frozen copy while the registry
+// changes.
 //
 // # Shared publications
 //

@@ -13,7 +13,7 @@
 // What scenarios and peers found is kept as JSON in the folder results, so that one
 // of them can be measured again alone and the document is still whole.
 //
-// It refuses to know how load is made: that is `seriatim bench`, whose command
+// `seriatim bench` makes the load; its command
 // line stands beside each figure, and for other queues test/tools/peers. Figures
 // of a machine that was busy, or that are from another machine, say nothing about
 // the goals; the share of the servers' processor time per message is the one that

@@ -1,29 +1,13 @@
-// Package faults works with a real three-node cluster while a seeded schedule
-// breaks its processes, its network, its disks, its clocks and its membership,
-// writes down what every client saw, and has that judged.
+// Package faults breaks the processes, network, disks, clocks and membership of a real
+// three-node cluster by a seeded schedule, records the calls of every client, and has them
+// judged.
 //
-// # What it owns
+// It holds the stage (nodes on hosts of a lab, each with its own disk), the workloads, the
+// faults, the fixed scenarios, and the runs: quick, smoke, night and soak. Without the
+// privileges for labs it runs a part, and the report names the rest.
 //
-// The stage (nodes on hosts of a lab, each with a disk of its own), the workloads,
-// the faults and when they strike, the fixed scenarios, and the runs: a quick one
-// for every test run, smoke, night and soak. A machine without the privileges for
-// labs runs what it can, and the report says what it could not.
-//
-// Below it are backlog (messages that are parked through a soak), crash (power cuts of one
-// node), plants (the edits of a fault build) and report (one page per run). Below
-// test/oracle are history (the lines that are written) and check (the invariants, judged
-// by the clients' view alone). The nodes of a fault build also write what they commit, which
-// test/oracle/logcheck judges; test/oracle/linearizability searches for an order in the queues
-// of the workload single.
-//
-// # What it refuses to know
-//
-// How processes are run (test/kit/harness), how networks and disks are broken
-// (test/kit/lab), and anything inside the server: what is not in an answer to a
-// client, in a node's status or in its tap is not believed.
-//
-// # Who calls it
-//
-// make faults, faults-scenarios, night, soak, faults-check and faults-selftest;
-// and go test, which makes a quick run.
+// Packages below: backlog (messages parked through a soak), crash (power cuts of one node),
+// plants (the edits of a fault build), report (one page for each run). test/oracle/check judges
+// the clients' view. test/oracle/logcheck judges the committed log, which nodes of a fault build
+// record. Nothing else inside a server is believed.
 package faults

@@ -1,19 +1,8 @@
-// Package oracle asks the reference model what the product should have
-// answered to a command, and says how the two differ.
+// Package oracle asks the reference model for the expected answer to a command, and compares it
+// with the answer of the product. It binds the small integers of the model to message ids,
+// receipt handles, sequence numbers and tasks of the product. It never applies a command to the
+// product.
 //
-// # What it owns
-//
-// The way from a command of the product to a call of the model, the comparison
-// of the two answers, and what binds the model's small integers to the
-// product's opaque message ids, receipt handles, sequence numbers and tasks.
-//
-// # What it refuses to know
-//
-// Where commands and answers come from: random histories, the log of a
-// cluster, or HTTP. It never applies a command to the product.
-//
-// # Who calls it
-//
-// Package test/rules/model with random histories, test/oracle/logcheck with what the nodes
-// of a cluster applied, test/rules/onenode with what one node answered over HTTP.
+// test/rules/model uses it with random histories, test/oracle/logcheck with the log of a
+// cluster, test/rules/onenode with answers over HTTP.
 package oracle

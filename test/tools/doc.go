@@ -1,4 +1,3 @@
-// Package tools is the module of the programs that generate code, kept apart
-// so that the product's own go.mod stays short. Each program is a package
-// below this one. Nothing of the product imports it.
+// Package tools is the module of the code generators, kept apart to keep the product's go.mod
+// short.
 package tools

@@ -1,22 +1,6 @@
-// Package aws is what the APIs of AWS services have in common, whatever their
-// actions are: the way of a request from its bytes to an action and back.
-//
-// # What it owns
-//
-// Finding out which service, protocol and action a request is for; its caller;
-// the table of actions, whose lines name the permission and the resource that an
-// action needs; the one place where that resource is resolved; answers and
-// errors; queue URLs and pages of lists.
-//
-// # What it refuses to know
-//
-// Any action, any rule of a queue, the cluster beyond the [Node] that takes
-// commands, and how connections are served.
-//
-// # Who calls it
-//
-// cmd/seriatim/server puts a [Handler] behind the client listener with the
-// [API] of each service; packages sqs and sns define theirs.
+// Package aws holds the common part of the APIs of AWS services: the way of a request from its
+// bytes to an action and back. Packages sqs and sns define an [API]; a [Handler] serves them.
+// [Node] is the cluster that takes commands.
 //
 // # Design
 //

@@ -1,22 +1,7 @@
-// Package awswire reads and writes the two wire protocols of the older AWS
-// services: AWS JSON 1.0 and AWS Query (form in, XML out).
-//
-// # What it owns
-//
-// The shape of requests, answers and errors: a [Schema] describes one
-// structure once, and both protocols decode into and encode from the same Go
-// struct through it. Limits against hostile input: nesting, number of elements
-// and of form parameters, UTF-8.
-//
-// # What it refuses to know
-//
-// Any action, any rule of a queue, and who may call. It never sees an
-// http.ResponseWriter except to write a finished answer.
-//
-// # Who calls it
-//
-// Package transport/aws, once per request; packages sqs and sns describe their
-// structures with it.
+// Package awswire reads and writes the two wire protocols of the older AWS services: AWS JSON
+// 1.0 and AWS Query (form in, XML out). A [Schema] describes one structure once, and both
+// protocols decode into and encode from the same Go struct through it. It bounds nesting,
+// elements and form parameters, and checks UTF-8.
 //
 // # Design
 //

@@ -1,3 +1,6 @@
+// Package budget bounds the memory that clients can make a node hold. All connections of a port
+// share one account of [Bytes]. When it is used up, callers wait in order, for a bounded time
+// and in bounded numbers, then fail with [ErrExhausted].
 package budget
 
 import (

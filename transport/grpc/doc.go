@@ -1,21 +1,8 @@
-// Package grpc is the native API: the same queues and topics as over HTTP, with streams for
-// the fast paths. docs/manual/grpc.md is its manual, the .proto files its definition.
+// Package grpc is the native API: the same queues and topics as over HTTP, with streams for the
+// fast paths. docs/manual/grpc.md is its manual, the .proto files its definition.
 //
-// # What it owns
-//
-// The published services of package seriatim.v1; the table of their methods with the
-// permission of each; the statuses of errors; the streams SendStream,
-// PublishStream and Consume; health and reflection; how calls are bounded, counted and ended.
-//
-// # What it refuses to know
-//
-// The rules of a queue, which package queue checks for every way in; the other
-// APIs; the log and other nodes: a [Node] takes commands wherever the leader is.
-//
-// # Who calls it
-//
-// cmd/seriatim/server gives a [Server] to the client port. Package client, beside
-// it, is for programs that use the API.
+// Package cmd/seriatim/server gives a [Server] to the client port. Package client is for
+// programs that use the API.
 //
 // # Design
 //

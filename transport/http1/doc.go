@@ -1,21 +1,6 @@
-// Package http1 serves plain POST requests over HTTP/1.1, with and without TLS,
-// at a fraction of the cost of net/http.
-//
-// # What it owns
-//
-// Connections from their first byte on: deadlines, buffers, parsing, the watch
-// for clients that leave, answers. A connection that brings anything but the
-// plain case is handed over to net/http with every byte of that request and
-// stays there.
-//
-// # What it refuses to know
-//
-// How connections are accepted and counted, which protocol the bodies are in,
-// and any rule of HTTP beyond the plain case: those are net/http's.
-//
-// # Who calls it
-//
-// Package transport, for the client port; packages aws, grpc and http2, for its connections.
+// Package http1 serves plain POST requests over HTTP/1.1, with and without TLS, at a fraction of
+// the cost of net/http. A connection that brings anything else goes to net/http with every byte
+// of that request, and stays there.
 //
 // # Design
 //

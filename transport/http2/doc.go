@@ -1,22 +1,6 @@
-// Package http2 serves HTTP/2, with and without TLS, at a fraction of the cost
-// of net/http's for small requests.
-//
-// # What it owns
-//
-// Connections from their preface on: deadlines, frames, flow control, the limits
-// of what one client may have going, answers, the clean end with GOAWAY. A
-// connection that does not begin with the preface goes to net/http with every
-// byte of it.
-//
-// # What it refuses to know
-//
-// How connections are accepted and counted, and what is called: it serves an
-// http.Handler, which may be of SQS or of gRPC. Requests of both may share a
-// connection.
-//
-// # Who calls it
-//
-// Package transport, for the client port.
+// Package http2 serves HTTP/2, with and without TLS, at a fraction of the cost of net/http's for
+// small requests. A connection that does not begin with the preface goes to net/http with every
+// byte of it. Requests of SQS and gRPC may share a connection.
 //
 // # Design
 //

@@ -1,21 +1,7 @@
-// Package ops is the admin port: health, readiness, status, metrics, a look at
-// stored messages, and profiles.
-//
-// # What it owns
-//
-// The paths and the JSON of the admin port, the Prometheus registry, and the
-// request metrics of the client port.
-//
-// # What it refuses to know
-//
-// The SQS protocol; how anything is counted elsewhere. Package cluster hands
-// its numbers over as plain values, and those of queues are read from the
-// state when they are asked for.
-//
-// # Who calls it
-//
-// cmd/seriatim/server serves an [Admin] on the admin port and gives its
-// [Requests] to the client listener.
+// Package ops is the admin port: health, readiness, status, metrics, a look at stored messages,
+// and profiles. It owns the paths and the JSON of the port and the Prometheus registry, and
+// counts the requests of the client port ([Requests]). Package cluster hands its numbers over as
+// plain values.
 //
 // # Design
 //

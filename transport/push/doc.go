@@ -1,21 +1,9 @@
-// Package push posts what topics deliver to subscribers on the web.
+// Package push posts the deliveries of topics to subscribers on the web. It bounds the time of a
+// request, the length of its answer, and the number of idle connections.
 //
-// # What it owns
-//
-// An HTTP client with a bound on everything: the time of a request, the length of its
-// answer, the connections that are kept. And the rule which addresses it connects to:
-// none of the machine itself, of its links, or that lead to the metadata of a cloud,
-// unless the operator allows them. Whoever may subscribe could otherwise have the server
-// send requests where only the server gets.
-//
-// # What it refuses to know
-//
-// Topics and what is posted, retries, and which answers are good ones.
-//
-// # Who calls it
-//
-// The leader's outbox runner, by the interface that package environment declares;
-// cmd/seriatim/server makes the one Poster of a node.
+// It refuses addresses of the machine itself, of its links, and of the metadata services of
+// clouds, unless the operator allows them. Otherwise a subscriber could make the server send
+// requests to places that only the server reaches.
 //
 // # Design
 //

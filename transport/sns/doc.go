@@ -1,22 +1,7 @@
-// Package sns is the API of Amazon SNS, version 2010-03-31, as far as it is about topics
-// and subscriptions. SNS has the Query protocol only.
-//
-// # What it owns
-//
-// The input and output of each action, one file per action; the table of actions with the
-// resource and the permission of each; the table from domain errors to wire errors; checks
-// of what only exists on the wire, such as the ids of batch entries, the protocol of a
-// subscription and the ARN of a topic; the tokens of its lists.
-//
-// # What it refuses to know
-//
-// The rules of topics, of deduplication and of filters, which package queue checks for
-// every way in; the log, other nodes: a Node takes commands wherever the leader is.
-//
-// # Who calls it
-//
-// cmd/seriatim/server hands the [aws.API] of this package to package aws, beside that of
-// SQS, which decodes requests, calls the actions and writes the answers.
+// Package sns is the API of Amazon SNS, version 2010-03-31, for topics and subscriptions, in the
+// Query protocol. There is one file for each action, and tables of actions and errors. Package
+// queue checks the rules; this package checks things that exist on the wire only, such as the
+// ids of batch entries.
 //
 // # Design
 //

@@ -1,23 +1,7 @@
-// Package sqs is the API of Amazon SQS, version 2012-11-05: all 23 actions in
-// both wire protocols.
-//
-// # What it owns
-//
-// The input and output of each action, one file per action; the table of actions
-// with the resource and the permission of each; the table from domain errors to
-// wire errors; MD5 digests of bodies and attributes; checks of what only exists
-// on the wire, such as the ids of batch entries.
-//
-// # What it refuses to know
-//
-// The rules of a queue, which package queue checks for every way in; the
-// consensus library, the log, other nodes: a [Node] takes commands wherever the
-// leader is.
-//
-// # Who calls it
-//
-// cmd/seriatim/server hands the [aws.API] of a [Service] to package aws, which
-// decodes requests, calls the actions and writes the answers.
+// Package sqs is the API of Amazon SQS, version 2012-11-05: all 23 actions in both wire
+// protocols. There is one file for each action, and tables of actions and errors. Package queue
+// checks the rules; this package checks things that exist on the wire only, such as the ids of
+// batch entries, and adds MD5 digests.
 //
 // # Design
 //

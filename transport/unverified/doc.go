@@ -1,20 +1,9 @@
-// Package unverified bounds the work for requests whose signature is not verified, so that
-// floods of them leave processor time to consensus, to applied entries and to clients with a key.
+// Package unverified bounds the work for requests whose signature is not verified. Floods of
+// them leave processor time to consensus, to applied entries and to clients with a key.
 //
-// # What it owns
-//
-// [Limiter]: how many such requests of a port are parsed, verified and answered at once, the
-// order of those that wait, and how many an address may be refused in a second. [Conn]: what is
-// known of one connection. [Turn]: the permission to work on one request.
-//
-// # What it refuses to know
-//
-// Protocols, signatures and policies. Packages http1 and http2 take turns; the protocol packages
-// say when a signature is verified.
-//
-// # Who calls it
-//
-// Package transport makes a Limiter for each port and wraps the connections of its listener.
+// A [Limiter] bounds the requests of a port that are parsed, verified and answered at once, and
+// the refusals of one address in a second. A [Turn] is the permission to work on one request.
+// [Conn] remembers whether a connection is trusted.
 //
 // # Design
 //

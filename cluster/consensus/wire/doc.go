@@ -1,22 +1,10 @@
-// Package wire is how the messages of the consensus library are written on a
-// connection between two nodes.
+// Package wire encodes the messages of the consensus library on a connection between two nodes.
+// Package consensus uses it on connections of package peernet, which add no framing of their
+// own.
 //
-// # What it owns
-//
-// Two encodings behind one interface (Conn). Compact is ours: frames with one
-// checksum over what they carry, numbers of variable length, and the data of entries
-// behind them as it is. MessagePack is that of the library's own
-// transport, which nodes of versions before Compact speak.
-//
-// # What it refuses to know
-//
-// Who is at the other end, deadlines, and what a message means.
-//
-// # Who calls it
-//
-// Package consensus, with connections that package peernet has opened and that put
-// nothing of their own around what is said; and the referee of test/bubble, who reads
-// along.
+// Two encodings share one interface (Conn). Compact is ours: frames with checksums, numbers of
+// variable length, and the data of entries behind them. MessagePack is the encoding of the
+// library's own transport.
 //
 // # Design
 //

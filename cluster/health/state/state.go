@@ -1,3 +1,6 @@
+// Package state measures the replicated state: queues, topics and accounts that are at a limit,
+// and messages that wait for an operator. It bounds the queues of one read, because commands
+// wait for a read.
 package state
 
 import (

@@ -1,3 +1,4 @@
+// Package peernettest opens networks between nodes on loopback addresses, for tests.
 package peernettest
 
 import (

@@ -1,23 +1,9 @@
-// Package bodies keeps the bodies of messages in append-only segment files of one node.
+// Package bodies keeps message bodies in append-only segment files of one node. It owns their
+// format, the newest bytes in memory, the goroutine that writes them out and the one that
+// reclaims space.
 //
-// # What it owns
-//
-// The segment files and their format, the newest bytes in memory, the goroutine that
-// writes them out and the one that gives space back, and the count of what is in use.
-//
-// # What it refuses to know
-//
-// Messages and queues: it is told what a state holds and frees. The log, which covers
-// what is not on disk yet, and the snapshots, which say where bodies are.
-//
-// # Who calls it
-//
-// The state machine (Append, Hold, Free, Require and Capture, through the interfaces of
-// packages content and fsm), and whoever encodes an answer or a backup (Read). Package
-// cluster opens and closes it, as package offline does for a node that does not run.
-// Package cluster/consensus keeps what a snapshot refers to while it is sent (PinSnapshot,
-// ReadAt), takes in the bodies of one that comes (BeginIntake), and says what a start found
-// (RestoredNothing, RestoredInline). Package cluster/scrub checks and heals.
+// It knows no messages or queues: the state machine tells it which bodies a state holds and
+// frees. Bodies that are not on disk yet are covered by the log.
 //
 // # Design
 //

@@ -1,18 +1,5 @@
-// Package encryption encrypts what a node keeps at rest with the keys of a key file.
-//
-// # What it owns
-//
-// The key file and the ids of keys (Keyring), the form of an encrypted record (Sealer,
-// Keyring.Open), and that of an encrypted stream (Writer, Reader).
-//
-// # What it refuses to know
-//
-// Which files there are, and what is in them.
-//
-// # Who calls it
-//
-// Package storage for the log, the snapshots and the temporary files of a restore; package
-// bodies for segments; package cluster for backups; the commands that make key files.
+// Package encryption encrypts the files of a node with the keys of a key file (Keyring): records
+// (Sealer, Keyring.Open) and streams (Writer, Reader).
 //
 // # Design
 //

@@ -1,3 +1,5 @@
+// Package arguments checks the arguments of the command line, suggests names for mistyped
+// commands and flags, and reads standard input.
 package arguments
 
 import (

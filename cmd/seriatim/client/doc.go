@@ -1,11 +1,4 @@
-// Package client owns the command-line tool: every command that calls a running server,
-// and the load generator.
-//
-// It speaks to a running server as any other client would: over the SQS JSON
-// protocol, the SNS protocol and the admin port, and through the Go client of the
-// native API for what SQS has no action for. It refuses to know how the server works: of its
-// packages it imports that client, and reads the tables of actions and attributes, which say
-// what may be sent again and what there is to set. Main calls Commands.
+// Package client implements the commands that call a running server, and the load generator.
 //
 // # Design
 //

@@ -1,3 +1,6 @@
+// Package exit holds the exit codes of the seriatim command, and the error that carries one from
+// a subcommand to main. Package cluster has the codes from 80 on, for a server that must not
+// continue.
 package exit
 
 import (

@@ -1,3 +1,6 @@
+// Package owntoken keeps the token that a node makes for its admin port when you give it no
+// token file. The token is in a file of the data directory that only the user of the server can
+// read.
 package owntoken
 
 import (

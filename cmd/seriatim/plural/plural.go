@@ -1,3 +1,4 @@
+// Package plural writes counts with the singular or plural of a noun.
 package plural
 
 import "fmt"

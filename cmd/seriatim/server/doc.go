@@ -1,10 +1,8 @@
-// Package server owns the two commands that run nodes: server, which is one
-// node in production, and dev, which is a node or a whole cluster on one machine.
+// Package server implements the two commands that run nodes: server runs one node in production,
+// dev runs a node or a whole cluster on one machine.
 //
-// It is the only package that builds everything: it reads the configuration,
-// opens the cluster node, puts the transports in front of it, and stops both
-// in order on a signal. It refuses to know what a request means. Main calls
-// Commands.
+// Only this package builds everything: it reads the configuration, opens the cluster node, puts
+// the transports in front of it, and stops both in order on a signal.
 //
 // # Design
 //

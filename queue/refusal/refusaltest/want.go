@@ -1,3 +1,4 @@
+// Package refusaltest compares refusals in tests.
 package refusaltest
 
 import (

@@ -1,10 +1,8 @@
-// Package terraform applies, plans again and destroys what Terraform's AWS provider calls
-// topics and queues, against a three-node cluster: a second plan that wants changes shows
-// an attribute that reads otherwise than it was written.
+// Package terraform applies, plans again and destroys topics and queues with Terraform's AWS
+// provider against a three-node cluster. A second plan with changes shows an attribute that
+// reads differently than it was written.
 //
-// It needs terraform in the path and the provider in a folder of plugins, the one that
-// SERIATIM_TERRAFORM_PLUGINS names or one of those that Terraform searches itself. Nothing
-// is fetched; where one of the two is missing the test is skipped and says so.
-//
-// It refuses to know how the server is built: there is no import of the product here.
+// It needs terraform in the path and the provider in a plugin folder: the one that
+// SERIATIM_TERRAFORM_PLUGINS names, or one that Terraform searches itself. Without them the test
+// is skipped.
 package terraform

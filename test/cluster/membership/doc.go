@@ -1,10 +1,6 @@
-// Package membership tests changes of a running cluster from outside: real
-// server processes with real disks, changed with the command-line tool while
-// stock SDK clients with default retries send, receive and delete. It covers
-// rolling restarts, growing and shrinking, a wiped node, a removed node, drained
-// nodes, and a restart of all nodes with other addresses.
+// Package membership changes a running cluster of real server processes with the command-line
+// tool while SDK clients send, receive and delete: rolling restarts, growing and shrinking, a
+// wiped node, a removed node, drained nodes, and a restart of all nodes with other addresses.
 //
-// It imports no package of the product. SERIATIM_ROLLS is how many rolling
-// restarts of all nodes there are (default 1), SERIATIM_BINARY the program
-// (default: built for the tests).
+// SERIATIM_ROLLS sets the number of rolling restarts (default 1).
 package membership

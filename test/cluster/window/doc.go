@@ -1,9 +1,6 @@
-// Package window fills a deduplication window of days with ids, as many as -ids says,
-// and looks whether all of them are known, and how long what takes: after the death of
-// the leader, after a restart of all nodes, when the window grows and shrinks, and while
-// what it has left behind is forgotten.
+// Package window fills a deduplication window of days with the number of ids of -ids and looks
+// each id up: after the death of the leader, after a restart of all nodes, when the window grows
+// and shrinks, and while old ids are forgotten. It reports times and never judges them.
 //
-// It owns this one scenario. go test runs it with a few thousand ids; make window with
-// ten million, whose figures are in docs/guarantees/limits.md. Times are reported and
-// never judged.
+// go test uses a few thousand ids; make window uses ten million.
 package window

@@ -1,21 +1,12 @@
-// Package crash stops a node at every moment at which its disk promised
-// something, and looks whether it comes back with what it had promised.
+// Package crash stops a node at every moment at which its disk promised something, and checks
+// that it comes back with it.
 //
-// It owns a file system (FUSE) that writes down every write, truncation, name
-// change and sync of a data directory, the states in which a power cut may leave
-// such a directory, and the judgement of a node that starts from one: it starts,
-// every operation that was acknowledged is there, the state is the one that the
-// uninterrupted run had at the same index, and the term did not fall.
+// A FUSE file system records every write, truncation, name change and sync of a data directory.
+// From the record follow the states in which a power cut may leave such a directory. A node that
+// starts from one must start, have every acknowledged operation, equal the uninterrupted run at
+// the same index, and not fall back in its term.
 //
-// The model of the disk promises as little as POSIX does: content is kept once
-// the file was synced, a name once its directory was. What was not synced is kept
-// or lost independently. Real file systems promise more, so what holds here holds
-// there.
-//
-// It refuses to know how a node stores anything: files are bytes to it. A machine
-// that cannot mount FUSE runs the simple form, a process that is killed at its
-// n-th sync.
-//
-// Its callers are `make test`, with a short script and some of the states, and
-// `make crash`, with all of them.
+// The model of the disk promises as little as POSIX: content is kept once the file was synced, a
+// name once its directory was. Everything else is kept or lost independently. Without FUSE, the
+// simple form kills a process at its n-th sync.
 package crash

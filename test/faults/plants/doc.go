@@ -1,31 +1,19 @@
-// Package plants puts hooks into a copy of the product: bugs that are planted on
-// purpose, to show that the fault tests find them, and failpoints. The product's own
-// files have neither.
+// Package plants puts hooks into a copy of the product: planted bugs, which the fault tests must
+// find, and failpoints. The product's own files have neither.
 //
-// # What it owns
+// The folder edits has one file for each bug, and some for the failpoints and for shared parts.
+// An edit names a folder of the product, a text that occurs there exactly once, and its
+// replacement. Apply makes the edited files and the overlay with which `go build -overlay`
+// builds them. An edit whose text occurs nowhere or twice is an error: TestEditsApply of
+// test/arch fails, and you carry the edit along with your change.
 //
-// The edits of the folder edits, one file for each bug and some for the failpoints and
-// for what both need. An edit names a folder of the product, a text that is there
-// exactly once, in whichever file, and what takes its place. Apply makes the edited
-// files and the overlay with which `go build -overlay` builds them. An edit that finds
-// its text nowhere, or more than once, is an error: TestEditsApply of test/arch fails,
-// and whoever changed the product takes the edit along.
-//
-// An edit file is text. What is before the first line that begins with two hyphens and
-// a blank describes it. Then come, again and again:
+// An edit file is text. Everything before the first line that begins with two hyphens and a
+// blank describes it. Then these follow, any number of times:
 //
 //	-- in queue           the folder, with all below it, of the following finds
 //	-- find               the text, whole lines or parts of them
-//	-- put                what takes its place
+//	-- put                its replacement
 //	-- add NAME.go        a file beside the first edited one, without its package clause
 //
 // Packages plant and failpoint are imported where an edit uses them.
-//
-// # What it refuses to know
-//
-// What the bugs must be found by: that is the table of test/faults.
-//
-// # Who calls it
-//
-// plants/write, which make build-faults runs, and tests.
 package plants

@@ -1,3 +1,4 @@
+// Package report draws a fault run as one page that loads nothing from elsewhere.
 package report
 
 import (

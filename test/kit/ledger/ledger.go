@@ -1,3 +1,6 @@
+// Package ledger keeps the account of one queue while a cluster is broken around it. No
+// acknowledged message is lost, no refused one is delivered, none comes twice, and each message
+// group keeps its order. test/oracle judges whole histories.
 package ledger
 
 import (

@@ -1,3 +1,5 @@
+// Package stranger holds connections of an unauthenticated caller. It knows no protocol, and a
+// refusal is no error.
 package stranger
 
 import (

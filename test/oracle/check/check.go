@@ -1,3 +1,6 @@
+// Package check judges the history of a fault run by invariants of the clients' view, in one
+// pass for each, and counts whether the run did enough to prove something. The caller may say
+// which calls without an answer took effect. test/oracle/logcheck judges the committed log.
 package check
 
 import (

@@ -3,17 +3,6 @@
 // return, in which a FIFO queue could have given these answers? Porcupine
 // searches for one.
 //
-// # What it owns
-//
-// A small model of one FIFO queue with message groups, a deduplication window,
-// visibility and receive attempt ids; the way from a history to what Porcupine
-// takes; the budget, and what is reported when it is spent.
-//
-// # What it refuses to know
-//
-// The log. Only if it is asked to, it lets the log say which calls of unknown
-// outcome took effect (Fates); its verdict must be the same with and without.
-//
 // # Design
 //
 // Time is part of the state: each answer carries the log time of its entry, a
@@ -23,8 +12,4 @@
 // answer decides. A receipt handle is a message and its receive count, so that
 // states stay small. What the model lacks (dead-letter queues, retention,
 // delays) the queues that it is given must not use.
-//
-// # Who calls it
-//
-// test/faults, with the generations of the workload named single.
 package linearizability

@@ -1,8 +1,7 @@
 // Package alerts checks the alerts and the dashboard under deploy with Prometheus's own
-// programs: promtool for the rules and their tests, the parser of its query language
-// for the panels.
+// programs. promtool checks the rules and runs their tests; the parser of the query language
+// reads the panels. It is a module of its own, because Prometheus brings several hundred
+// modules.
 //
-// It is a module of its own, because Prometheus brings several hundred modules along.
-// What needs nothing but names is checked in test/api/docs: that the metrics exist, and
-// that each alert has a runbook and tests.
+// test/api/docs checks that the metrics exist, and that each alert has a runbook and tests.
 package alerts

@@ -1,3 +1,7 @@
+// Command corpus keeps the findings of fuzzing: run it after make fuzz. It reads Go's fuzz cache
+// and copies inputs to testdata/fuzz/<Target>, the smallest first. It takes an input if it
+// reaches a statement of the product that no seed and no earlier input reaches. If these are
+// few, the newest inputs join them. Existing files stay: one may hold an input that failed once.
 package main
 
 import (

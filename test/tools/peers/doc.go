@@ -19,9 +19,8 @@
 // otherwise the record says what is missing. All servers listen on the loopback
 // interface, keep their data in a temporary directory, and end with this program.
 //
-// It refuses to know how the figures are shown: test/bench makes a document and a
-// picture of the record.
+// test/bench makes a document and a picture of the record.
 //
 // It is a module of its own, so that a peer's server is built from its source
-// without being a dependency of the product. Nothing calls it but make.
+// without being a dependency of the product.
 package main

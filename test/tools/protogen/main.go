@@ -1,3 +1,15 @@
+// Command protogen generates Go code from .proto files without protoc: protocompile parses and
+// links the files, and the two official generator plugins run with the request that protoc would
+// have sent.
+//
+// Usage, from the top folder of the repository:
+//
+//	go run -C test/tools ./protogen -out fsm/fsmpb fsm/command.proto fsm/result.proto
+//	go run -C test/tools ./protogen -grpc -out cluster/peerpb cluster/peer.proto
+//
+// Paths are relative to the top folder. The output folder is also the Go import path below the
+// module and its last element the package name; the .proto files need no go_package option.
+// Generated files end in .pb.go.
 package main
 
 import (

@@ -1,18 +1,6 @@
-// Package gate guards the client port with the access keys and policies of the cluster.
-//
-// # What it owns
-//
-// Which keys may be used now, which policies count for a caller, the values of condition
-// keys, and the texts of what is refused.
-//
-// # What it refuses to know
-//
-// How signatures and policies work (packages sigv4 and iam), how keys are replicated,
-// actions, wire protocols.
-//
-// # Who calls it
-//
-// cmd/seriatim/server makes a [Gate] and gives it to the protocols of package transport.
+// Package gate protects the client port with the access keys and policies of the cluster. It
+// looks up the key and the policies of a caller, fills in condition keys, and words the
+// refusals.
 //
 // # Design
 //

@@ -1,19 +1,5 @@
-// Package iam decides what a caller may do, by policies in the language of AWS IAM.
-//
-// # What it owns
-//
-// The subset of the language that this server reads, matching of actions, resources,
-// principals and conditions, and how the policies of a caller and of a resource are
-// put together.
-//
-// # What it refuses to know
-//
-// Signatures, where policies are stored, what actions do.
-//
-// # Who calls it
-//
-// Package gate, once a request, when caller, permission and resource are known; packages aws
-// and ops, when a policy is stored or tried.
+// Package iam evaluates policies in the language of AWS IAM: it matches actions, resources,
+// principals and conditions, and combines the policies of a caller and of a resource.
 //
 // # The subset
 //

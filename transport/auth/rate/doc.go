@@ -1,17 +1,5 @@
 // Package rate bounds the requests a second of each account at one node.
 //
-// # What it owns
-//
-// The [Limiter]: the buckets of each account that has a limit.
-//
-// # What it refuses to know
-//
-// What a request is, and how a refusal looks in a protocol.
-//
-// # Who calls it
-//
-// Packages transport/aws and transport/grpc ask it for each request and call.
-//
 // # Design
 //
 // Each node counts what it serves itself, without asking others: an account whose clients

@@ -1,19 +1,6 @@
-// Package sigv4 verifies AWS signatures of version 4.
-//
-// # What it owns
-//
-// Reading a signature from the Authorization header or from the query string of a
-// presigned URL, the canonical form of a request, signing keys and their cache, the
-// limits of its date, and the codes and texts with which AWS refuses one.
-//
-// # What it refuses to know
-//
-// Where keys are kept, what a caller may do, actions, the cluster.
-//
-// # Who calls it
-//
-// Package gate, once a request, through [auth.Verifier]; ops, for signed requests at the admin
-// port; clients, to sign their requests.
+// Package sigv4 verifies AWS signatures of version 4, in the Authorization header and in
+// presigned URLs, and signs the requests of clients. It refuses a signature with the codes and
+// texts of AWS.
 //
 // # Design
 //

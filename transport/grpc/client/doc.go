@@ -1,22 +1,10 @@
-// Package client is the Go client of the native API, package seriatim.v1: it sends,
-// publishes and consumes over any node of a cluster, follows the leader, and repeats what
-// failed without doing it twice.
+// Package client is the Go client of the native API, package seriatim.v1: it sends, publishes
+// and consumes over any node of a cluster, follows the leader, and retries a failed call without
+// executing it twice. docs/manual/grpc.md is the manual. It uses the published proto alone, as
+// clients in other languages do.
 //
-// # What it owns
-//
-// Connections to the nodes; which of them is asked; what is asked again, and
-// under which tokens: deduplication ids for sends, attempt ids for receives,
-// receipt handles for all else; the order in which a handler sees the messages of
-// a group.
-//
-// # What it refuses to know
-//
-// The server's packages: it is built on the published proto alone, as clients in
-// other languages are.
-//
-// # Who calls it
-//
-// Programs that use a cluster. docs/manual/grpc.md is the manual.
+// A retry has a token: a deduplication id for sends, an attempt id for receives, the receipt
+// handle for the other calls. A handler sees the messages of a group in order.
 //
 // # Design
 //

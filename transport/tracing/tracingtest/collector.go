@@ -1,3 +1,4 @@
+// Package tracingtest is a collector of traces for tests, over OTLP/HTTP.
 package tracingtest
 
 import (

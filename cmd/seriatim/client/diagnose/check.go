@@ -1,3 +1,5 @@
+// Package diagnose compares the status of all members of a cluster with thresholds (command
+// check) and collects the bundle for a bug report (command debug).
 package diagnose
 
 import (

@@ -1,19 +1,5 @@
 // Package grpcwire is the gRPC of the load generator, written for little processor time.
 //
-// # What it owns
-//
-// HTTP/2 as far as a client of gRPC needs it, on connections with one call at a time (Conn)
-// and on those that many goroutines make calls on (Shared), and the messages of the native API that
-// the generator sends and reads.
-//
-// # What it refuses to know
-//
-// TLS, compression, several streams on a connection, and what the load is.
-//
-// # Who calls it
-//
-// The load generator in package client. Programs use transport/grpc/client.
-//
 // # Design
 //
 // On the machine of the servers, what the generator costs is missing there. The

@@ -1,3 +1,5 @@
+// Package httpwire is the HTTP/1.1 of the load generator: one connection with one request at
+// a time, written for little processor time.
 package httpwire
 
 import (

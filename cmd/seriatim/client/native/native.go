@@ -1,3 +1,5 @@
+// Package native connects the command-line tool to the native API and explains its errors to a
+// user at a terminal.
 package native
 
 import (

@@ -1,3 +1,5 @@
+// Package certificate holds the certificates that a running server shows and trusts. It reads
+// their files again when they change, so you renew certificates without a restart.
 package certificate
 
 import (

@@ -1,3 +1,6 @@
+// Package firstkey gives the operator of a new cluster its first access key: from a file, or on
+// the terminal that started the server. It writes no secret to a log, nor to a standard output
+// that is no terminal, because that may go to a journal.
 package firstkey
 
 import (

@@ -1,13 +1,7 @@
-// Package reload reads files, and reads them again when they have changed, so that
-// certificates and tokens can be renewed without a restart.
+// Package reload reads files again when they change, so that you renew certificates and tokens
+// without a restart.
 //
-// It owns when to look, and refuses to know what the files hold. Packages certificate and
-// token use it.
-//
-// # Design
-//
-// Files are looked at when they are needed, at most once a second, and not by a watcher:
-// that needs no work on idle, and it notices every way in which files are replaced, also
-// the exchange of a symbolic link, with which Kubernetes updates secrets. Files that cannot
-// be used leave the former contents in force, which is logged, and are read until they can.
+// It looks at a file when it is needed, at most once a second. A watcher would cost work on an
+// idle node and miss some ways to replace a file, such as the symbolic links of Kubernetes
+// secrets. Files that cannot be used leave the former contents in force, which is logged.
 package reload

@@ -1,3 +1,5 @@
+// Package token decides which tokens may call the admin port: it reads the file of token
+// digests, and reads it again when it changes.
 package token
 
 import (

@@ -1,3 +1,5 @@
+// Package plant switches on planted bugs by their numbers in test/faults. It also tells an edit
+// the time of its machine and whether its node leads.
 package plant
 
 import "sync/atomic"

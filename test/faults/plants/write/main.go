@@ -1,3 +1,4 @@
+// Command write makes the overlay of a fault build and prints its path.
 package main
 
 import (

@@ -1,2 +1,0 @@
-// Package refusaltest compares refusals in the tests of packages that refuse.
-package refusaltest
