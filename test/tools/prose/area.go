@@ -1,0 +1,89 @@
+package main
+
+import (
+	"path"
+	"strings"
+)
+
+// A finding is one sentence or word that breaks a rule.
+type finding struct {
+	area string
+	file string
+	line int
+	rule string
+	text string
+}
+
+// pendingAreas have findings from before the checker existed. Delete an entry as soon as
+// its area is clean: from then on a new finding fails the check.
+var pendingAreas = []string{
+	"README.md",
+	"CONTRIBUTING.md",
+	"CHANGELOG.md",
+	"docs",
+	"docs/guarantees",
+	"docs/guides",
+	"docs/internals",
+	"docs/manual",
+	"pages of test",
+	"strings of cmd",
+	"strings of cluster",
+	"strings of fsm",
+	"strings of queue",
+	"strings of transport",
+	"comments of cmd",
+	"comments of cluster",
+	"comments of fsm",
+	"comments of queue",
+	"comments of transport",
+	"comments of test",
+	"names of cmd",
+	"names of cluster",
+	"names of fsm",
+	"names of queue",
+	"names of transport",
+	"names of test",
+}
+
+func pending(area string) bool {
+	for _, a := range pendingAreas {
+		if a == area {
+			return true
+		}
+	}
+	return false
+}
+
+// product lists the folders whose string literals users may see.
+var product = []string{"cmd", "cluster", "fsm", "queue", "transport"}
+
+// kindOf returns the check for a file, nil for a file that none applies to.
+func kindOf(name string) func(name, text string) ([]finding, error) {
+	switch {
+	case strings.Contains(name, "testdata/"), strings.HasPrefix(name, "docs/internals/specification/"),
+		strings.HasPrefix(name, ".github/"):
+		return nil
+	case path.Ext(name) == ".md":
+		return checkPage
+	case path.Ext(name) == ".go" && !strings.HasPrefix(name, "test/tools/prose/"):
+		return checkSource
+	}
+	return nil
+}
+
+// top returns the first folder of a path.
+func top(name string) string {
+	first, _, _ := strings.Cut(name, "/")
+	return first
+}
+
+// areaOfPage returns the area of a document: docs/manual/security.md is in docs/manual.
+func areaOfPage(name string) string {
+	switch top(name) {
+	case "docs":
+		return path.Dir(name)
+	case "test", "deploy":
+		return "pages of " + top(name)
+	}
+	return name
+}
