@@ -71,6 +71,10 @@ image-files: ## what goes into the container image, in bin/image
 image: image-files ## build the container image: CONTAINERS='buildah' IMAGE=name:tag PLATFORM=linux/arm64
 	$(CONTAINERS) build --platform $(PLATFORM) --tag $(IMAGE) --file deploy/container/Dockerfile bin/image
 
+.PHONY: release
+release: ## everything of a release in bin/release, published nowhere: VERSION=v0.1.0, ONLY='binaries packages chart sbom image'
+	GO='$(GO)' VERSION='$(filter v%,$(VERSION))' CONTAINERS='$(CONTAINERS)' ONLY='$(ONLY)' deploy/packages/release
+
 .PHONY: test-containers
 test-containers: image-files ## three containers of the image on a network of their own; needs root, podman and buildah, else it is skipped
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 15m ./test/cluster/containers -args -image-files '$(CURDIR)/bin/image'

@@ -163,7 +163,7 @@ func TestDocumentationRuleFindsViolations(t *testing.T) {
 // topLevel is everything the root of the repository may hold.
 var topLevel = []string{
 	"cmd", "cluster", "fsm", "queue", "transport", "deploy", "test", "docs", "go.mod", "go.sum", "Makefile", "README.md",
-	"LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", ".gitignore", ".golangci.yml", ".ci", ".git",
+	"LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", ".gitignore", ".golangci.yml", ".ci", ".git", ".github",
 }
 
 // topLevelProblems checks the names in the root; ignored are the patterns of
