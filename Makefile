@@ -214,9 +214,8 @@ bench-auth: build ## rates of sends with auth, with auth and TLS, and without, i
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run -tags '$(TAGS)' ./test/bench -auth -runs $(BENCH_RUNS) -duration $(BENCH_TIME) -out test/bench/AUTH.md
 
 # A peer takes part if it is installed: apt-get install --no-install-recommends
-# rabbitmq-server redis-server. nats-server and goaws are built from their
-# modules, ElasticMQ is fetched if there are java and mvn. PEERS=nats,redis takes
-# only these. DISK=1.5ms gives every server a disk of its own on which a sync takes so
+# rabbitmq-server. nats-server is built from its module, ElasticMQ is fetched if
+# there are java and mvn. PEERS=nats,rabbitmq takes only these. DISK=1.5ms gives every server a disk of its own on which a sync takes so
 # long; it needs strace.
 bench-streams: PEERS = nats
 bench-streams: PEERS_FLAGS = -streams
@@ -228,7 +227,7 @@ PEERS_FLAGS = $(if $(DISK),-disk $(DISK))
 PEERS_RECORD = $(CURDIR)/test/bench/results/$(PEERS_NAME).json
 
 .PHONY: bench-peers bench-streams
-bench-peers: ## the same load on seriatim, NATS, RabbitMQ, Redis, goaws and ElasticMQ; writes test/bench/PEERS.md (DISK=1.5ms: DISKS.md)
+bench-peers: ## the same load on seriatim, NATS, RabbitMQ and ElasticMQ; writes test/bench/PEERS.md (DISK=1.5ms: DISKS.md)
 bench-streams: ## calls and streams of the native API beside HTTP and NATS; writes test/bench/STREAMS.md
 bench-peers bench-streams: build
 	@mkdir -p '$(dir $(PEERS_RECORD))'

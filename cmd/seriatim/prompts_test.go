@@ -94,7 +94,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	if got := completed(t, endpoint, "policy simulate", "--action", "sqs:Purge"); !strings.Contains(got, "sqs:PurgeQueue\n") {
 		t.Errorf("actions: %q", got)
 	}
-	for command := range strings.SplitSeq("topic create, topic list, bench fanout", ", ") {
+	for command := range strings.SplitSeq("topic create, topic list", ", ") {
 		if got := completed(t, endpoint, command, "j"); strings.Contains(got, ".fifo") {
 			t.Errorf("%s offers %q", command, got)
 		}

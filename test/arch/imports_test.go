@@ -159,7 +159,7 @@ var packageRules = []packageRule{
 	transport("/sqs", append([]string{"~/transport/sns", "~/transport/grpc", "~/transport/console"}, aws...)...),
 	transport("/sns", append([]string{"~/transport/sqs", "~/transport/grpc", "~/transport/console"}, aws...)...),
 	transport("/grpc", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
-	{path: "transport/grpc/seriatimpb", users: []string{"transport/grpc", "transport/grpc/client", "test/faults"}},
+	{path: "transport/grpc/seriatimpb", users: []string{"transport/grpc", "transport/grpc/client", "cmd/seriatim/bench", "test/faults"}},
 	{path: "transport/grpc/client", never: slices.Concat([]string{"~/queue", "~/fsm", "~/cluster", "~/cmd", "~/transport/aws", "~/transport/sqs", "~/transport/sns"}, aws)},
 	{path: "transport/push", only: []string{std, "~/cluster/environment"}},
 	transport("/tracing", "~/cluster", "~/transport/aws", "~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/ops"),
@@ -188,9 +188,9 @@ var packageRules = []packageRule{
 	}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/diagnose", only: []string{std, "~/cluster/health", "~/cmd/seriatim/plural"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/objectstore", only: []string{std, "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/client"}},
-	{path: "cmd/seriatim/client/httpwire", only: []string{std, "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/client"}},
-	{path: "cmd/seriatim/client/grpcwire", only: []string{
-		std, "golang.org/x/net/http2", "golang.org/x/net/http2/hpack", "google.golang.org/grpc/codes", "google.golang.org/protobuf/encoding/protowire",
+	{path: "cmd/seriatim/bench", only: []string{
+		std, "~/cmd/seriatim/exit", "~/cmd/seriatim/plural", "~/transport/auth/sigv4", "~/transport/grpc/client", "~/transport/grpc/seriatimpb",
+		"google.golang.org/grpc/codes", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client"}},
 }
 

@@ -102,11 +102,6 @@ func measureAuth(ctx context.Context, rounds int, duration time.Duration, out st
 	}
 	var document bytes.Buffer
 	found.write(&document)
-	all, err := keep(out, found.made())
-	if err != nil {
-		return err
-	}
-	writeRuns(&document, all)
 	return writeDocument(out, document.Bytes())
 }
 
@@ -247,17 +242,4 @@ func (c *comparison) verdict(load, way int) string {
 		return "not here"
 	}
 	return "no"
-}
-
-// made is the comparison as a run.
-func (c *comparison) made() made {
-	m := made{What: fmt.Sprintf("%d rounds, %.1f us a verification", c.rounds, float64(c.cost.Nanoseconds())/1e3), At: c.host.at, Commit: c.host.commit, Others: c.host.others}
-	for i, load := range c.loads {
-		var shares []string
-		for j, way := range c.ways {
-			shares = append(shares, fmt.Sprintf("%s %.0f/s (%.1f %%)", way.name, median(of(c.measured[i][j], rate)), 100*c.share(i, j)))
-		}
-		m.Figures = append(m.Figures, load.name+": "+strings.Join(shares, ", "))
-	}
-	return m
 }

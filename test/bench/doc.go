@@ -10,7 +10,7 @@
 // of one of them, and medians are taken. A scenario has a cluster of its own,
 // because it fills it or breaks it; what is short in it is repeated.
 //
-// What scenarios and peers found is kept as JSON in the folder results, so that one
+// The folder results keeps the findings of scenarios and peers as JSON, so that one
 // of them can be measured again alone and the document is still whole.
 //
 // `seriatim bench` makes the load; its command

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
 // writers send all the time, each to whichever node answers, and note when they
 // were answered.
 type writers struct {
-	mu      sync.Mutex
-	answers []time.Time
+	ledger  *ledger.Ledger
 	senders []*sender
 	running sync.WaitGroup
 	stop    context.CancelFunc
@@ -26,37 +26,24 @@ type writers struct {
 const writerRest = 4 * time.Millisecond
 
 func (s *stage) startWriters(ctx context.Context, n int, queue string) *writers {
-	w := &writers{}
+	w := &writers{ledger: ledger.New()}
 	ctx, w.stop = context.WithCancel(ctx)
 	for range n {
 		c := s.newSender()
 		w.senders = append(w.senders, c)
 		w.running.Go(func() {
 			for ctx.Err() == nil {
-				if c.send(ctx, queue, c.next()) != nil {
+				body, tried := c.next(), time.Now()
+				if c.send(ctx, queue, body) != nil {
+					w.ledger.Uncertain(body)
 					continue
 				}
-				w.mu.Lock()
-				w.answers = append(w.answers, time.Now())
-				w.mu.Unlock()
+				w.ledger.Acknowledged(body, "", tried)
 				pause(ctx, writerRest)
 			}
 		})
 	}
 	return w
-}
-
-// gap is the longest time without an answer since from.
-func (w *writers) gap(from time.Time) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	longest, last := time.Duration(0), from
-	for _, at := range w.answers {
-		if at.After(from) {
-			longest, last = max(longest, at.Sub(last)), at
-		}
-	}
-	return max(longest, time.Since(last))
 }
 
 // end stops the writers and waits for them.
@@ -208,7 +195,7 @@ func (s *stage) lose(ctx context.Context, w *writers, away, back func(*harness.N
 		return 0, err
 	}
 	pause(ctx, 3*time.Second)
-	gap := w.gap(began)
+	gap := w.ledger.Gap(began)
 	if err := back(leader); err != nil {
 		return 0, err
 	}
@@ -298,14 +285,13 @@ func (s *stage) catchUps(ctx context.Context) error {
 // count receives everything the writers sent.
 func (s *stage) count(ctx context.Context, w *writers) error {
 	s.say("counting")
-	t := newLedger(w.senders)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var receiving sync.WaitGroup
 	failures := make(chan error, len(w.senders)) // one of each
 	for range w.senders {
 		c := s.newSender()
-		receiving.Go(func() { failures <- c.drain(ctx, failoverQueue, t.arrived) })
+		receiving.Go(func() { failures <- c.drain(ctx, failoverQueue, w.ledger) })
 	}
 	receiving.Wait()
 	for range w.senders {
@@ -313,9 +299,10 @@ func (s *stage) count(ctx context.Context, w *writers) error {
 			return err
 		}
 	}
-	sent, lost, twice := t.result()
-	s.note("messages acknowledged meanwhile", "", sent)
-	s.noneAbove(0, "of them lost", "", lost)
-	s.noneAbove(0, "messages received twice", "", twice)
+	report := w.ledger.Report()
+	s.note("messages acknowledged meanwhile", "", float64(report.Acked))
+	s.noneAbove(0, "of them lost", "", float64(len(report.Lost)))
+	s.noneAbove(0, "messages received twice", "", float64(len(report.Twice)))
+	s.noneAbove(0, "messages out of order", "", float64(len(report.Reordered)))
 	return nil
 }

@@ -121,9 +121,6 @@ func measureGoals(ctx context.Context, scale float64, out, only string) error {
 		sections[sc.name] = got
 		var text bytes.Buffer
 		writeGoals(&text, sections)
-		all, err := keep(out, got.made(sc.name))
-		problems = append(problems, err)
-		writeRuns(&text, all)
 		// After each, so that one that never ends does not take the others with it.
 		problems = append(problems, writeSections(record, sections), writeDocument(out, text.Bytes()))
 	}

@@ -125,11 +125,6 @@ func measure(ctx context.Context, runs int, duration time.Duration, out, only st
 func (r *results) save(out string) error {
 	var text bytes.Buffer
 	r.write(&text)
-	all, err := keep(out, r.made())
-	if err != nil {
-		return err
-	}
-	writeRuns(&text, all)
 	drawings := filepath.Join(filepath.Dir(out), "results")
 	return errors.Join(writeDocument(out, text.Bytes()), writeDocument(filepath.Join(drawings, "rates.svg"), r.drawRates()),
 		writeDocument(filepath.Join(drawings, "latencies.svg"), r.drawLatencies()))

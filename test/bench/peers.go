@@ -27,12 +27,13 @@ type peersRecord struct {
 	DiskMs     float64 // of a sync, each server with a disk of its own; 0: all share one
 	Queues     []struct{ Name, Version, Protocol, Durable, Command, Problem string }
 	Workloads  []struct {
-		Name string
-		At   string // where the clients are connected: leader or follower; empty: at all nodes
-		Ours []string
+		Name  string
+		At    string // where the clients are connected: leader or follower; empty: at all nodes
+		Ours  []string
+		Costs string // why the generators cost about the same
 	}
 	Measured [][]struct {
-		Runs    []struct{ Rate, P50Ms, P99Ms, ServersUs, Machine float64 }
+		Runs    []struct{ Rate, P50Ms, P99Ms, ServersUs, GeneratorUs, Machine float64 }
 		Problem string
 	}
 }
@@ -63,11 +64,6 @@ func peersDocument(record, out string) error {
 	h.at, h.load, h.others = r.At, r.LoadBefore, r.Others
 	var document bytes.Buffer
 	r.write(&document, h, filepath.ToSlash(link))
-	all, err := keep(out, r.made(h))
-	if err != nil {
-		return err
-	}
-	writeRuns(&document, all)
 	return writeDocument(out, document.Bytes())
 }
 
@@ -129,6 +125,14 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 	say("\n## Processors\n\nMicroseconds of the servers for a message, and how much of the machine was in use meanwhile, with the load. A line in which the")
 	say("whole machine is in use is limited by it.\n")
 	r.writeTable(w, r.usage)
+	say("\n## What the load costs\n\nMicroseconds of the generator for a message, median. It shares the machine with the servers, so a dearer generator lowers the rate.\n")
+	r.writeTable(w, r.generators)
+	say("")
+	for _, wl := range r.Workloads {
+		if wl.Costs != "" {
+			say("- %s: %s", wl.Name, wl.Costs)
+		}
+	}
 	say("\n## What is certain when a message is confirmed\n\n| Queue | Version | Protocol | Durable | Servers |\n| --- | --- | --- | --- | --- |")
 	for _, q := range r.Queues {
 		version := q.Version
@@ -137,9 +141,9 @@ func (r *peersRecord) write(w io.Writer, h host, drawing string) {
 		}
 		say("| %s | %s | %s | %s | `%s` |", q.Name, oneLine(version), q.Protocol, q.Durable, q.Command)
 	}
-	say("\nA batch is one call to seriatim and to the emulators of SQS, one atomic batch to NATS, and ten messages sent before the first")
-	say("answer is awaited to RabbitMQ and Redis. A full life is a send, a receive and a confirmed removal; RabbitMQ never confirms the last.")
-	say("Asynchronous is a stream with requests of ten messages and as many unanswered as the server takes, and to NATS the asynchronous")
+	say("\nA batch is one call to seriatim and ElasticMQ, one atomic batch to NATS, and ten messages sent before the first")
+	say("answer is awaited to RabbitMQ. A full life is a send, a receive and a confirmed removal; RabbitMQ never confirms the last.")
+	say("Asynchronous is a Sender of the Go client with up to 1000 unanswered messages, and to NATS the asynchronous")
 	say("publish of its client with 4000 unanswered messages for each connection.\n")
 	say("## Command lines\n\n```sh\nmake %s BENCH_TIME=%gs BENCH_RUNS=%d   # everything above", target, r.Seconds, r.Rounds)
 	say("seriatim dev --nodes 3\nnodes=http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344")
@@ -230,6 +234,21 @@ func (r *peersRecord) usage(workload, queue int) string {
 		own = fmt.Sprintf("%.1f", of)
 	}
 	return fmt.Sprintf("%s, %.0f %%", own, median(machine))
+}
+
+// generators is a cell: the median of what a message cost the generator.
+func (r *peersRecord) generators(workload, queue int) string {
+	if queue >= len(r.Measured[workload]) || len(r.Measured[workload][queue].Runs) == 0 {
+		return r.missing(workload, queue)
+	}
+	var costs []float64
+	for _, run := range r.Measured[workload][queue].Runs {
+		costs = append(costs, run.GeneratorUs)
+	}
+	if median(costs) == 0 {
+		return "-" // the record is older, or the system does not say
+	}
+	return fmt.Sprintf("%.1f", median(costs))
 }
 
 // oneLine makes a text fit into a cell.

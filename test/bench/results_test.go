@@ -156,33 +156,6 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-func TestLedger(t *testing.T) {
-	cases := []struct {
-		name              string
-		sent              int
-		bodies            []string
-		wantLost, wantTwo float64
-	}{
-		{"all", 3, []string{"s1-0", "s1-1", "s1-2"}, 0, 0},
-		{"one more was under way", 2, []string{"s1-0", "s1-1", "s1-2"}, 0, 0},
-		{"the last is missing", 3, []string{"s1-0", "s1-1"}, 1, 0},
-		{"one in between is missing", 3, []string{"s1-0", "s1-2"}, 1, 0},
-		{"one came twice", 2, []string{"s1-0", "s1-0", "s1-1"}, 0, 1},
-		{"nothing came", 2, nil, 2, 0},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			l := newLedger([]*sender{{id: "s1", sent: c.sent}})
-			for _, body := range c.bodies {
-				l.arrived(body)
-			}
-			if sent, lost, twice := l.result(); int(sent) != c.sent || lost != c.wantLost || twice != c.wantTwo {
-				t.Errorf("sent %v, lost %v, twice %v", sent, lost, twice)
-			}
-		})
-	}
-}
-
 // TestAGoalWithoutAFigureIsNotReached: what a system does not tell is not 0.
 func TestAGoalWithoutAFigureIsNotReached(t *testing.T) {
 	s := &stage{Cluster: &harness.Cluster{Nodes: []*harness.Node{{Name: "never started"}}}}
@@ -203,33 +176,6 @@ func TestAGoalWithoutAFigureIsNotReached(t *testing.T) {
 	got := section{At: time.Now(), Findings: s.found}
 	if text := got.summary(scenario{name: "waiting", numbers: []int{8}}); !strings.HasPrefix(text, "0 of 2; missed: written to the disks, states") {
 		t.Error(text)
-	}
-}
-
-// TestEveryRunIsKept: a bad one as well, and each once.
-func TestEveryRunIsKept(t *testing.T) {
-	document := filepath.Join(t.TempDir(), "GOALS.md")
-	at := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
-	bad := section{At: at, Commit: "abc", Scale: 1, Problem: "it broke", Findings: []finding{{What: "gap", Values: []float64{900}, Unit: "ms", Limit: 250, Rule: most}}}
-	good := section{At: at.Add(time.Hour), Commit: "def", Scale: 1, Findings: []finding{{What: "gap", Values: []float64{90}, Unit: "ms", Limit: 250, Rule: most}}}
-	for _, s := range []section{bad, bad, good} {
-		if _, err := keep(document, s.made("failover")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := keep(filepath.Join(filepath.Dir(document), "PEERS.md"), made{What: "ratios", At: at}); err != nil {
-		t.Fatal(err)
-	}
-	all, err := keep(document, good.made("failover"))
-	if err != nil || len(all) != 2 {
-		t.Fatalf("%d runs, %v", len(all), err)
-	}
-	var out bytes.Buffer
-	writeRuns(&out, all)
-	for _, want := range []string{"| abc | 0 % | failover, 1 of the numbers | gap 900 ms; **it broke** |", "| def | 0 % | failover, 1 of the numbers | gap 90 ms |"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/test/kit/harness"
+	"github.com/seriatimq/seriatim/test/kit/ledger"
 )
 
 // sender is one client of its own kind: it asks node after node until one answers.
@@ -81,11 +82,11 @@ func (s *sender) send(ctx context.Context, queue, body string) error {
 }
 
 // next is a body that says who sent it and its number.
-func (s *sender) next() string { return fmt.Sprint(s.id, "-", s.sent) }
+func (s *sender) next() string { return ledger.Body(s.id, s.sent) }
 
 // drain receives and deletes until nothing is left. Another one may still hold
 // messages then, and goes on.
-func (s *sender) drain(ctx context.Context, queue string, arrived func(body string)) error {
+func (s *sender) drain(ctx context.Context, queue string, l *ledger.Ledger) error {
 	for {
 		var got struct {
 			Messages []struct{ Body, ReceiptHandle string }
@@ -99,7 +100,7 @@ func (s *sender) drain(ctx context.Context, queue string, arrived func(body stri
 		}
 		var entries []map[string]string
 		for i, m := range got.Messages {
-			arrived(m.Body)
+			l.Delivered(ledger.Delivery{Body: m.Body})
 			entries = append(entries, map[string]string{"Id": fmt.Sprint(i), "ReceiptHandle": m.ReceiptHandle})
 		}
 		if err := s.call(ctx, "DeleteMessageBatch", map[string]any{"QueueUrl": queueURL(queue), "Entries": entries}, nil); err != nil {

@@ -1,364 +1,177 @@
 package client
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/tls"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
-	"os"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/bench"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
-
-// Bounds of the load, so that a slip of the finger does not fill a disk.
-const (
-	benchClientsMax  = 20_000
-	benchCountMax    = 1_000_000_000
-	benchDurationMax = 24 * time.Hour
-	benchGroupsMax   = 10_000_000
-)
-
-// benchFlags are the flags of all workloads.
-type benchFlags struct {
-	clients  int
-	batch    int
-	size     int
-	groups   int
-	count    int64
-	rate     float64 // messages a second of all clients; 0: as many as are answered
-	duration time.Duration
-	warmup   time.Duration
-	queue    string
-	keep     bool
-	existing bool
-	set      []string // attributes of the queue to make, name=value
-	protocol string   // empty: overHTTP, of workloads that know no other
-	// connections are shared by the clients if they are fewer; 0: each client has its own.
-	connections int
-}
-
-// Protocols of a load.
-const (
-	overHTTP   = "http"   // one call at a time, SQS JSON over HTTP/1.1
-	overGRPC   = "grpc"   // one call at a time over the native API
-	overStream = "stream" // streams of the native API
-)
-
-// workload is one kind of load.
-type workload interface {
-	// work is the loop of one client, until the run or ctx is over.
-	work(ctx context.Context, c *benchClient)
-	// finish checks the whole after all clients have returned.
-	finish(ctx context.Context, r *benchRun, report *benchReport) error
-}
-
-// filler is a workload that puts something into the queue before it is measured.
-type filler interface {
-	fill(ctx context.Context, r *benchRun) error
-}
-
-// benchRun is what the clients of one run share.
-type benchRun struct {
-	flags    benchFlags
-	id       string // makes deduplication ids differ between runs
-	targets  []string
-	tls      *tls.Config // of connections to them; nil: clear text
-	timeout  time.Duration
-	wire     *wire
-	queue    string // its name
-	queueURL string
-	prefix   []byte // how every request body about the queue begins
-	filler   []byte // what bodies are filled up with
-	clients  []*benchClient
-	shared   []*benchConn // connections of gRPC; none: each client has its own
-	warmEnd  time.Time
-	deadline time.Time
-	left     atomic.Int64 // messages still to begin, if counted
-	started  time.Time
-	interval time.Duration // of the progress line; 0: none
-}
-
-// over reports whether a client is to begin no more, and takes n messages from
-// what is left otherwise.
-func (r *benchRun) over(now time.Time, n int) bool {
-	if !now.Before(r.deadline) {
-		return true
-	}
-	return r.flags.count > 0 && !now.Before(r.warmEnd) && r.left.Add(int64(-n)) < 0
-}
 
 func benchCommand(o *options) *cobra.Command {
-	return group("bench", "Put load on a cluster and measure it",
+	c := group("bench", "Put load on a cluster and measure it",
 		"Put load on a cluster and measure it.\n\n"+
 			"Every workload makes a FIFO queue of its own and deletes it at the end. Clients are spread over all endpoints:\n"+
-			"--endpoint takes a list with commas. Answers are checked, failures are counted by code. What is not told to\n"+
-			"repeat is not repeated. The protocol is SQS JSON over HTTP/1.1, one connection for each client, unless\n"+
-			"--protocol says that it is the native API, whose clients may share --connections.",
-		benchSendCommand(o), benchFIFOCommand(o), benchConsumeCommand(o), benchDedupCommand(o), benchPollCommand(o), benchFanOutCommand(o))
-}
-
-// bind adds the flags that all workloads have.
-func (f *benchFlags) bind(c *cobra.Command, clients int) {
-	fl := c.Flags()
-	fl.IntVarP(&f.clients, "clients", "c", clients, "clients, each with one request at a time")
-	fl.IntVarP(&f.size, "size", "s", 256, "bytes of a message body")
-	fl.Int64VarP(&f.count, "count", "n", 0, "end after so many messages, the warm-up not counted; 0: at the end of --duration")
-	fl.DurationVar(&f.duration, "duration", 10*time.Second, "end after this long, the warm-up not counted; with --count a limit, then 10m unless given")
-	fl.DurationVar(&f.warmup, "warmup", time.Second, "run this long before measuring")
-	fl.StringVar(&f.queue, "queue", "", "name of the FIFO queue to make, which must not exist (default: bench-<random>.fifo)")
-	fl.BoolVar(&f.keep, "keep", false, "do not delete the queue at the end")
-	fl.BoolVar(&f.existing, "existing", false, "use the queue as it is, with what is in it, and do not delete it")
-	fl.StringArrayVar(&f.set, "set", nil, "attribute of the queue to make, as name=value; may be repeated")
-}
-
-// The sizes of a batch, as the help of --batch says them.
-const (
-	batchSizes       = "1 to 10"
-	streamBatchSizes = "1 to 10, on a stream to 100"
-)
-
-func (f *benchFlags) bindBatch(c *cobra.Command, sizes string) {
-	c.Flags().IntVarP(&f.batch, "batch", "b", 1, "messages in one call, "+sizes+"; 1 uses the actions without batch")
-	c.Flags().IntVarP(&f.groups, "groups", "g", 0, "message groups (default: one for each client)")
-}
-
-// bindProtocol adds the flag that chooses one of these protocols.
-func (f *benchFlags) bindProtocol(c *cobra.Command, protocols ...string) {
-	c.Flags().StringVar(&f.protocol, "protocol", overHTTP, "one of "+strings.Join(protocols, ", "))
-	complete(c, "protocol", protocols...)
-	c.Annotations = map[string]string{"protocols": strings.Join(protocols, " ")}
-}
-
-// streamBatchMax is how many messages a request of a stream has at most.
-const streamBatchMax = 100
-
-func (f *benchFlags) batchMax() int {
-	if f.protocol == overStream {
-		return streamBatchMax
+			"--endpoint takes a list with commas. Answers are checked, and failures are counted by code. With http each client has\n"+
+			"its own connection; with grpc the clients may share --connections.")
+	for _, w := range bench.Workloads {
+		c.AddCommand(o.workload(&w))
 	}
-	return batchMax
+	return c
 }
 
-func (f *benchFlags) check(cmd *cobra.Command) error {
-	f.groups = cmp.Or(f.groups, f.clients)
-	if f.count > 0 && !cmd.Flags().Changed("duration") {
-		f.duration = 10 * time.Minute
+// workload makes the command of a workload.
+func (o *options) workload(w *bench.Workload) *cobra.Command {
+	l := bench.Load{Workload: w, Batch: 1, Protocol: w.Protocols[0]}
+	c := &cobra.Command{Use: w.Name, Short: w.Short, Long: w.Long, Example: w.Example, Args: arguments.None}
+	warmup := time.Second
+	if w.Name == "consume" {
+		warmup = 0 // it would receive messages that are to be measured
 	}
-	var err error
-	switch {
-	case f.clients < 1 || f.clients > benchClientsMax:
-		err = fmt.Errorf("--clients %d: 1 to %d are possible", f.clients, benchClientsMax)
-	case f.batch < 1 || f.batch > f.batchMax():
-		err = fmt.Errorf("--batch %d: 1 to %d are possible", f.batch, f.batchMax())
-	case f.size < 1 || f.size*f.batch > bodyBytesMax:
-		err = fmt.Errorf("--size %d: all bodies of a call together have 1 byte to 1 MiB", f.size)
-	case f.count < 0 || f.count > benchCountMax:
-		err = fmt.Errorf("--count %d: 1 to %d are possible", f.count, benchCountMax)
-	case f.duration <= 0 || f.duration > benchDurationMax:
-		err = fmt.Errorf("--duration %v: more than zero and at most %v", f.duration, benchDurationMax)
-	case f.warmup < 0 || f.warmup > benchDurationMax:
-		err = fmt.Errorf("--warmup %v: zero to %v", f.warmup, benchDurationMax)
-	case f.rate < 0:
-		err = fmt.Errorf("--rate %g: it cannot be below zero", f.rate)
-	case f.groups < 1 || f.groups > benchGroupsMax:
-		err = fmt.Errorf("--groups %d: 1 to %d are possible", f.groups, benchGroupsMax)
-	case f.queue != "" && !strings.HasSuffix(f.queue, ".fifo"):
-		err = fmt.Errorf("--queue %s: the name of a FIFO queue ends in .fifo", f.queue)
-	case f.protocol != "" && !slices.Contains(strings.Fields(cmd.Annotations["protocols"]), f.protocol):
-		err = fmt.Errorf("--protocol %s: it is one of %s", f.protocol, cmd.Annotations["protocols"])
-	case f.connections < 0 || f.connections > f.clients:
-		err = fmt.Errorf("--connections %d: 1 to %d are possible, as many as there are clients", f.connections, f.clients)
-	case f.connections > 0 && f.protocol != overGRPC:
-		err = errors.New("--connections: clients share connections with --protocol grpc only")
-	case f.existing && (f.queue == "" || len(f.set) > 0):
-		err = errors.New("--existing needs --queue, and a queue that exists keeps its attributes")
+	f := c.Flags()
+	f.IntVarP(&l.Clients, "clients", "c", w.Clients, "clients, each with one request at a time")
+	f.IntVarP(&l.Size, "size", "s", 256, "bytes of a message body")
+	f.Int64VarP(&l.Count, "count", "n", 0, "end after so many messages, not counting the warm-up; 0: at the end of --duration, consume: 100000")
+	f.DurationVar(&l.Duration, "duration", 10*time.Second, "end after this time, not counting the warm-up; with a count a limit, 10m unless given")
+	f.DurationVar(&l.Warmup, "warmup", warmup, "run this long before measuring")
+	f.StringVar(&l.Queue, "queue", "", "name of the FIFO queue to make, which must not exist (default: bench-<random>.fifo)")
+	f.BoolVar(&l.Keep, "keep", false, "do not delete the queue at the end")
+	f.BoolVar(&l.Existing, "existing", false, "use a queue that exists, with its messages, and do not delete it")
+	set := f.StringArray("set", nil, "attribute of the queue to make, as name=value; may be repeated")
+	if len(w.Protocols) > 1 {
+		f.StringVar(&l.Protocol, "protocol", l.Protocol, "one of "+strings.Join(w.Protocols, ", "))
+		complete(c, "protocol", w.Protocols...)
+		f.IntVar(&l.Connections, "connections", 0, "connections that the clients share, with --protocol grpc (default: one for each client)")
 	}
-	for _, pair := range f.set {
-		if name, _, ok := strings.Cut(pair, "="); err == nil && (!ok || name == "") {
-			err = fmt.Errorf("--set %s: an attribute is written name=value", pair)
+	if w.Batched {
+		f.IntVarP(&l.Batch, "batch", "b", 1, "messages in one call, 1 to 10; 1 uses the actions without batch")
+		f.IntVarP(&l.Groups, "groups", "g", 0, "message groups (default: one for each client)")
+	}
+	switch w.Name {
+	case "send":
+		f.Float64Var(&l.Rate, "rate", 0, "messages a second of all clients, with latencies from when each is due; 0: as many as are answered")
+		f.IntVar(&l.Repeat, "repeat", 0, "percentage of messages that repeat an earlier id of the same client")
+	case "poll":
+		f.DurationVar(&l.Idle, "idle", 5*time.Second, "time without messages before the first")
+	}
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if (l.Count > 0 || w.Name == "consume") && !cmd.Flags().Changed("duration") {
+			l.Duration = 10 * time.Minute
+			if l.Repeat > 0 {
+				l.Duration = 3 * time.Minute
+			}
 		}
-	}
-	if err != nil {
-		return exit.New(exit.Usage, err, "run '"+cmd.CommandPath()+" --help' for the flags")
-	}
-	return nil
-}
-
-// bench adapts a workload to a command.
-func (o *options) bench(f *benchFlags, workloadOf func(*benchRun) workload) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, _ []string) error {
-		if err := f.check(cmd); err != nil {
+		var err error
+		if l.Attributes, err = flagPairs("set", *set); err != nil {
 			return err
 		}
-		w, p, err := o.open(cmd)
+		if err := l.Check(); err != nil {
+			return exit.New(exit.Usage, err, "run '"+cmd.CommandPath()+" --help' for the flags")
+		}
+		return o.bench(cmd, l)
+	}
+	return c
+}
+
+// bench runs a load and prints the report.
+func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
+	w, p, err := o.open(cmd)
+	if err != nil {
+		return err
+	}
+	target := bench.Target{Signer: w.signer, Account: o.account, Timeout: o.timeout, Status: func(ctx context.Context) (bench.Status, error) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		var st status
+		err := w.get(ctx, "/v1/status", nil, &st)
+		return bench.Status{Version: st.Version, Nodes: 1 + len(st.Peers), CommitIndex: st.CommitIndex}, err
+	}}
+	secure := 0
+	for _, address := range w.client.addresses {
+		u, err := url.Parse(address)
 		if err != nil {
 			return err
 		}
-		r := &benchRun{flags: *f, id: rand.Text()[:10], timeout: o.timeout, wire: w}
-		for _, e := range w.client.addresses {
-			u, err := url.Parse(e)
-			if err != nil {
-				return err
-			}
-			if u.Port() == "" || u.Scheme == "https" && f.protocol != "" && f.protocol != overHTTP {
-				return exit.New(exit.Usage, fmt.Errorf("--endpoint %s: bench wants a host and port, and uses TLS with HTTP only", e), "write it like "+defaultEndpoint)
-			}
-			if r.tls, err = r.trust(u, o.caFile); err != nil {
-				return err
-			}
-			r.targets = append(r.targets, u.Host)
+		if u.Port() == "" {
+			return exit.New(exit.Usage, fmt.Errorf("--endpoint %s: bench wants a host and port", address), "write it like "+defaultEndpoint)
 		}
-		if file, ok := cmd.ErrOrStderr().(*os.File); ok && p.format == formatTable {
-			if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-				r.interval = 500 * time.Millisecond
-			}
+		if u.Scheme == "https" {
+			secure++
 		}
-		report, err := r.execute(cmd.Context(), cmd.Name(), workloadOf, p)
-		if report != nil {
-			if failed := report.print(p); failed != nil {
-				return exit.Wrap(failed)
-			}
-		}
-		return exit.Wrap(err)
+		target.Addresses = append(target.Addresses, u.Host)
 	}
+	if secure > 0 {
+		if secure < len(target.Addresses) {
+			return exit.New(exit.Usage, errors.New("--endpoint: some nodes are to be asked with TLS and some without"), "use https:// for all or for none")
+		}
+		if target.TLS, err = trustedBy(o.caFile); err != nil {
+			return err
+		}
+	}
+	report, err := bench.Run(cmd.Context(), target, l)
+	if report != nil {
+		if failed := printBench(p, report); failed != nil {
+			return exit.Wrap(failed)
+		}
+	}
+	return exit.Wrap(err)
 }
 
-// execute makes the queue, runs the load, checks and deletes the queue.
-func (r *benchRun) execute(ctx context.Context, name string, workloadOf func(*benchRun) workload, p *printer) (report *benchReport, err error) {
-	prepare := r.createQueue
-	if r.flags.existing {
-		prepare = r.findQueue
+// printBench writes a report as JSON, or as a summary and the table of latencies.
+func printBench(p *printer, b *bench.Report) error {
+	if p.format == formatJSON {
+		return p.print(b, nil)
 	}
-	if err := prepare(ctx); err != nil {
-		return nil, err
+	where := "another machine"
+	if b.Server.Local {
+		where = "this machine"
 	}
-	if !r.flags.keep && !r.flags.existing {
-		defer func() {
-			// The queue is to go also when the run was interrupted.
-			clean := context.WithoutCancel(ctx)
-			err = errors.Join(err, r.wire.call(clean, "DeleteQueue", map[string]string{"QueueUrl": r.queueURL}, nil, 0))
-		}()
+	summary := table{rows: [][]string{
+		{"Workload", fmt.Sprintf("%s, %s, batches of %d, %d-byte bodies, %s", b.Workload,
+			plural.Count(b.Clients, "client", "clients"), b.Batch, b.BodyBytes, plural.Count(b.Groups, "group", "groups"))},
+		{"Protocol", b.Protocol},
+		{"Server", fmt.Sprintf("%s, %s, on %s: %s", b.Server.Version, plural.Count(b.Server.Nodes, "node", "nodes"), where, strings.Join(b.Endpoints, " "))},
+		{"Durability", b.Server.Durability},
+		{"Generator", fmt.Sprintf("%s %s, %s, %.1f us of processor time a call", b.Generator.GoVersion, b.Generator.System,
+			plural.Count(b.Generator.CPUs, "CPU", "CPUs"), b.Generator.CallUs)},
+		{"Messages", fmt.Sprintf("%d in %.2f s after %.2f s of warm-up", b.Messages, b.MeasuredSeconds, b.WarmupSeconds)},
+		{"Rate", fmt.Sprintf("%.0f messages/s", b.MessagesPerSecond)},
+	}}
+	for _, c := range b.Checks {
+		summary.add("Check", c.Name+": "+strconv.FormatInt(c.Count, 10))
 	}
-	r.filler = fillerText(r.flags.size)
-	load := workloadOf(r)
-	r.share(ctx)
-	for i := range r.flags.clients {
-		r.clients = append(r.clients, newBenchClient(r, i))
+	list := []string{}
+	for _, code := range slices.Sorted(maps.Keys(b.Errors)) {
+		list = append(list, fmt.Sprintf("%s %d", code, b.Errors[code]))
 	}
-	if f, ok := load.(filler); ok {
-		if err := f.fill(ctx, r); err != nil && ctx.Err() == nil { // of one that was interrupted nobody works below
-			return nil, err
-		}
+	if len(list) == 0 {
+		list = []string{"none"}
 	}
-	r.left.Store(r.flags.count)
-	r.started = time.Now()
-	r.warmEnd = r.started.Add(r.flags.warmup)
-	r.deadline = r.warmEnd.Add(r.flags.duration)
-	var working, watching sync.WaitGroup
-	finished := newSignal()
-	watching.Go(func() { r.showProgress(p, finished) })
-	for _, c := range r.clients {
-		working.Go(func() {
-			defer c.close()
-			load.work(ctx, c)
-		})
-	}
-	working.Wait()
-	close(finished)
-	watching.Wait()
-	if ctx.Err() != nil {
-		return nil, exit.Interruption("")
-	}
-	report = r.report(ctx, name)
-	if err := load.finish(ctx, r, report); err != nil {
-		return report, err
-	}
-	return report, report.verdict()
-}
-
-func newSignal() chan struct{} { return make(chan struct{}) } // closed, never sent on
-
-// createQueue makes the queue of the run. One that exists is refused: deleting
-// it at the end would take somebody's messages with it.
-func (r *benchRun) createQueue(ctx context.Context) error {
-	name := r.flags.queue
-	if name == "" {
-		var random [4]byte
-		if _, err := rand.Read(random[:]); err != nil {
-			return fmt.Errorf("a random queue name: %w", err)
-		}
-		name = "bench-" + hex.EncodeToString(random[:]) + ".fifo"
-	}
-	err := r.wire.call(ctx, "GetQueueUrl", map[string]string{"QueueName": name}, nil, 0)
-	if err == nil {
-		return exit.New(exit.Conflict, fmt.Errorf("the queue %s exists", name), "bench makes a queue of its own: choose another --queue")
-	}
-	if exit.CodeOf(err) != exit.NotFound {
+	summary.add("Errors", strings.Join(list, ", "))
+	if err := p.print(nil, func() table { return summary }); err != nil {
 		return err
 	}
-	var made struct {
-		QueueURL string `json:"QueueUrl"`
-	}
-	attributes := map[string]string{"FifoQueue": "true"}
-	for _, pair := range r.flags.set {
-		key, value, _ := strings.Cut(pair, "=")
-		attributes[key] = value
-	}
-	in := map[string]any{"QueueName": name, "Attributes": attributes}
-	if err := r.wire.call(ctx, "CreateQueue", in, &made, 0); err != nil {
+	if _, err := fmt.Fprintln(p.out); err != nil {
 		return err
 	}
-	return r.use(name, made.QueueURL)
-}
-
-// findQueue looks up the queue of a run that makes none.
-func (r *benchRun) findQueue(ctx context.Context) error {
-	var found struct {
-		QueueURL string `json:"QueueUrl"`
-	}
-	if err := r.wire.call(ctx, "GetQueueUrl", map[string]string{"QueueName": r.flags.queue}, &found, 0); err != nil {
-		return err
-	}
-	return r.use(r.flags.queue, found.QueueURL)
-}
-
-// use makes a queue the one of the run.
-func (r *benchRun) use(name, queueURL string) error {
-	quoted, err := json.Marshal(queueURL)
-	if err != nil {
-		return fmt.Errorf("encode the queue URL: %w", err)
-	}
-	r.queue, r.queueURL = name, queueURL
-	r.prefix = append(append([]byte(`{"QueueUrl":`), quoted...), ',')
-	return nil
-}
-
-// fillerText is printable text without anything JSON would escape.
-func fillerText(n int) []byte {
-	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
-	text := make([]byte, n)
-	for i := range text {
-		text[i] = alphabet[(i*7+i/64)%len(alphabet)]
-	}
-	return text
-}
-
-// fill makes a body of the wanted size that begins with head.
-func (r *benchRun) fill(head []byte) []byte {
-	if len(head) >= r.flags.size {
-		return head
-	}
-	return append(head, r.filler[len(head):]...)
+	return p.print(nil, func() table {
+		ms := func(us float64) string { return strconv.FormatFloat(us/1e3, 'f', 2, 64) }
+		t := table{heading: []string{"LATENCY, MS", "COUNT", "P50", "P90", "P99", "P99.9", "MAX"}}
+		for _, name := range slices.Sorted(maps.Keys(b.Latency)) {
+			l := b.Latency[name]
+			t.add(name, strconv.FormatUint(l.Count, 10), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.P999), ms(l.Max))
+		}
+		return t
+	})
 }

@@ -747,7 +747,7 @@ func TestAccessIsCompleted(t *testing.T) {
 	})
 	for command, want := range map[string]string{
 		"account show": "111111111111\n:4\n", "account quota": "111111111111\n:4\n", "account delete": "111111111111\n:4\n",
-		"policy get": "anna\nbob\n:4\n", "policy delete": "anna\nbob\n:4\n", "bench fifo --protocol": "http\ngrpc\nstream\n:4\n",
+		"policy get": "anna\nbob\n:4\n", "policy delete": "anna\nbob\n:4\n", "bench send --protocol": "http\ngrpc\nstream\n:4\n",
 	} {
 		root := &cobra.Command{Use: "seriatim"}
 		root.AddCommand(Commands()...)

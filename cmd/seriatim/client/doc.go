@@ -1,4 +1,4 @@
-// Package client implements the commands that call a running server, and the load generator.
+// Package client implements the commands that call a running server.
 //
 // # Design
 //
@@ -8,9 +8,4 @@
 // everything that is safe to retry. With several endpoints (failover.go) it asks
 // the next node if one heard nothing, turned the request away, or if repeating
 // the request has no effect of its own; all else is reported as unknown.
-//
-// The load generator (bench*.go) has an HTTP client of its own: on the machine
-// of the servers, what it costs is missing there, and net/http costs as much for
-// a call as the server does. It is correct before it is fast: every answer is
-// checked, and a run that finds a guarantee broken says so and fails.
 package client

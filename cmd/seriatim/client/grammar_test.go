@@ -3,6 +3,8 @@ package client
 import (
 	"strings"
 	"testing"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/bench"
 )
 
 // What is counted once is not called by its plural.
@@ -58,11 +60,11 @@ func TestOneOfThem(t *testing.T) {
 
 func TestBenchOfOne(t *testing.T) {
 	var out strings.Builder
-	b := &benchReport{Clients: 1, Groups: 1, BodyBytes: 1, Server: benchServer{Nodes: 1}, Generator: benchGenerator{CPUs: 1}}
-	if err := b.print(&printer{out: &out, words: &out, format: formatTable}); err != nil {
+	b := &bench.Report{Clients: 1, Groups: 1, BodyBytes: 1, Server: bench.Server{Nodes: 1}, Generator: bench.Generator{CPUs: 1}}
+	if err := printBench(&printer{out: &out, words: &out, format: formatTable}, b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{", 1 client, ", ", 1 group\n", ", 1 node, ", ", 1 CPU\n"} {
+	for _, want := range []string{", 1 client, ", ", 1 group\n", ", 1 node, ", ", 1 CPU, "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -34,19 +34,6 @@ func trustedBy(file string) (*tls.Config, error) {
 	return config, nil
 }
 
-// trust is the TLS configuration for a target of the load, nil for one without TLS. All
-// targets are alike.
-func (r *benchRun) trust(target *url.URL, file string) (*tls.Config, error) {
-	secure := target.Scheme == "https"
-	if len(r.targets) > 0 && secure != (r.tls != nil) {
-		return nil, exit.New(exit.Usage, errors.New("--endpoint: some nodes are to be asked with TLS and some without"), "use https:// for all or for none")
-	}
-	if !secure || r.tls != nil {
-		return r.tls, nil
-	}
-	return trustedBy(file)
-}
-
 // tlsFailure explains why no secure connection came about, nil if that is not
 // what went wrong.
 func tlsFailure(address string, err error) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -43,6 +44,7 @@ func drive(ctx context.Context, clients int, duration time.Duration, open func(n
 	}
 	began := time.Now().Add(warmUp)
 	end := began.Add(duration)
+	before := ownTime()
 	ctx, cancel := context.WithDeadline(ctx, end.Add(stragglers))
 	defer cancel()
 	t := tally{}
@@ -59,7 +61,19 @@ func drive(ctx context.Context, clients int, duration time.Duration, open func(n
 		})
 	}
 	running.Wait()
-	return t.result(began)
+	got, err := t.result(began)
+	// The warm-up costs as much and is not counted.
+	got.GeneratorUs = float64((ownTime() - before).Microseconds()) / max(got.Rate*(warmUp+duration).Seconds(), 1)
+	return got, err
+}
+
+// ownTime is the processor time that this process has used.
+func ownTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // share is what one client did.

@@ -15,18 +15,11 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == floorCommand {
-		if err := serveFloor(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, "floor:", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	o := options{}
 	flag.StringVar(&o.binary, "seriatim", "bin/seriatim", "the program to compare with")
 	flag.DurationVar(&o.duration, "duration", 5*time.Second, "measured time of one run")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each workload on each queue, in turn")
-	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: floor, handed, served, nats, rabbitmq, redis, goaws, elasticmq; empty: all")
+	flag.StringVar(&o.only, "only", "", "names of the peers to take, with commas: nats, rabbitmq, elasticmq; empty: all")
 	flag.DurationVar(&o.disk, "disk", 0, "what a sync takes on a disk of its own for each server; 0: all share that of this machine")
 	flag.BoolVar(&o.streams, "streams", false, "measure calls and streams of the native API")
 	flag.StringVar(&o.out, "out", "peers.json", "record to write")
@@ -69,13 +62,8 @@ type entrant struct {
 func entrants() []entrant {
 	return []entrant{
 		{"seriatim", startSeriatim},
-		{"floor", startFloor},
-		{"handed", startHandedFloor},
-		{"served", startServedFloor},
 		{"nats", startNATS},
 		{"rabbitmq", startRabbitMQ},
-		{"redis", startRedis},
-		{"goaws", startGoaws},
 		{"elasticmq", startElasticMQ},
 	}
 }

@@ -187,7 +187,11 @@ func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Durati
 		own := client{close: func() {}}
 		switch {
 		case w.Lives:
-			own.step = c.life
+			// One message is pulled ahead: more of them would wait for a client that is busy with another.
+			if c.messages, err = c.consumer.Messages(jetstream.PullMaxMessages(1)); err != nil {
+				return client{}, err
+			}
+			own.step, own.close = c.life, c.messages.Stop
 		case w.Streamed:
 			own.loop = c.publishAsync
 		default:
@@ -207,6 +211,7 @@ type natsClient struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	consumer jetstream.Consumer
+	messages jetstream.MessagesContext // of lives
 	subject  string
 	id       string
 	sent     int
@@ -320,17 +325,9 @@ func (c *natsClient) life(ctx context.Context) (int, error) {
 	if _, err := c.send(ctx, 1); err != nil {
 		return 0, err
 	}
-	for {
-		message, err := c.consumer.Next(jetstream.FetchMaxWait(time.Second))
-		if errors.Is(err, nats.ErrTimeout) {
-			if ctx.Err() != nil {
-				return 0, ctx.Err()
-			}
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		return 1, message.DoubleAck(ctx)
+	message, err := c.messages.Next(jetstream.NextContext(ctx))
+	if err != nil {
+		return 0, err
 	}
+	return 1, message.DoubleAck(ctx)
 }

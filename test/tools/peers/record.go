@@ -28,6 +28,8 @@ type workload struct {
 	Own bool `json:"own"`
 	// Ours are the arguments of seriatim bench.
 	Ours []string `json:"ours"`
+	// Costs says why the generators of seriatim and NATS cost about the same, or which costs more.
+	Costs string `json:"costs"`
 }
 
 // place is a server that clients are connected to.
@@ -38,10 +40,21 @@ const (
 	follower place = "follower"
 )
 
+// The reasons why generators cost about the same. The record has the measured costs beside them.
+const (
+	httpCosts = "One call and one answer for each: a request of net/http with a JSON body here, a message with headers and a reply subject there. " +
+		"seriatim bench has a connection for each client and writes each request by itself; the clients of NATS share four, and write together."
+	batchCosts = "Ten messages: one request with one JSON body and one answer here, ten messages with headers and one answer there."
+	grpcCosts  = "Both clients are the public Go library of their queue, share four connections and write together what several callers have. A call of gRPC has headers and two frames."
+	asyncCosts = "Both clients are the public Go library of their queue and send without awaiting answers: a Sender over one stream here, PublishAsync there."
+	lifeCosts  = "Three calls and answers here: send, receive, delete. There a publish, a pull request for one message that is sent ahead, and an acknowledgement that is confirmed."
+)
+
 // asynchronous is what streams are for.
 var asynchronous = workload{
-	Name: "4 connections, asynchronous", Clients: 4, Batch: 1, Streamed: true,
-	Ours: []string{"send", "--clients", "4", "--protocol", "stream", "--batch", "10"},
+	Costs: asyncCosts,
+	Name:  "4 connections, asynchronous", Clients: 4, Batch: 1, Streamed: true,
+	Ours: []string{"send", "--clients", "4", "--protocol", "stream"},
 }
 
 // sends and lives are lines of both comparisons.
@@ -50,7 +63,11 @@ func sends(name string, clients, batch int) workload {
 	if batch > 1 {
 		args = append(args, "--batch", strconv.Itoa(batch))
 	}
-	return workload{Name: name, Clients: clients, Batch: batch, Ours: args}
+	w := workload{Name: name, Clients: clients, Batch: batch, Ours: args, Costs: httpCosts}
+	if batch > 1 {
+		w.Costs = batchCosts
+	}
+	return w
 }
 
 // at is a workload with its clients at one server: who a lone client comes to is luck, and
@@ -68,12 +85,12 @@ func at(where place, w workload) workload {
 // each.
 func shared(w workload) workload {
 	w.Name += fmt.Sprintf(", sharing %d connections", natsConnections)
-	w.Shared = true
+	w.Shared, w.Costs = true, grpcCosts
 	w.Ours = append(w.Ours, "--protocol", "grpc", "--connections", strconv.Itoa(natsConnections))
 	return w
 }
 
-var lives = workload{Name: "64 clients, send, receive, delete", Clients: 64, Batch: 1, Lives: true, Ours: []string{"fifo", "--clients", "64"}}
+var lives = workload{Name: "64 clients, send, receive, delete", Clients: 64, Batch: 1, Lives: true, Ours: []string{"fifo", "--clients", "64"}, Costs: lifeCosts}
 
 func workloads() []workload {
 	return []workload{
@@ -101,7 +118,6 @@ func streamWorkloads() []workload {
 		sends("64 clients, ten at a time", 64, 10),
 		asynchronous,
 		lives,
-		own("4 streams, send, receive, delete", true, "fifo", "--clients", "4", "--groups", "64", "--protocol", "stream", "--batch", "10"),
 		own("64 clients, receive, delete, ten at a time", true, "consume", "--count", "400000", "--clients", "64", "--batch", "10"),
 		own("4 streams, receive, delete", true, "consume", "--count", "400000", "--clients", "4", "--groups", "64", "--protocol", "stream"),
 	}
@@ -115,7 +131,9 @@ type result struct {
 	// What the servers used of the processors for a message, in microseconds, and how much of
 	// all processors was in use meanwhile, in percent; zero where the system does not tell.
 	ServersUs float64 `json:"serversUs"`
-	Machine   float64 `json:"machine"`
+	// GeneratorUs is the processor time of the generator for a message, in microseconds.
+	GeneratorUs float64 `json:"generatorUs"`
+	Machine     float64 `json:"machine"`
 }
 
 func (r result) String() string {

@@ -112,9 +112,12 @@ func runBench(ctx context.Context, binary string, endpoints []string, w workload
 // readBench reads the report of seriatim bench.
 func readBench(text []byte, lives bool) (result, error) {
 	var report struct {
-		MessagesPerSecond float64
-		Errors            map[string]int64
-		Latency           map[string]struct{ P50Us, P99Us float64 }
+		MessagesPerSecond              float64
+		Messages, Calls                int64
+		WarmupSeconds, MeasuredSeconds float64
+		Generator                      struct{ CallUs float64 }
+		Errors                         map[string]int64
+		Latency                        map[string]struct{ P50Us, P99Us float64 }
 	}
 	if err := json.Unmarshal(text, &report); err != nil {
 		return result{}, fmt.Errorf("read the report: %w", err)
@@ -126,5 +129,10 @@ func readBench(text []byte, lives bool) (result, error) {
 	if lives {
 		timed = report.Latency["life"]
 	}
-	return result{Rate: report.MessagesPerSecond, P50Ms: timed.P50Us / 1e3, P99Ms: timed.P99Us / 1e3}, nil
+	// The warm-up costs as much and its messages are not counted.
+	all := float64(report.Messages) * (report.WarmupSeconds + report.MeasuredSeconds) / report.MeasuredSeconds
+	return result{
+		Rate: report.MessagesPerSecond, P50Ms: timed.P50Us / 1e3, P99Ms: timed.P99Us / 1e3,
+		GeneratorUs: report.Generator.CallUs * float64(report.Calls) / all,
+	}, nil
 }

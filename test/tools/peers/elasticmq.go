@@ -10,48 +10,6 @@ import (
 	"time"
 )
 
-const goawsConfig = `Local:
-  Host: 127.0.0.1
-  Port: %d
-  Region: us-east-1
-  AccountId: "000000000000"
-  LogToFile: false
-`
-
-// startGoaws starts one process of goaws, which keeps everything in memory. It is
-// asked for by name, or installed from its module into the temporary directory.
-func startGoaws(ctx context.Context, dir string, o options) (contender, description, error) {
-	d := description{
-		Name: "goaws, one process", Protocol: "SQS JSON over HTTP/1.1", Durable: "nothing: one process, in memory only",
-		Command: "goaws -config goaws.yaml Local",
-	}
-	binary, err := exec.LookPath("goaws")
-	if err != nil {
-		install := exec.CommandContext(ctx, "go", "install", "github.com/Admiral-Piett/goaws/app/cmd@latest")
-		install.Env = append(os.Environ(), "GOBIN="+dir)
-		install.Dir = dir // outside of any module
-		if install.Run() != nil {
-			return nil, d, errors.New("not installed: no goaws on the PATH, and the module github.com/Admiral-Piett/goaws could not be built")
-		}
-		binary = filepath.Join(dir, "cmd")
-	}
-	d.Version = "version not told by the program"
-	ports, err := freePorts(1)
-	if err != nil {
-		return nil, d, err
-	}
-	config := filepath.Join(dir, "goaws.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, goawsConfig, ports[0]), 0o600); err != nil {
-		return nil, d, fmt.Errorf("configuration of goaws: %w", err)
-	}
-	s, err := startServer(dir, "goaws", exec.Command(binary, "-config", config, "Local"), 0)
-	if err != nil {
-		return nil, d, err
-	}
-	p := &sqsServers{binary: o.binary, endpoints: []string{fmt.Sprintf("http://127.0.0.1:%d", ports[0])}, servers: []*server{s}}
-	return p, d, p.ready(ctx)
-}
-
 // elasticProject names what Maven is to fetch.
 const elasticProject = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion><groupId>peers</groupId><artifactId>elasticmq</artifactId><version>1</version>
@@ -71,8 +29,7 @@ rest-stats { enabled = false }
 // machine compiles what it runs often, and is many times slower until then.
 const elasticWarmUp = 10 * time.Second
 
-// startElasticMQ starts one process of ElasticMQ, which keeps everything in
-// memory, too. It is an emulator that can be had where goaws cannot.
+// startElasticMQ starts one process of ElasticMQ, which keeps everything in memory.
 func startElasticMQ(ctx context.Context, dir string, o options) (contender, description, error) {
 	d := description{
 		Name: "ElasticMQ, one process", Version: elasticVersion, Protocol: "SQS JSON over HTTP/1.1",
