@@ -138,8 +138,6 @@ func (l *Load) Check() error {
 		return fmt.Errorf("--connections: clients share connections with --protocol %s only", GRPC)
 	case l.Existing && (l.Queue == "" || len(l.Attributes) > 0):
 		return errors.New("--existing needs --queue, and a queue that exists keeps its attributes")
-	case l.Existing && name == "consume":
-		return errors.New("--existing: consume fills a queue of its own")
 	case l.Repeat > 0 && (l.Duration+l.Warmup > repeatTime || l.Protocol == Stream):
 		return fmt.Errorf("--repeat: --duration and --warmup are together at most %v, and --protocol is not %s", repeatTime, Stream)
 	case (name == "fifo" || name == "consume") && l.Groups < l.Clients:

@@ -47,7 +47,6 @@ func (o *options) workload(w *bench.Workload) *cobra.Command {
 	f.DurationVar(&l.Warmup, "warmup", warmup, "run this long before measuring")
 	f.StringVar(&l.Queue, "queue", "", "name of the FIFO queue to make, which must not exist (default: bench-<random>.fifo)")
 	f.BoolVar(&l.Keep, "keep", false, "do not delete the queue at the end")
-	f.BoolVar(&l.Existing, "existing", false, "use a queue that exists, with its messages, and do not delete it")
 	set := f.StringArray("set", nil, "attribute of the queue to make, as name=value; may be repeated")
 	if len(w.Protocols) > 1 {
 		f.StringVar(&l.Protocol, "protocol", l.Protocol, "one of "+strings.Join(w.Protocols, ", "))
@@ -57,6 +56,9 @@ func (o *options) workload(w *bench.Workload) *cobra.Command {
 	if w.Batched {
 		f.IntVarP(&l.Batch, "batch", "b", 1, "messages in one call, 1 to 10; 1 uses the actions without batch")
 		f.IntVarP(&l.Groups, "groups", "g", 0, "message groups (default: one for each client)")
+	}
+	if w.Name != "consume" {
+		f.BoolVar(&l.Existing, "existing", false, "use a queue that exists, with its messages, and do not delete it")
 	}
 	switch w.Name {
 	case "send":
