@@ -13,12 +13,16 @@ VULNDB   ?=
 # Modules of their own, so that the product's go.mod stays short.
 NESTED := test/tools test/tools/alerts test/tools/chart test/tools/peers
 
-# hashicorpmetrics selects the metrics module that raft and memberlist share;
-# without it raft's metrics go to a module nobody reads. grpcnotrace leaves out pages of
-# gRPC that nobody serves, whose templates make the linker keep every method of every type;
-# nethttpomithttp2 net/http's HTTP/2, which nothing but tests uses.
-TAGS      := hashicorpmetrics grpcnotrace nethttpomithttp2
-TEST_TAGS := invariants hashicorpmetrics grpcnotrace
+# The same flags for the program, its tests and vet, so that each package is compiled once.
+export CGO_ENABLED ?= 0
+export GOFLAGS     ?= -trimpath
+
+# hashicorpmetrics selects the metrics module that raft and memberlist share; without it
+# raft's metrics go to another module. grpcnotrace leaves out the trace pages of gRPC, whose
+# templates make the linker keep every method of every type. invariants checks the state
+# after every command.
+TAGS      := hashicorpmetrics grpcnotrace
+TEST_TAGS := $(TAGS) invariants
 
 empty :=
 space := $(empty) $(empty)
@@ -45,7 +49,7 @@ help: ## list the targets
 
 .PHONY: build
 build: ## build bin/seriatim
-	CGO_ENABLED=0 $(if $(GOOS),GOOS=$(GOOS) GOARCH=$(GOARCH)) $(GO) build -trimpath -tags '$(TAGS)' $(FLAGS) -ldflags '-s -w $(LDFLAGS) -X main.version=$(VERSION)' -o $(BIN) ./cmd/seriatim
+	$(if $(GOOS),GOOS=$(GOOS) GOARCH=$(GOARCH)) $(GO) build -tags '$(TAGS)' $(FLAGS) -ldflags '-s -w $(LDFLAGS) -X main.version=$(VERSION)' -o $(BIN) ./cmd/seriatim
 
 # What runs when the program starts, for a command line or once for a connection is not
 # inlined in the image, which is 1.2 MB smaller for it.
@@ -61,10 +65,12 @@ CONTAINERS ?= docker
 PLATFORM   ?= linux/$(shell $(GO) env GOARCH)
 IMAGE      ?= seriatim:latest
 
+# The image leaves out net/http's HTTP/2, which the program does not use.
 .PHONY: image-files
+image-files: TAGS += nethttpomithttp2
 image-files: ## what goes into the container image, in bin/image
 	rm -rf bin/image && mkdir -p bin/image/rootfs/usr/local/bin bin/image/rootfs/tmp bin/image/data/seriatim && chmod 1777 bin/image/rootfs/tmp
-	$(MAKE) --no-print-directory build BIN=bin/image/rootfs/usr/local/bin/seriatim GOOS=$(firstword $(subst /, ,$(PLATFORM))) GOARCH=$(lastword $(subst /, ,$(PLATFORM))) \
+	$(MAKE) --no-print-directory build TAGS='$(TAGS)' BIN=bin/image/rootfs/usr/local/bin/seriatim GOOS=$(firstword $(subst /, ,$(PLATFORM))) GOARCH=$(lastword $(subst /, ,$(PLATFORM))) \
 	  FLAGS="$(foreach packages,$(NOT_INLINED),-gcflags='$(packages)=-l')" LDFLAGS=-funcalign=16
 
 .PHONY: image
@@ -94,7 +100,7 @@ OVERLAY = $(abspath bin/_overlay)
 .PHONY: build-faults
 build-faults: ## build bin/seriatim-faults, with hooks, failpoints and planted bugs (test/faults/plants); not for use
 	$(GO) run ./test/faults/plants/write -out '$(OVERLAY)'
-	CGO_ENABLED=0 $(GO) build -trimpath -overlay '$(OVERLAY)/overlay.json' -tags '$(TAGS) faults' -ldflags '-X main.version=$(VERSION)-faults' -o $(BIN)-faults ./cmd/seriatim
+	$(GO) build -overlay '$(OVERLAY)/overlay.json' -tags '$(TAGS) faults' -ldflags '-X main.version=$(VERSION)-faults' -o $(BIN)-faults ./cmd/seriatim
 
 .PHONY: run
 run: build ## build, then run a three-node cluster with its data in ./data: ARGS='--base-port 19324'
@@ -112,20 +118,23 @@ SUITES := ./test/api/... ./test/cluster/... ./test/faults/... ./test/kit/... ./t
 upgrade-mixed: ## upgrade a cluster of an older program to this one with one attribute more, under load; builds both
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 40m -run '^TestMixedVersions$$' ./test/cluster/upgrade -args -mixed
 
+# All packages are built first: the two halves would compile the same ones twice.
 .PHONY: test
 test: build ## what needs nothing but Go, of every suite: units, scenarios, conformance, failover
+	$(GO) build -tags '$(TEST_TAGS)' ./...
 	+$(MAKE) --no-print-directory -j 2 test-packages test-suites
 
 .PHONY: test-packages
 test-packages: ## the tests of the packages, of the rules and of whole clusters in virtual time
-	$(GO) test -p 1 -parallel $(PARALLEL) -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SUITES))")
+	$(GO) test -vet off -p 1 -parallel $(PARALLEL) -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SUITES))")
 
 .PHONY: test-suites
 test-suites: build ## the suites that run servers
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -p 2 -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $(SUITES)
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -vet off -p 2 -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) $(SUITES)
 
 .PHONY: race
-race: build ## the tests of the product's packages under the race detector
+race: export CGO_ENABLED = 1
+race: ## the tests of the product's packages under the race detector
 	$(GO) test -race -tags '$(TEST_TAGS)' -timeout $(TEST_TIMEOUT) ./cmd/... ./cluster/... ./fsm/... ./queue/... ./transport/...
 
 .PHONY: format-check

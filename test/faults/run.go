@@ -336,16 +336,15 @@ func (r Run) judge(s *stage, last bool) (Part, error) {
 		return part, err
 	}
 	parts := []Part{part}
-	err = judgeParts(r.Dir, s.logChecker, parts)
+	err = judgeParts(s.logChecker, parts)
 	return parts[0], err
 }
 
 // judgeParts judges the parts of the run in a folder that follow those which the
-// log-based checker knows, on all three levels. What the log says of them all stands
+// log-based checker knows, on both levels. What the log says of them all stands
 // with the last one.
-func judgeParts(dir string, w *logcheck.Checker, parts []Part) error {
+func judgeParts(w *logcheck.Checker, parts []Part) error {
 	var effects map[int64]int64
-	var repeated map[int64][2]int64
 	var said logcheck.Report
 	if w != nil {
 		for _, part := range parts {
@@ -358,15 +357,12 @@ func judgeParts(dir string, w *logcheck.Checker, parts []Part) error {
 			}
 			return fmt.Errorf("ask the log: %w", err)
 		}
-		effects, repeated = w.Effects(), w.Repeated()
+		effects = w.Effects()
 	}
 	for i := range parts {
 		parts[i].Report = check.CheckWithEffects(parts[i].Events, effects)
 		if i == len(parts)-1 {
 			testify(said, &parts[i].Report)
-		}
-		if err := search(parts[i].Events, effects, repeated, dir, &parts[i].Report); err != nil {
-			return err
 		}
 	}
 	return nil

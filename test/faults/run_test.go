@@ -271,5 +271,5 @@ func stored(path string) ([]Part, error) {
 		}
 		parts = append(parts, Part{History: file, Events: events})
 	}
-	return parts, judgeParts(filepath.Dir(files[0]), w, parts)
+	return parts, judgeParts(w, parts)
 }

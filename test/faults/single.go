@@ -10,15 +10,12 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// The size of a generation: a search for an order takes for ever in longer
-// histories, and in those with many unknown outcomes (faults.md 2.3).
-const (
-	generationCalls   = 300
-	generationUnknown = 12
-)
+// generationCalls is the number of calls on one queue of the workload single: new
+// queues begin empty.
+const generationCalls = 300
 
-// generations are the queues of the workload single, one after the other: food
-// for test/oracle/linearizability. Safe for concurrent use.
+// generations are the queues of the workload single, one after the other. Safe for
+// concurrent use.
 type generations struct {
 	mu   sync.Mutex
 	made int
@@ -27,10 +24,9 @@ type generations struct {
 
 // generation is one queue with one group.
 type generation struct {
-	queue   string
-	ready   chan struct{} // closed when the queue exists, or never will
-	calls   int
-	unknown int
+	queue string
+	ready chan struct{} // closed when the queue exists, or never will
+	calls int
 }
 
 // turn gives a call to the present generation. first says that the caller has to
@@ -38,19 +34,13 @@ type generation struct {
 func (g *generations) turn(suffix string) (x *generation, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.now == nil || g.now.calls >= generationCalls || g.now.unknown >= generationUnknown {
+	if g.now == nil || g.now.calls >= generationCalls {
 		g.made++
 		g.now = &generation{queue: fmt.Sprintf("generation%s-%d.fifo", suffix, g.made), ready: make(chan struct{})}
 		first = true
 	}
 	g.now.calls++
 	return g.now, first
-}
-
-func (g *generations) lost(x *generation) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	x.unknown++
 }
 
 // hand is what a client of the workload single has of the present generation.
@@ -81,7 +71,6 @@ func (c *client) single(ctx context.Context) {
 		c.hand = hand{generation: x}
 	}
 	if !c.play(ctx, x) {
-		c.singles.lost(x)
 		pause(ctx, 200*time.Millisecond)
 	}
 }

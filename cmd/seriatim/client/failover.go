@@ -233,7 +233,7 @@ func httpClient(o *options, addresses int) (*http.Client, error) {
 		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = trusted
+	transport.TLSClientConfig, transport.ForceAttemptHTTP2 = trusted, false // HTTP/1.1 is all the commands need
 	transport.MaxIdleConnsPerHost = atOnceMax
 	if addresses > 1 {
 		patience := min(dialMax, o.timeout/time.Duration(addresses))

@@ -46,7 +46,7 @@ const (
 // goBuild builds a program from a folder of sources.
 func goBuild(t *testing.T, root, path string, more ...string) {
 	t.Helper()
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", "hashicorpmetrics grpcnotrace nethttpomithttp2", "-o", path}, more...)
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", "hashicorpmetrics grpcnotrace", "-o", path}, more...)
 	build := exec.CommandContext(t.Context(), "go", append(args, "./cmd/seriatim")...)
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -14,7 +14,7 @@ import (
 // Violation is a breach of an invariant.
 type Violation struct {
 	Invariant string // I1, I2, ...
-	Checker   string // that found it: one of those of Check, "log W1" to "log W7", or "search"
+	Checker   string // that found it: one of those of Check, or "log W1" to "log W7"
 	Text      string
 	At        int64 // microseconds since the start, for the report
 }

@@ -144,22 +144,5 @@ func (w *Checker) Effects() map[int64]int64 {
 	return effects
 }
 
-// Repeated are the answered operations that are in the log more than once because
-// a node asked a new leader again, with the log times of the entry that took
-// effect and of the last one, which the answer is of.
-func (w *Checker) Repeated() map[int64][2]int64 {
-	repeated := map[int64][2]int64{}
-	for id, op := range w.operations {
-		if op.result != history.OK || len(op.traces) < 2 {
-			continue
-		}
-		last := op.traces[len(op.traces)-1]
-		if i := slices.IndexFunc(op.traces, func(t trace) bool { return t.effect }); i >= 0 && op.traces[i].logTime < last.logTime {
-			repeated[id] = [2]int64{op.traces[i].logTime, last.logTime}
-		}
-	}
-	return repeated
-}
-
 // Close closes the taps.
 func (w *Checker) Close() { w.log.close() }

@@ -75,7 +75,7 @@ func (b *Broker) DeleteAccount(id string) *Error {
 // the bytes that clients sent.
 func (b *Broker) Usage(owner string) (u Usage) {
 	for name, q := range b.queues { // in any order: it is a sum
-		if ownerOf(name) != owner && !b.bugs[UsageOfAll] {
+		if ownerOf(name) != owner {
 			continue
 		}
 		u.Queues++
@@ -85,13 +85,10 @@ func (b *Broker) Usage(owner string) (u Usage) {
 		}
 	}
 	for name, t := range b.topics {
-		if ownerOf(name) != owner && !b.bugs[UsageOfAll] {
+		if ownerOf(name) != owner {
 			continue
 		}
 		u.Topics++
-		if b.bugs[ArchivesFree] {
-			continue
-		}
 		for _, a := range t.archive {
 			u.Messages++
 			u.Bytes += SendEntry{Body: a.Text, Attributes: a.Attributes}.size()
@@ -129,7 +126,7 @@ func (b *Broker) roomForQueues(name string, count int64, s Settings) *Error {
 	if !b.exists(owner) {
 		return &Error{Code: "InvalidParameterValue"}
 	}
-	if s.Implicit && s.Redrive.Target == "" && b.queues[implicitName(name)] == nil && !b.bugs[ImplicitQueueFree] {
+	if s.Implicit && s.Redrive.Target == "" && b.queues[implicitName(name)] == nil {
 		count++
 	}
 	if count > 0 && b.exceeds(b.Usage(owner).Queues, count, b.quotas[owner].Queues) {
@@ -170,7 +167,7 @@ func (b *Broker) roomForPublish(t *Topic, entries []PublishEntry) *Error {
 		messages++
 		bytes += SendEntry{Body: e.Message, Attributes: e.Attributes}.size()
 	}
-	if messages == 0 || b.hasRoom(t.Name, messages, bytes) || b.bugs[PublishUnlimited] {
+	if messages == 0 || b.hasRoom(t.Name, messages, bytes) {
 		return nil
 	}
 	return &Error{Code: "Throttled"}
@@ -180,9 +177,6 @@ func (b *Broker) roomForPublish(t *Topic, entries []PublishEntry) *Error {
 // account. The model does not know the number of the cluster's own account: any that no
 // other one has stands for it.
 func (b *Broker) mayTarget(name, account string) bool {
-	if b.bugs[ForeignTarget] {
-		return true
-	}
 	if owner := ownerOf(name); owner != "" {
 		return account == owner
 	}

@@ -45,11 +45,11 @@ func (b *Broker) changeArchive(t *Topic, days int64) {
 	case days == 0:
 		t.archive = nil
 		for _, s := range t.Subscriptions {
-			if s.replay.Running() && !b.bugs[ReplayOutlivesArchive] {
+			if s.replay.Running() {
 				s.replay.Status = "Failed"
 			}
 		}
-	case !b.bugs[ArchiveBringsBack]:
+	default:
 		t.archivedSince = b.archiveBegin(t)
 	}
 	t.settings.archiveDays = days
@@ -58,9 +58,6 @@ func (b *Broker) changeArchive(t *Topic, days int64) {
 // archiveBegin is the earliest moment that may be replayed: the later of when the archive
 // was turned on, and of what the retention reaches back to.
 func (b *Broker) archiveBegin(t *Topic) int64 {
-	if b.bugs[ArchiveKeepsAll] {
-		return t.archivedSince
-	}
 	return max(t.archivedSince, b.now-t.settings.archiveDays*dayMilliseconds)
 }
 
@@ -79,7 +76,7 @@ func (t *Topic) keep(a archived) {
 // dropArchived drops what is older than the retention.
 func (b *Broker) dropArchived(t *Topic) {
 	t.archive = slices.DeleteFunc(t.archive, func(a archived) bool {
-		return a.At+t.settings.archiveDays*dayMilliseconds < b.now && !b.bugs[ArchiveBringsBack] && !b.bugs[ArchiveKeepsAll]
+		return a.At+t.settings.archiveDays*dayMilliseconds < b.now
 	})
 }
 
@@ -150,9 +147,9 @@ func (t *Topic) mayReplay(given map[string]string, running bool) *Error {
 // has one.
 func (b *Broker) takes(s *Subscription) bool {
 	if s.replay.Running() {
-		return b.bugs[ReplayOvertaken]
+		return false
 	}
-	return s.replay.Status != "Completed" || !s.replay.ends || b.now <= s.replay.end || b.bugs[NoPauseBehindReplay]
+	return s.replay.Status != "Completed" || !s.replay.ends || b.now <= s.replay.end
 }
 
 // Replayed is what came of one step of a replay.
@@ -184,7 +181,7 @@ func (b *Broker) ReplayStep(subscription, most int) (r Replayed, d Deliveries) {
 		r.Looked++
 		if a.At >= b.archiveBegin(t) {
 			again := a.Publication
-			again.Replayed = !b.bugs[ReplayUnmarked]
+			again.Replayed = true
 			b.publishTo(t, s, again, a.sender, a.group, a.id, &d)
 		}
 	}
@@ -198,10 +195,10 @@ func (r *Replay) reaches(a archived, bugs map[Bug]bool) bool {
 	switch {
 	case r.next > 0 && a.Number < r.next, r.next == 0 && a.At < r.start:
 		return false
-	case bugs[ReplayStartExcluded] && a.At == r.start, bugs[ReplayEndExcluded] && r.ends && a.At == r.end:
+	case bugs[ReplayStartExcluded] && a.At == r.start:
 		return false
 	}
-	return !r.ends || a.At <= r.end || bugs[ReplayEndIgnored]
+	return !r.ends || a.At <= r.end
 }
 
 // Replay is the replay of a subscription.

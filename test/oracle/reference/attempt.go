@@ -57,17 +57,11 @@ func (b *Broker) replay(q *Queue, a *attempt, r ReceiveRequest) (Received, *Erro
 	} else if !b.replayable(q, a) {
 		return Received{}, a.spent()
 	}
-	if b.bugs[ReplayExtendsAttempt] {
-		a.at = b.now
-	}
 	answer := Received{Replayed: true}
 	for _, p := range parts {
 		p.m.HiddenTill = b.now + or(r.Visibility, q.Settings.Visibility)*1000
 		if b.bugs[ReplayNewHandles] {
 			b.newHandle(q, p.m)
-		}
-		if b.bugs[ReplayCounts] {
-			p.m.Receives++
 		}
 		answer.Messages = append(answer.Messages, b.delivered(q, p.m))
 	}
@@ -112,7 +106,7 @@ func (b *Broker) remaining(q *Queue, a *attempt, room int64) []attemptPart {
 		if !slices.Contains(q.messages, p.m) || p.m.attempt != a || p.m.Lock != 0 || q.lockOf(p.m.Group, b.now) != 0 {
 			continue
 		}
-		if b.overtakes(q, p.m, chosen) && !b.bugs[ReplayOvertakes] {
+		if b.overtakes(q, p.m, chosen) {
 			continue
 		}
 		chosen[p.m] = true

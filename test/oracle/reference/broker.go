@@ -179,21 +179,17 @@ func (b *Broker) PurgeQueue(name string) *Error {
 	if err != nil {
 		return err
 	}
-	if b.cooldowns() && q.purged && b.now-q.purgedAt < coolOffMilliseconds && !b.bugs[CoolOffIgnored] {
+	if b.cooldowns() && q.purged && b.now-q.purgedAt < coolOffMilliseconds {
 		return &Error{
 			"PurgeQueueInProgress",
 			"Only one PurgeQueue operation on " + name + " is allowed every 60 seconds.",
 		}
 	}
 	q.purged, q.purgedAt = true, b.now
-	if b.bugs[PurgeForgetsInFlight] {
-		q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool { return !b.inFlight(q, m) })
-	} else {
-		forget(q.messages)
-		q.messages = nil
-	}
+	forget(q.messages)
+	q.messages = nil
 	q.attempts = nil
-	if q.Settings.PurgeClearsHistory && !b.bugs[PurgeKeepsHistory] {
+	if q.Settings.PurgeClearsHistory {
 		q.accepted = nil
 	}
 	return nil

@@ -44,9 +44,6 @@ func (b *Broker) deadLetterTarget(q *Queue, m *Message) *Queue {
 		limit++
 	}
 	count := m.HandedOut
-	if b.bugs[DeadLetterCountsElsewhere] {
-		count = m.Receives
-	}
 	if r.Target == "" || r.Target == q.Name || count < limit {
 		return nil
 	}
@@ -76,7 +73,7 @@ func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 	}
 	if q.FIFO {
 		c.SentAt = b.now
-		if !q.Settings.DeadLetterKeepsID && !b.bugs[DeadLetterKeepsID] {
+		if !q.Settings.DeadLetterKeepsID {
 			c.DedupID, c.DedupOf = "", m.ID
 		}
 	} else {
@@ -84,11 +81,5 @@ func (b *Broker) deadLetter(q, target *Queue, m *Message) {
 		// the copy is available from now on.
 		c.StartDelay = b.now - c.SentAt
 	}
-	if b.bugs[DeadLetterResetsCount] {
-		c.Receives = 0
-	}
 	b.insert(target, c)
-	if b.bugs[DeadLetterWritesHistory] && q.FIFO {
-		b.remember(&target.history, []string{m.DedupID}, m.Group, "", c.ID, c.Number)
-	}
 }

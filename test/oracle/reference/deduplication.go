@@ -69,9 +69,6 @@ func (b *Broker) Change(name string) {
 func (b *Broker) scopePart(scope, id, group, partition string) string {
 	switch scope {
 	case scopeGroup:
-		if b.bugs[GroupIgnoredInScope] {
-			return ""
-		}
 		return group
 	case scopePartition:
 		if group != "" {
@@ -90,7 +87,7 @@ func (b *Broker) scopePart(scope, id, group, partition string) string {
 // (ymq.md 1.3).
 func (b *Broker) deduplicationIDs(h *history, id, body string) []string {
 	ids := []string{id}
-	if h.rules.IDAndContent && id != ContentID(body) && !b.bugs[ContentIgnored] {
+	if h.rules.IDAndContent && id != ContentID(body) {
 		ids = append(ids, ContentID(body))
 	}
 	return ids
@@ -101,7 +98,7 @@ func (b *Broker) deduplicationIDs(h *history, id, body string) []string {
 func (b *Broker) original(h *history, ids []string, group, partition string) *remembered {
 	for i := range h.accepted { // in order of acceptance
 		r := &h.accepted[i]
-		if !b.live(h, *r) || b.bugs[ScopeChangeForgets] && r.scope != h.rules.Scope {
+		if !b.live(h, *r) {
 			continue
 		}
 		for _, id := range ids {
@@ -127,7 +124,7 @@ func (b *Broker) liveCount(h *history) int64 {
 // never an eviction (decision 11).
 func (b *Broker) historyFull(h *history, more int) bool {
 	limit := h.rules.MaxEntries
-	return limit > 0 && b.liveCount(h)+int64(more) > limit && !b.bugs[CapEvicts]
+	return limit > 0 && b.liveCount(h)+int64(more) > limit
 }
 
 func (b *Broker) remember(h *history, ids []string, group, partition string, message, number int) {
@@ -142,9 +139,7 @@ func (b *Broker) remember(h *history, ids []string, group, partition string, mes
 
 // changeWindow: shrinking acts at once, growing never brings an id back.
 func (b *Broker) changeWindow(h *history, seconds int64) {
-	if !b.bugs[WindowGrowthRevives] {
-		h.deadBefore = max(h.deadBefore, b.now-h.rules.Window*1000)
-	}
+	h.deadBefore = max(h.deadBefore, b.now-h.rules.Window*1000)
 	h.rules.Window = seconds
 }
 

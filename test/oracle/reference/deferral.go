@@ -52,7 +52,7 @@ func (b *Broker) ReceiveDeferred(name string, r DeferredRequest) (Received, *Err
 	var picked []*Message
 	for _, number := range r.Numbers {
 		m := q.numbered(number)
-		if m == nil || !m.Deferred && !b.bugs[AnyNumberFetches] || b.inFlight(q, m) || r.Session != nil && r.Session.ID != m.Group {
+		if m == nil || !m.Deferred || b.inFlight(q, m) || r.Session != nil && r.Session.ID != m.Group {
 			return Received{}, &Error{Code: "MessageNotFound"}
 		}
 		if lock == 0 && m.Grouped && q.lockOf(m.Group, b.now) != 0 {

@@ -13,7 +13,7 @@ func (b *Broker) lines(q *Queue) [][]*Message {
 	var lines [][]*Message
 	place := map[string]int{}
 	for _, m := range q.messages {
-		if m.Scheduled && !b.bugs[ScheduledBlocksGroup] || m.Deferred && !b.bugs[DeferredBlocksGroup] {
+		if m.Scheduled || m.Deferred {
 			continue
 		}
 		if !q.FIFO || !m.Grouped {
@@ -28,20 +28,12 @@ func (b *Broker) lines(q *Queue) [][]*Message {
 		}
 		lines[i] = append(lines[i], m)
 	}
-	if b.bugs[RedeliveryToTail] {
-		for _, line := range lines {
-			slices.SortStableFunc(line, func(x, y *Message) int { return cmp.Compare(x.tail, y.tail) })
-		}
-	}
 	return lines
 }
 
 // receivable is the prefix rule (sqs.md 4.2): walk the line and stop at the
 // first message that is not available.
 func (b *Broker) receivable(q *Queue, line []*Message) []*Message {
-	if b.bugs[InFlightBlocksGroup] && slices.ContainsFunc(line, func(m *Message) bool { return b.inFlight(q, m) }) {
-		return nil
-	}
 	for i, m := range line {
 		if !b.available(q, m) {
 			return line[:i]
@@ -57,7 +49,7 @@ func (b *Broker) receivable(q *Queue, line []*Message) []*Message {
 func (b *Broker) servingOrder(q *Queue) [][]*Message {
 	var ready [][]*Message
 	for _, line := range b.lines(q) {
-		if q.lockOf(line[0].Group, b.now) != 0 && q.FIFO && !b.bugs[SessionOpenToAll] {
+		if q.lockOf(line[0].Group, b.now) != 0 && q.FIFO {
 			continue // its holder alone receives from it
 		}
 		if part := b.receivable(q, line); len(part) > 0 {
@@ -65,10 +57,7 @@ func (b *Broker) servingOrder(q *Queue) [][]*Message {
 		}
 	}
 	slices.SortFunc(ready, func(x, y []*Message) int {
-		if b.bugs[GroupsBySequenceOnly] {
-			return cmp.Compare(x[0].Number, y[0].Number)
-		}
-		if !q.FIFO && !b.bugs[StandardByAvailability] {
+		if !q.FIFO {
 			return cmp.Or(cmp.Compare(x[0].SentAt, y[0].SentAt), cmp.Compare(x[0].Number, y[0].Number))
 		}
 		return cmp.Or(

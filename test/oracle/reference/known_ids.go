@@ -23,7 +23,7 @@ func (b *Broker) ForgetID(name string, id DedupID) *Error {
 	}
 	was := len(q.accepted)
 	q.accepted = slices.DeleteFunc(q.accepted, func(r remembered) bool {
-		return b.matches(&q.history, r, id) && !(b.bugs[ForgetOneScope] && r.scope != q.rules.Scope)
+		return b.matches(&q.history, r, id)
 	})
 	if len(q.accepted) == was {
 		return &Error{Code: "DeduplicationIDUnknown"}

@@ -21,7 +21,6 @@ type Message struct {
 	Prompt     bool   // was scheduled: the delay of the queue does not apply
 	Partition  string // PartitionKey it was sent with
 	attempt    *attempt
-	tail       int // planted bug only: order of redelivery
 	Receipt
 	Counts
 }
@@ -52,7 +51,7 @@ func (b *Broker) availableSince(q *Queue, m *Message) int64 {
 		}
 		// A changed DelaySeconds is retroactive on FIFO queues, and only
 		// there (sqs.md 3.1).
-		if q.FIFO && !b.bugs[DelayNotRetroactive] && !m.Prompt {
+		if q.FIFO && !m.Prompt {
 			since = m.SentAt + q.Settings.Delay*1000
 		}
 	}
@@ -96,7 +95,6 @@ func forget(gone []*Message) {
 func (b *Broker) insert(q *Queue, m *Message) {
 	b.lastNumber[q.Name]++
 	m.Number = b.lastNumber[q.Name]
-	m.tail = m.Number
 	q.messages = append(q.messages, m)
 	q.quietUntil = 0
 }
@@ -111,9 +109,6 @@ func (b *Broker) newMessageID() int {
 // (servicebus.md 5.6).
 func (b *Broker) dropExpired(q *Queue) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *Message) bool {
-		if b.bugs[RetentionIgnoresFlight] && b.inFlight(q, m) {
-			return false
-		}
 		over := q.over(m, b.now)
 		if over {
 			forget([]*Message{m})

@@ -46,7 +46,7 @@ func (b *Broker) StartMoveTask(source, destination string) (int, *Error) {
 	}
 	if destination != "" {
 		target := b.queues[destination]
-		if target == nil || ownerOf(destination) != ownerOf(source) && !b.bugs[ForeignDestination] {
+		if target == nil || ownerOf(destination) != ownerOf(source) {
 			return 0, notFound("DestinationArn")
 		}
 		// The type has to be the same (D); the source itself is refused,
@@ -167,19 +167,13 @@ func (b *Broker) moveBack(target *Queue, m *Message) {
 	}
 	deduplicates := target.FIFO && !target.Settings.DeduplicationOff
 	ids, partition := b.movedIDs(target, c), c.Partition
-	if b.bugs[MoveForgetsKeys] {
-		ids, partition = ids[:min(len(ids), 1)], ""
-	}
 	known := deduplicates && b.original(&target.history, ids, m.Group, partition) != nil
-	if known && b.bugs[MoveDropsDuplicates] {
-		return
-	}
 	c.ID = b.newMessageID()
 	if b.bugs[MoveKeepsMessageID] {
 		c.ID = m.ID
 	}
 	b.place(target, c, nil, reservedValues{})
-	if deduplicates && !known && !b.bugs[MoveLeavesNoRecord] {
+	if deduplicates && !known {
 		b.remember(&target.history, ids, m.Group, partition, c.ID, c.Number)
 	}
 }

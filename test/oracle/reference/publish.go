@@ -119,13 +119,6 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *D
 		id = b.publishID(e)
 		ids = b.publishIDs(t, e)
 		if first := b.original(&t.history, ids, group, ""); first != nil {
-			if b.bugs[TopicDuplicateExtends] {
-				first.acceptedAt = b.now
-			}
-			if b.bugs[DuplicateArchived] {
-				published.Message, published.Number = first.message, first.number
-				t.keep(archived{published, sender, group, id})
-			}
 			return Published{first.message, first.number, true, first.acceptedAt}
 		}
 	}
@@ -135,17 +128,14 @@ func (b *Broker) publish(t *Topic, sender, endpoint string, e PublishEntry, d *D
 	if !t.FIFO {
 		p.Number = 0
 	}
-	arrived := d.Arrived
 	published.Message, published.Number = p.Message, p.Number
 	for _, s := range t.Subscriptions {
 		if b.takes(s) {
 			b.publishTo(t, s, published, sender, group, id, d)
 		}
 	}
-	if arrived != d.Arrived || !b.bugs[UndeliveredUnarchived] {
-		t.keep(archived{published, sender, group, id})
-	}
-	if t.FIFO && !(b.bugs[UndeliveredForgotten] && arrived == d.Arrived) {
+	t.keep(archived{published, sender, group, id})
+	if t.FIFO {
 		b.remember(&t.history, ids, group, "", p.Message, p.Number)
 	}
 	return p
@@ -176,7 +166,7 @@ func orEmpty(text *string) string {
 // publishTo delivers to a subscription if its filter lets the message pass, independent of
 // the others (sns.md 7).
 func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, group, id string, d *Deliveries) {
-	if !s.passes(&p) && !b.bugs[FilterIgnored] && !(p.Replayed && b.bugs[ReplayUnfiltered]) {
+	if !s.passes(&p) {
 		d.Filtered++
 		return
 	}
@@ -189,7 +179,7 @@ func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, gro
 		}
 	}
 	// More attributes than SQS takes are a client-side error (sns.md 6).
-	fits := !s.raw || len(p.Attributes) <= 10 || b.bugs[ManyAttributesPass]
+	fits := !s.raw || len(p.Attributes) <= 10
 	b.deliverTo(t, s, m, fits, d)
 }
 
@@ -211,7 +201,7 @@ func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *D
 		d.Arrived++
 	case came == "duplicate":
 		d.Deduplicated[s.Queue]++
-	case s.deadLetter == "" || b.bugs[SubscriptionDLQUnused]:
+	case s.deadLetter == "":
 		d.Lost[s.Queue]++
 	default:
 		switch b.put(t, sibling(t.Name, s.deadLetter), m) {
@@ -244,21 +234,18 @@ func (b *Broker) put(t *Topic, name string, m Message) string {
 	}
 	ids := []string{m.DedupID}
 	// A replayed delivery takes no part in the deduplication of the queue (sns.md 9).
-	deduplicates := q.FIFO && !q.Settings.DeduplicationOff && (!m.Sent.Published.Replayed || b.bugs[ReplayDeduplicates])
+	deduplicates := q.FIFO && !q.Settings.DeduplicationOff && (!m.Sent.Published.Replayed)
 	if deduplicates {
-		if b.original(&q.history, ids, m.Group, "") != nil && !b.bugs[QueueTrustsTopic] {
+		if b.original(&q.history, ids, m.Group, "") != nil {
 			return "duplicate"
 		}
 		if b.historyFull(&q.history, 1) {
 			return "failed"
 		}
 	}
-	if b.bugs[DeliveriesLimited] && !b.hasRoom(name, 1, m.sentBytes()) {
-		return "failed"
-	}
 	m.ID, m.SentAt = b.newMessageID(), b.now
 	b.place(q, &m, nil, reservedValues{})
-	if deduplicates && !b.bugs[QueueForgetsDelivery] {
+	if deduplicates {
 		b.remember(&q.history, ids, m.Group, "", m.ID, m.Number)
 	}
 	return "arrived"

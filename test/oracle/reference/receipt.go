@@ -41,9 +41,6 @@ func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
 	}
 	m := was.message
 	if !q.holds(m) {
-		if b.bugs[DeletedHandleFails] {
-			return badHandle(h)
-		}
 		return nil // idempotent, also for a purged, expired or moved message
 	}
 	newest := m.Delivery == h.Delivery
@@ -51,7 +48,6 @@ func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
 	switch {
 	case !q.FIFO:
 		// Any handle deletes, expired or superseded.
-	case newest && expired && b.bugs[ExpiredHandleDeletes], !newest && b.bugs[OldHandleDeletes]:
 	case q.Settings.YMQReceive && !newest:
 		return nil // success, nothing deleted (ymq.md 8.1)
 	case q.Settings.YMQReceive:
@@ -68,25 +64,7 @@ func (b *Broker) deleteOne(q *Queue, h Handle, batch bool) *Error {
 	b.touch(q, m)
 	q.remove(m)
 	forget([]*Message{m})
-	b.plantDelete(q, m)
 	return nil
-}
-
-func (b *Broker) plantDelete(q *Queue, m *Message) {
-	if b.bugs[DeleteForgetsDeduplication] {
-		for i := range q.accepted {
-			if q.accepted[i].message == m.ID {
-				q.accepted[i].acceptedAt = 0
-			}
-		}
-	}
-	if b.bugs[AnyDeleteReleasesGroup] && q.FIFO {
-		for _, x := range q.messages {
-			if x.Group == m.Group && x.Delivery != 0 {
-				x.HiddenTill = min(x.HiddenTill, b.now)
-			}
-		}
-	}
 }
 
 // VisibilityEntry asks for a new visibility timeout.
@@ -134,7 +112,7 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 		}
 	}
 	abandoned := m.Lock != 0 && e.Timeout == 0 // at any age
-	if !abandoned && b.now-m.ReceivedAt+e.Timeout*1000 > maxVisibilityMilliseconds && !b.bugs[TotalVisibilityUnlimited] {
+	if !abandoned && b.now-m.ReceivedAt+e.Timeout*1000 > maxVisibilityMilliseconds {
 		return &Error{
 			"InvalidParameterValue",
 			"Value " + strconv.FormatInt(e.Timeout, 10) + " for parameter VisibilityTimeout is invalid. " +
@@ -147,11 +125,7 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 		return &Error{Code: "UnsupportedOperation"}
 	}
 	m.Lock = 0
-	if b.bugs[VisibilityAddsUp] && m.HiddenTill > b.now {
-		m.HiddenTill += e.Timeout * 1000
-	} else {
-		m.HiddenTill = b.now + e.Timeout*1000
-	}
+	m.HiddenTill = b.now + e.Timeout*1000
 	b.touch(q, m)
 	return nil
 }

@@ -85,7 +85,7 @@ func (b *Broker) handOut(q *Queue, r ReceiveRequest) Received {
 	timeout := or(r.Visibility, q.Settings.Visibility)
 	picked := b.pick(q, r)
 	var a *attempt
-	if r.Attempt != nil && timeout > 0 && (len(picked) > 0 || b.bugs[EmptyReceiveRegisters]) {
+	if r.Attempt != nil && timeout > 0 && len(picked) > 0 {
 		a = &attempt{id: *r.Attempt, at: b.now}
 		q.attempts = append(q.attempts, a)
 	}
@@ -107,7 +107,7 @@ func (b *Broker) pick(q *Queue, r ReceiveRequest) (picked []*Message) {
 	for _, line := range b.servingOrder(q) {
 		fromLine := int64(0)
 		for _, m := range line {
-			if int64(len(picked)) == room || fromLine == q.Settings.PerGroup && !b.bugs[PerGroupLimitIgnored] {
+			if int64(len(picked)) == room || fromLine == q.Settings.PerGroup {
 				break
 			}
 			if target := b.deadLetterTarget(q, m); target != nil {
@@ -132,7 +132,6 @@ func (b *Broker) deliver(q *Queue, m *Message, timeout int64) {
 	m.ReceivedAt = b.now
 	m.HiddenTill = b.now + timeout*1000
 	m.Lock = 0
-	m.tail = b.lastDelivery + 1<<40
 }
 
 // newHandle names a delivery.

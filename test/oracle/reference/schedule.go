@@ -9,7 +9,7 @@ func (b *Broker) activateScheduled(q *Queue) {
 	for {
 		var next *Message
 		for _, m := range q.messages {
-			if m.Scheduled && m.DueAt <= b.now && (next == nil || m.DueAt < next.DueAt || b.bugs[ActivationBackwards] && m.DueAt == next.DueAt) {
+			if m.Scheduled && m.DueAt <= b.now && (next == nil || m.DueAt < next.DueAt) {
 				next = m
 			}
 		}
@@ -19,10 +19,6 @@ func (b *Broker) activateScheduled(q *Queue) {
 		q.remove(next)
 		next.Scheduled = false
 		next.SentAt, next.Prompt = next.DueAt, true
-		if b.bugs[ActivationKeepsNumber] {
-			q.messages = append(q.messages, next)
-			continue
-		}
 		b.insert(q, next)
 	}
 }
@@ -48,7 +44,7 @@ func (b *Broker) Cancel(name string, numbers []int, forgetIDs bool) ([]*Error, *
 		}
 		q.remove(m)
 		forget([]*Message{m})
-		if forgetIDs != b.bugs[CancelForgetsOtherwise] {
+		if forgetIDs {
 			q.accepted = slices.DeleteFunc(q.accepted, func(r remembered) bool { return r.number == number })
 			q.forgot, q.forgotAt = true, b.now
 		}

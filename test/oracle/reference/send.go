@@ -42,7 +42,6 @@ func (b *Broker) Send(name, sender string, batch bool, entries []SendEntry) ([]S
 	var answers []Sent
 	for _, e := range entries {
 		if err := checkEntry(q, e, batch); err != nil {
-			b.plantRefusedSend(q, e)
 			answers = append(answers, Sent{Err: err})
 			continue
 		}
@@ -183,16 +182,10 @@ func (b *Broker) accept(q *Queue, sender string, e SendEntry) Sent {
 		m.DedupID = ContentID(e.Body)
 	}
 	deduplicate := q.FIFO && !q.Settings.DeduplicationOff
-	if b.bugs[QuotaRefusesDuplicates] && !b.hasRoom(q.Name, 1, m.Sent.size()) {
-		return Sent{Err: &Error{Code: "OverLimit"}}
-	}
 	var ids []string
 	if deduplicate {
 		ids = b.deduplicationIDs(&q.history, m.DedupID, e.Body)
 		if first := b.original(&q.history, ids, m.Group, v.partition); first != nil {
-			if b.bugs[DuplicateExtendsWindow] {
-				first.acceptedAt = b.now
-			}
 			return Sent{
 				Message: first.message, Number: first.number, Duplicate: true,
 				FirstAt: first.acceptedAt, FirstScheduled: b.isScheduled(q, first.number),
@@ -230,10 +223,4 @@ func (b *Broker) place(q *Queue, m *Message, delay *int64, v reservedValues) {
 		m.Scheduled, m.DueAt = true, v.dueAt
 	}
 	b.insert(q, m)
-}
-
-func (b *Broker) plantRefusedSend(q *Queue, e SendEntry) {
-	if b.bugs[RefusedSendRemembered] && q.FIFO && e.Dedup != nil && e.Group != nil {
-		b.remember(&q.history, []string{*e.Dedup}, *e.Group, "", b.newMessageID(), 0)
-	}
 }

@@ -43,9 +43,6 @@ func (q *Queue) lockOf(group string, now int64) int {
 func (b *Broker) endSessions(q *Queue) {
 	for name, s := range q.sessions { // in any order: each by itself
 		if s.lock != 0 && b.now >= s.until {
-			if b.bugs[SessionExpiryUncounted] {
-				b.takeBack(q, name, s.lock)
-			}
 			q.unlock(name)
 		}
 	}
@@ -105,7 +102,7 @@ func (b *Broker) Accept(name string, r AcceptRequest) (Locked, *Error) {
 		if id = b.FreeSession(q); id == nil {
 			return Locked{}, nil
 		}
-	} else if b.taken(q, *id) && !b.bugs[AcceptSteals] {
+	} else if b.taken(q, *id) {
 		return Locked{}, &Error{Code: "SessionCannotBeLocked"}
 	}
 	s := q.sessions[*id]
@@ -120,7 +117,7 @@ func (b *Broker) Accept(name string, r AcceptRequest) (Locked, *Error) {
 
 // accepted is the session whose lock, which is in force, was accepted under an attempt id.
 func (b *Broker) accepted(q *Queue, attempt *string) *session {
-	if attempt == nil || b.bugs[AcceptedTwice] {
+	if attempt == nil {
 		return nil
 	}
 	for name, s := range q.sessions { // one at most
@@ -174,9 +171,7 @@ func (b *Broker) Renew(name string, ref SessionRef, seconds *int64) (Locked, *Er
 	if err != nil {
 		return Locked{}, err
 	}
-	if !b.bugs[RenewIgnored] {
-		s.until = b.now + or(seconds, max(1, q.Settings.Visibility))*1000
-	}
+	s.until = b.now + or(seconds, max(1, q.Settings.Visibility))*1000
 	return Locked{s.name, s.lock, s.until}, nil
 }
 
@@ -191,9 +186,7 @@ func (b *Broker) Release(name string, ref SessionRef) *Error {
 	if err != nil {
 		return err
 	}
-	if !b.bugs[ReleaseCounts] {
-		b.takeBack(q, s.name, s.lock)
-	}
+	b.takeBack(q, s.name, s.lock)
 	q.unlock(s.name)
 	return nil
 }
@@ -298,9 +291,7 @@ func (b *Broker) ReleaseGroup(name, group string) (Released, *Error) {
 	}
 	if q.lockOf(group, b.now) != 0 {
 		out.Session = true
-		if !b.bugs[GroupReleaseLeavesLock] {
-			q.unlock(group)
-		}
+		q.unlock(group)
 	}
 	return out, nil
 }

@@ -19,7 +19,7 @@ func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 	if err != nil {
 		return Received{}, err
 	}
-	if r.Attempt != nil && !b.bugs[SessionForgetsAttempt] {
+	if r.Attempt != nil {
 		if a := q.attempt(*r.Attempt); a != nil {
 			return b.replayInSession(q, a, s, r)
 		}
@@ -81,9 +81,7 @@ func (b *Broker) consume(q *Queue, picked []*Message, timeout int64, lock int, r
 		if r.Delete {
 			d.Delivery = 0
 			b.touch(q, m)
-			if !b.bugs[ReceiveAndDeleteKeeps] {
-				q.remove(m)
-			}
+			q.remove(m)
 		} else {
 			m.attempt = a
 			if a != nil {

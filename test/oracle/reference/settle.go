@@ -20,9 +20,6 @@ func (b *Broker) settle(q *Queue, h Handle, in *SessionRef) (*Message, *Error) {
 		if m.Lock != 0 && in == nil {
 			return nil, &Error{Code: "SessionLockLost"}
 		}
-		if b.bugs[LostLockSettles] {
-			return m, nil
-		}
 	}
 	return nil, &Error{Code: "MessageLockLost"}
 }
@@ -106,10 +103,8 @@ func (b *Broker) DeadLetter(name string, in *SessionRef, entries []DeadLetterEnt
 			continue
 		}
 		b.touch(q, m)
-		if !b.bugs[ReasonLost] {
-			m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterReason", e.Reason)
-			m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterErrorDescription", e.Description)
-		}
+		m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterReason", e.Reason)
+		m.Sent.Attributes = withAttribute(m.Sent.Attributes, "DeadLetterErrorDescription", e.Description)
 		b.deadLetter(q, target, m)
 	}
 	return answers, nil

@@ -64,7 +64,7 @@ func (b *Broker) assignTopic(s topicSettings, fifo, change bool, given map[strin
 		return s, invalidTopic("")
 	}
 	// sns.md 3.1: from Topic to MessageGroup only; there is no way back.
-	if change && was == scopeGroup && s.Scope != scopeGroup && !b.bugs[TopicScopeGoesBack] {
+	if change && was == scopeGroup && s.Scope != scopeGroup {
 		return s, invalidTopic("")
 	}
 	return s, nil
@@ -157,9 +157,6 @@ func (b *Broker) SetTopicAttributes(name string, given map[string]string) *Error
 	}
 	window := wanted.Window
 	wanted.Window = t.settings.Window
-	if t.settings.Scope != wanted.Scope && b.bugs[TopicScopeForgets] {
-		t.accepted = nil
-	}
 	b.changeArchive(t, wanted.archiveDays)
 	t.settings, t.changedAt = wanted, b.now
 	if window != t.settings.Window {

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	seedsFlag    = flag.Int("seeds", fromEnvironment("SERIATIM_MODEL_SEEDS", 20), "number of random histories")
-	commandsFlag = flag.Int("commands", fromEnvironment("SERIATIM_MODEL_COMMANDS", 5000), "commands per history")
+	seedsFlag    = flag.Int("seeds", fromEnvironment("SERIATIM_MODEL_SEEDS", 5), "number of random histories")
+	commandsFlag = flag.Int("commands", fromEnvironment("SERIATIM_MODEL_COMMANDS", 4000), "commands per history")
 	seedFlag     = flag.Uint64("seed", 0, "run this seed only")
 )
 
@@ -115,48 +115,10 @@ func requireReached(t *testing.T, hits map[string]int) {
 	}
 }
 
-// homes names queues on which a bug shows; where none is named it shows on any.
+// homes names queues and topics that a history must have to find a bug soon.
 var homes = map[reference.Bug][]string{
-	reference.GroupIgnoredInScope:  {"scoped.fifo"},
-	reference.WindowGrowthRevives:  {"plain.fifo"},
-	reference.ContentIgnored:       {"both.fifo"},
-	reference.CapEvicts:            {"capped.fifo"},
-	reference.ReplayOvertakes:      {"ymqmany.fifo"},
-	reference.PerGroupLimitIgnored: {"two.fifo", "ymq.fifo"},
-	reference.ScheduledBlocksGroup: {"scheduled.fifo", "partition.fifo"},
-	reference.MoveDropsDuplicates:  {"keeps.fifo", "bus.fifo"},
-	reference.MoveLeavesNoRecord:   {"keeps.fifo", "redriven.fifo"},
-	reference.MoveForgetsKeys:      {"both.fifo", "bothpartition.fifo"},
-
-	reference.DeadLetterCountsElsewhere: {"chained.fifo", "redriven"},
-	reference.TopicHashesAttributes:     {"topic news.fifo", "topic both.fifo"},
-	reference.TopicDuplicateExtends:     {"topic orders.fifo"},
-	reference.TopicScopeForgets:         {"topic orders.fifo"},
-	reference.TopicScopeGoesBack:        {"topic grouped.fifo"},
-	reference.UndeliveredForgotten:      {"topic orders.fifo"},
-	reference.FilterIgnored:             {"topic orders.fifo"},
-	reference.ManyAttributesPass:        {"topic orders.fifo"},
-	reference.SubscriptionDLQUnused:     {"topic orders.fifo"},
-	reference.QueueTrustsTopic:          {"topic orders.fifo", "topic grouped.fifo"},
-	reference.QueueForgetsDelivery:      {"topic orders.fifo", "topic news.fifo"},
-	reference.UndeliveredUnarchived:     {"topic archived.fifo"},
-	reference.DuplicateArchived:         {"topic archived.fifo"},
-	reference.ArchiveKeepsAll:           {"topic archived.fifo"},
-	reference.ArchiveBringsBack:         {"topic archived.fifo"},
-	reference.ReplayOutlivesArchive:     {"topic archived.fifo"},
-	reference.ReplayDeduplicates:        {"topic archived.fifo"},
-	reference.ReplayUnfiltered:          {"topic archived.fifo"},
-	reference.ReplayUnmarked:            {"topic archived.fifo"},
-	reference.ReplayStartExcluded:       {"topic archived.fifo"},
-	reference.ReplayEndExcluded:         {"topic archived.fifo"},
-	reference.ReplayEndIgnored:          {"topic archived.fifo"},
-	reference.ReplayOvertaken:           {"topic archived.fifo"},
-	reference.NoPauseBehindReplay:       {"topic archived.fifo"},
-	reference.ActivationKeepsNumber:     {"scheduled.fifo"},
-	reference.ActivationBackwards:       {"scheduled.fifo"},
-	reference.ForgetOneScope:            {"plain.fifo", "scoped.fifo"},
-	reference.InFlightBlocksGroup:       {"two.fifo"},
-	reference.StandardByAvailability:    {"standard", "redriven"},
+	reference.TopicHashesAttributes: {"topic news.fifo", "topic both.fifo"},
+	reference.ReplayStartExcluded:   {"topic archived.fifo"},
 }
 
 // TestPlantedBugs runs the comparison against models that break one rule each.
@@ -165,7 +127,7 @@ func TestPlantedBugs(t *testing.T) {
 	for _, bug := range reference.Bugs() {
 		t.Run(string(bug), func(t *testing.T) {
 			t.Parallel()
-			const seeds, commands = 40, 3000
+			const seeds, commands = 20, 3000
 			for seed := uint64(1); seed <= seeds; seed++ {
 				if steps, d := generate(newWorld(seed, onlyPlain(), bug), seed, commands, homes[bug]...); d != nil {
 					t.Logf("noticed by seed %d after %d commands", seed, len(steps))
