@@ -185,15 +185,14 @@ func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 			ctx, cancel = n.limited(ctx, r)
 			defer cancel() // of the whole call: over is nil now
 		}
-		if o, ended, err := n.judge(ctx, r, &way, o); ended {
+		if o, ended, err := n.decide(ctx, r, &way, o); ended {
 			return o, err
 		}
 	}
 }
 
-// judge decides what follows from the outcome of an attempt: the call ends, or there is to
-// be another attempt after a pause.
-func (n *Node) judge(ctx context.Context, r *request, way *routing, o leader.Outcome) (_ leader.Outcome, ended bool, err error) {
+// decide handles the outcome of an attempt: the call ends, or makes another attempt after a pause.
+func (n *Node) decide(ctx context.Context, r *request, way *routing, o leader.Outcome) (_ leader.Outcome, ended bool, err error) {
 	if o.Verdict == leader.Unknown {
 		if found, certain := n.findOutcome(ctx, r); certain {
 			o, way.unknown = found, false // of all attempts so far

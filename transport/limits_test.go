@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // from connects from one of the addresses of this machine.
@@ -75,7 +76,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 			other, reader := from(t, s, "127.0.0.2")
 			send(t, other, plain)
 			answerOf(t, reader)
-			if n := refusedFor(s, refusedAddress); n != 1 {
+			if n := refusedFor(s, limits.RefusedAddress); n != 1 {
 				t.Errorf("%d refusals are counted, want 1", n)
 			}
 			if open := s.Connections().Open; open != limit+1 {
@@ -98,10 +99,10 @@ func TestSilentConnectionsOfAnAddressGiveWay(t *testing.T) {
 			probe, reader := from(t, s, "127.0.0.1")
 			send(t, probe, plain)
 			answerOf(t, reader)
-			if n := refusedFor(s, refusedAddress); n != 0 {
+			if n := refusedFor(s, limits.RefusedAddress); n != 0 {
 				t.Errorf("%d connections were refused", n)
 			}
-			if n := refusedFor(s, refusedRoom); n != 2*limit+1 {
+			if n := refusedFor(s, limits.RefusedRoom); n != 2*limit+1 {
 				t.Errorf("%d are counted that gave way, want %d", n, 2*limit+1)
 			}
 		})
@@ -127,7 +128,7 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 			answerOf(t, reader)
 			send(t, friend, plain)
 			answerOf(t, replies)
-			if n := refusedFor(s, refusedRoom); n < 4 {
+			if n := refusedFor(s, limits.RefusedRoom); n < 4 {
 				t.Errorf("%d are counted that gave way", n)
 			}
 		})
@@ -137,8 +138,8 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 // What a client does not do in time ends its connection, and is counted.
 func TestLateClientsAreCounted(t *testing.T) {
 	for why, act := range map[string]func(net.Conn){
-		http1.RefusedSilent: func(c net.Conn) { _, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHo") },
-		http1.RefusedSlow: func(c net.Conn) {
+		limits.RefusedSilent: func(c net.Conn) { _, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHo") },
+		limits.RefusedSlow: func(c net.Conn) {
 			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf")
 		},
 	} {

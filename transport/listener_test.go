@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // echo answers with what the request was, as far as its handler can see it.
@@ -108,7 +108,7 @@ func TestSameAsNetHTTP(t *testing.T) {
 		"no colon":           "POST / HTTP/1.1\r\nHost: a\r\nnonsense\r\nContent-Length: 1\r\n\r\nx",
 		"other method":       "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx",
 		"no HTTP":            "hello there\r\n\r\n",
-		"too long a header":  "POST / HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 2*http1.HeaderBytesMax) + "\r\n\r\n",
+		"too long a header":  "POST / HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 2*limits.HeaderBytesMax) + "\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var answers [2]string

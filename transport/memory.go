@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -43,11 +44,11 @@ func readBody(w http.ResponseWriter, r *http.Request, b *budget.Bytes, now func(
 	if b.Scarce() {
 		// An error means that the connection has no deadlines, as in tests.
 		deadlines := http.NewResponseController(w)
-		_ = deadlines.SetReadDeadline(now().Add(http1.ScarceTimeout))
-		defer func() { _ = deadlines.SetReadDeadline(now().Add(http1.IdleTimeout)) }()
+		_ = deadlines.SetReadDeadline(now().Add(limits.ScarceTimeout))
+		defer func() { _ = deadlines.SetReadDeadline(now().Add(limits.IdleTimeout)) }()
 	}
-	body := http.MaxBytesReader(w, r.Body, http1.BodyBytesMax)
-	buffer := make([]byte, 0, http1.FreeBytes)
+	body := http.MaxBytesReader(w, r.Body, limits.BodyBytesMax)
+	buffer := make([]byte, 0, limits.FreeBytes)
 	waitUntil := now().Add(budget.WaitMax)
 	var err error
 	for err == nil {
@@ -122,13 +123,13 @@ func (w *countedWriter) sendHeader() {
 // with budget.ErrExhausted, and the handler may write another, shorter answer.
 func (w *countedWriter) Write(p []byte) (int, error) {
 	size := int64(len(p))
-	if size > http1.FreeBytes {
+	if size > limits.FreeBytes {
 		if err := w.budget.Acquire(w.request.Context(), size, budget.WaitMax); err != nil {
 			w.status = 0
 			return 0, err
 		}
 		defer w.budget.Release(size)
-		limit := http1.WriteLimit(size, w.budget.Scarce())
+		limit := limits.WriteLimit(size, w.budget.Scarce())
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(w.now().Add(limit))
 	}
 	w.sendHeader()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // stalledBody is a body that stops before its end.
@@ -119,5 +120,5 @@ func TestBodyTooLarge(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}), b, time.Now)
-	serve(t, h, io.NopCloser(bytes.NewReader(make([]byte, http1.BodyBytesMax+1))))
+	serve(t, h, io.NopCloser(bytes.NewReader(make([]byte, limits.BodyBytesMax+1))))
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Origins decides which web pages may use a port. A browser sends requests for
@@ -131,17 +133,10 @@ func (o Origins) knownHost(host string) bool {
 
 // refuseOrigin answers in a form that both people and SDKs can read.
 func refuseOrigin(w http.ResponseWriter, r *http.Request, problem string) {
-	RequestOf(r.Context()).Code = "AccessDenied"
+	service.RequestOf(r.Context()).Code = "AccessDenied"
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Amzn-Query-Error", "AccessDenied;Sender")
 	w.WriteHeader(http.StatusForbidden)
 	_, _ = w.Write([]byte(`{"__type":"com.amazon.coral.service#AccessDeniedException","message":"` + problem + `"}` + "\n"))
-}
-
-// FromBrowser reports whether a request looks like one of a browser, which
-// follows links and loads images for any page. No SDK and no tool of the
-// command line calls itself Mozilla.
-func FromBrowser(r *http.Request) bool {
-	return strings.HasPrefix(first(r.Header["User-Agent"]), "Mozilla/") || len(r.Header["Sec-Fetch-Site"]) > 0
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/http2"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -60,7 +61,7 @@ type Server struct {
 	plain    *http1.Server     // nil if all is net/http's
 	http2    *http2.Server     // what plain leaves, if it is HTTP/2
 	others   *handoverListener // what both leave to http
-	listener *limitListener
+	listener *limits.Listener
 	budget   *budget.Bytes
 	waits    func()     // Config.OnShutdown, may be nil
 	done     chan error // capacity 1: the one result of serve
@@ -85,11 +86,10 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients on %s: %w", cfg.Addr, err)
 	}
-	if cfg.PerAddress == 0 {
-		cfg.PerAddress = cfg.ConnectionsMax - cfg.ConnectionsMax/10
-	}
 	s := &Server{
-		listener: newLimitListener(listener, cfg.ConnectionsMax, cfg.PerAddress, newRefusals(cfg.Logger, cfg.Now), unverified.New(cfg.Now)), budget: cfg.Budget,
+		listener: limits.NewListener(listener, limits.Config{
+			ConnectionsMax: cfg.ConnectionsMax, PerAddress: cfg.PerAddress, Logger: cfg.Logger, Now: cfg.Now,
+		}), budget: cfg.Budget,
 		waits: cfg.OnShutdown, done: make(chan error, 1), log: cfg.Logger,
 	}
 	var protocols http.Protocols
@@ -97,8 +97,8 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	handler := withGRPC(cfg.GRPC, counted(cfg.Handler, cfg.Budget, cfg.Now))
 	s.http = http.Server{
 		Handler: taken(handler), TLSConfig: secure, Protocols: &protocols,
-		ReadHeaderTimeout: http1.HeaderTimeout, ReadTimeout: http1.BodyTimeout,
-		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: http1.IdleTimeout, MaxHeaderBytes: http1.HeaderBytesMax,
+		ReadHeaderTimeout: limits.HeaderTimeout, ReadTimeout: limits.BodyTimeout,
+		WriteTimeout: netHTTPWriteTimeout, IdleTimeout: limits.IdleTimeout, MaxHeaderBytes: limits.HeaderBytesMax,
 		ErrorLog:    slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -108,7 +108,7 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
 			if state == http.StateActive { // the header of a request was read
-				http1.NoteRequest(conn)
+				limits.NoteRequest(conn)
 			}
 		},
 	}
@@ -118,10 +118,10 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s.others = newHandoverListener(listener.Addr())
 	s.http2 = http2.New(ctx, http2.Config{
-		Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, StreamsMax: cfg.StreamsMax, Refused: s.refuse, Logger: cfg.Logger,
+		Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, StreamsMax: cfg.StreamsMax, Refused: s.listener.Refuse, Logger: cfg.Logger,
 	})
 	s.plain = http1.New(ctx, http1.Config{
-		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.http2.Serve, Refused: s.refuse, Logger: cfg.Logger,
+		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.http2.Serve, Refused: s.listener.Refuse, Logger: cfg.Logger,
 	})
 	go s.serveBoth()
 	return s, nil
@@ -204,26 +204,18 @@ func (s *Server) accept() error {
 	}
 }
 
-// Connections describes the connections of a listener.
+// Connections describes the connections of a port.
 type Connections struct {
-	Open  int
-	Limit int
-	// Held counts how often no further connection was accepted before another
-	// ended.
-	Held uint64
-	// Panics counts the connections that a mistake of the server ended.
+	limits.Connections
+	// Panics counts the connections that a panic of the server ended.
 	Panics uint64
-	// Refused counts what was refused, by reason.
-	Refused []Refused
-	// Memory is what bodies being read and answers being written take.
+	// Memory counts the bytes of bodies being read and of answers being written.
 	Memory budget.Usage
 }
 
 // Connections counts what is open now.
 func (s *Server) Connections() Connections {
-	c := Connections{
-		Open: int(s.listener.open.Load()), Limit: cap(s.listener.slots), Held: s.listener.held.Load(), Memory: s.budget.Usage(), Refused: s.refusals(),
-	}
+	c := Connections{Connections: s.listener.Connections(), Memory: s.budget.Usage()}
 	if s.plain != nil {
 		c.Panics = s.plain.Panics() + s.http2.Panics()
 	}
@@ -249,7 +241,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.waits != nil {
 		s.waits()
 	}
-	s.listener.work.Close()
+	s.listener.EndWaits()
 	plain := make(chan error, 1) // the one result
 	go func() {
 		var err error

@@ -22,6 +22,7 @@ import (
 
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -249,10 +250,10 @@ func TestConnectionLimit(t *testing.T) {
 
 type recorder struct {
 	mu   sync.Mutex
-	seen []Request
+	seen []service.Request
 }
 
-func (r *recorder) Observe(request *Request) {
+func (r *recorder) Observe(request *service.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen = append(r.seen, *request)
@@ -266,20 +267,20 @@ func TestMiddleware(t *testing.T) {
 		code    string
 	}{
 		{"success", func(w http.ResponseWriter, r *http.Request) {
-			request := RequestOf(r.Context())
+			request := service.RequestOf(r.Context())
 			request.Action = "Do"
 			_, _ = w.Write([]byte(request.ID))
 		}, 200, ""},
 		{"error", func(w http.ResponseWriter, r *http.Request) {
-			RequestOf(r.Context()).Code = "Bad"
+			service.RequestOf(r.Context()).Code = "Bad"
 			w.WriteHeader(400)
 		}, 400, "Bad"},
 		{"panic", func(http.ResponseWriter, *http.Request) { panic("boom") }, 500, "InternalFailure"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			seen := &recorder{}
-			m := Middleware{Logger: quiet(), Observer: seen, Random: rand.Reader, Now: time.Now}
-			s := listen(t, Config{Handler: m.Wrap(tc.handler)})
+			m := &service.Calls{Logger: quiet(), Observer: seen, Random: rand.Reader, Now: time.Now}
+			s := listen(t, Config{Handler: Recorded(m, tc.handler)})
 			c := client(t, 1, nil)
 			response, err := c.Get("http://" + s.Addr().String())
 			if err != nil {
@@ -311,8 +312,8 @@ func TestAbortClosesTheConnection(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := Middleware{Logger: quiet(), Random: rand.Reader, Now: time.Now}
-			s := listen(t, Config{Handler: m.Wrap(handler)})
+			m := &service.Calls{Logger: quiet(), Random: rand.Reader, Now: time.Now}
+			s := listen(t, Config{Handler: Recorded(m, handler)})
 			c := client(t, 1, nil)
 			if response, err := c.Post("http://"+s.Addr().String(), "text/plain", strings.NewReader("x")); err == nil {
 				response.Body.Close()
@@ -321,5 +322,17 @@ func TestAbortClosesTheConnection(t *testing.T) {
 			c.CloseIdleConnections()
 			shutdown(t, s)
 		})
+	}
+}
+
+func TestContentTypeOfGRPC(t *testing.T) {
+	t.Parallel()
+	for contentType, want := range map[string]bool{
+		"application/grpc": true, "application/grpc+proto": true, "application/grpc;x=1": true,
+		"application/grpc-web": false, "application/grpcx": false, "application/json": false, "": false,
+	} {
+		if got := isGRPC(contentType); got != want {
+			t.Errorf("%q: %v", contentType, got)
+		}
 	}
 }

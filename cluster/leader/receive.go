@@ -8,8 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// ReceiveRequest is a receive of a client, or another command that waits while there
-// is nothing to give.
+// ReceiveRequest is a receive of a client, or another command that waits while it finds nothing.
 type ReceiveRequest struct {
 	Request
 	Command queue.Command // which Frame holds, encoded; Waits reports true
@@ -17,8 +16,8 @@ type ReceiveRequest struct {
 	Waited  time.Duration // of Wait, before this attempt
 }
 
-// begin waits until this node serves, and returns how long the receive may wait. What
-// ends here has a verdict.
+// begin waits until this node serves, and returns the time that the receive may wait. If o has a
+// verdict, the receive ends here.
 func (c *ReceiveCall) begin() (left time.Duration, o Outcome) {
 	select {
 	case <-c.serving:
@@ -40,7 +39,7 @@ func (c *ReceiveCall) begin() (left time.Duration, o Outcome) {
 	return left, Outcome{}
 }
 
-// resolveWait turns "as the queue says" into a time.
+// resolveWait replaces a negative wait by the wait of the queue.
 func (t *Term) resolveWait(name string, wait time.Duration) time.Duration {
 	if wait >= 0 {
 		return wait
@@ -48,8 +47,7 @@ func (t *Term) resolveWait(name string, wait time.Duration) time.Duration {
 	return WaitOf(t.options.Replica, name)
 }
 
-// WaitOf is how long a receive waits at a queue that says so itself, as far as this
-// node knows.
+// WaitOf returns the ReceiveMessageWaitTimeSeconds of a queue by the state of this node.
 func WaitOf(replica *fsm.FSM, name string) time.Duration {
 	seconds := int64(0)
 	replica.Read(func(v queue.View) {
@@ -60,7 +58,7 @@ func WaitOf(replica *fsm.FSM, name string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// setShortPoll makes the command say whether its caller waits.
+// setShortPoll notes in the command whether its caller waits.
 func (c *ReceiveCall) setShortPoll(short bool) error {
 	receive, ok := c.Command.(*queue.ReceiveMessages)
 	if !ok || receive.ShortPoll == short {
@@ -76,9 +74,9 @@ func (c *ReceiveCall) setShortPoll(short bool) error {
 	return nil
 }
 
-// run goes on until there is an answer, or the receive waits: then it is no longer this
-// goroutine's.
-func (c *ReceiveCall) run() (o Outcome, parked bool) {
+// run executes the receive until there is an answer or it is suspended. A suspended receive no longer
+// belongs to this goroutine.
+func (c *ReceiveCall) run() (o Outcome, suspended bool) {
 	for {
 		if c.worthProposing() {
 			if o := c.proposeReceive(); c.ends(o) {
@@ -90,34 +88,34 @@ func (c *ReceiveCall) run() (o Outcome, parked bool) {
 			if !found {
 				return o, false
 			}
-			continue // there is something now: let the log decide
+			continue // the queue may have a message now: the log decides
 		}
-		if o, ended, parked := c.waitForMessages(); ended || parked {
-			return o, parked
+		if o, ended, suspended := c.waitForMessages(); ended || suspended {
+			return o, suspended
 		}
 	}
 }
 
-// waitForMessages parks the receive, or returns as the queue may have something, has been
-// deleted, or the time is up.
-func (c *ReceiveCall) waitForMessages() (o Outcome, ended, parked bool) {
+// waitForMessages suspends the receive. It returns at once if the queue may have a message or was
+// deleted, or if the time is up.
+func (c *ReceiveCall) waitForMessages() (o Outcome, ended, suspended bool) {
 	w, ok := c.waiting.add(c.ctx, c.ReceiveRequest, c.wakes > 0, c.resume)
 	if !ok {
 		return Outcome{Verdict: Overloaded}, true, false
 	}
-	// What became available before that woke nobody.
+	// A message that became available before add woke no receive.
 	if !c.worthProposing() && c.exists() {
-		if c.park(w) {
+		if c.suspend(w) {
 			return Outcome{}, false, true
 		}
-		o, ended = c.whyResumed(w)
+		o, ended = c.resumeReason(w)
 	}
 	o, ended = c.stopWaiting(w, o, ended)
 	return o, ended, false
 }
 
-// whyResumed tells what ends the waiting of a receive that is not parked any more.
-func (c *ReceiveCall) whyResumed(w *waitingReceive) (o Outcome, ended bool) {
+// resumeReason handles the event that ended the wait of a receive.
+func (c *ReceiveCall) resumeReason(w *waitingReceive) (o Outcome, ended bool) {
 	if c.timedOut.Load() {
 		c.final = true
 		return Outcome{}, false
@@ -133,9 +131,8 @@ func (c *ReceiveCall) whyResumed(w *waitingReceive) (o Outcome, ended bool) {
 	return Outcome{}, false
 }
 
-// stopWaiting ends the waiting, unless it has ended with the outcome already. A turn
-// that the receive was given is used up by a receive here, so that the next one is woken
-// as soon as this one is answered.
+// stopWaiting ends the wait, unless the outcome has ended it already. A receive that was woken uses
+// its turn here, so that the next receive is woken as soon as this one is answered.
 func (c *ReceiveCall) stopWaiting(w *waitingReceive, o Outcome, ended bool) (Outcome, bool) {
 	if !c.waiting.remove(w) {
 		if !ended && !c.exists() {
@@ -154,15 +151,14 @@ func (c *ReceiveCall) stopWaiting(w *waitingReceive, o Outcome, ended bool) (Out
 	return o, c.ends(o)
 }
 
-// ends reports whether what the log says is the answer: it has a message, or the
-// time is up and nothing is left to hand out. One receive moves only so many
-// messages to the dead-letter queue and passes only so many that are expired;
-// it may find nothing although a message lies behind them.
+// ends reports whether an outcome from the log is the answer: it has a message, or the time is up
+// and no message is left. One receive moves a bounded number of messages to the dead-letter queue
+// and skips a bounded number of expired messages; it may miss a message behind them.
 func (c *ReceiveCall) ends(o Outcome) bool {
 	return !o.ReceivedNothing() || c.final && !c.worthProposing()
 }
 
-// passTurn lets the next receive of the queue look, if there is something left.
+// passTurn wakes the next receive of the queue if a message is left.
 func (c *ReceiveCall) passTurn(w *waitingReceive) {
 	c.waiting.release(w)
 	if c.worthProposing() {
@@ -170,7 +166,7 @@ func (c *ReceiveCall) passTurn(w *waitingReceive) {
 	}
 }
 
-// worthProposing reports whether the command would now do something in the log.
+// worthProposing reports whether the command would change the state now.
 func (c *ReceiveCall) worthProposing() (worth bool) {
 	c.options.Replica.Read(func(v queue.View) { worth = worthProposing(c.Command, v) })
 	return worth
@@ -186,10 +182,10 @@ func (c *ReceiveCall) proposeReceive() Outcome {
 	return c.Submit(c.ctx, c.Request)
 }
 
-// emptyAnswer is the answer of a receive that found nothing, proven to be true
-// at some moment after the receive began. found means that it is not, or may not be.
+// emptyAnswer returns the empty answer, proven to be true at some moment after the receive began. If
+// found is true, the queue has or may have a message.
 func (c *ReceiveCall) emptyAnswer() (o Outcome, found bool) {
-	// Visibility and delays may have ended without anyone having written it.
+	// Visibility timeouts and delays may have ended without an entry in the log.
 	if c.deadlines.due() {
 		if _, err := c.pastDue.wait(c.ctx); err != nil {
 			return failedRead(c.ctx), false
@@ -203,9 +199,8 @@ func (c *ReceiveCall) emptyAnswer() (o Outcome, found bool) {
 		return failedRead(c.ctx), false
 	}
 	o.Verdict = Answered
-	// One look: the position that the client is told is where there was nothing.
-	// Its log time may have moved, by entries about other queues, past what the
-	// deadlines has yet to write.
+	// One read: the queue was empty at the position in the answer. Entries about other queues may
+	// have moved its log time past deadlines that are not written yet.
 	o.At = PositionOf(c.options.Replica.Read(func(v queue.View) {
 		if found = worthProposing(c.Command, v) || v.Overdue(c.Command.QueueName()); found {
 			return

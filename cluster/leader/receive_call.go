@@ -4,17 +4,19 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/rendezvous"
 )
 
-// ReceiveCall is a receive while the leader works on it, whose outcome is told instead of
-// awaited. While it waits for messages it is parked and has no goroutine, whose stack would
-// be most of what it costs: the leader has those of all nodes. Made by NewReceive; used by
-// one goroutine at a time.
+// ReceiveCall is a receive at the leader that completes through a callback. While it waits for
+// messages, it is suspended and has no goroutine, whose stack would be most of its memory: the
+// leader holds the waiting receives of all nodes. Made by NewReceive; used by one goroutine at a
+// time.
 type ReceiveCall struct {
 	*Term
 	ReceiveRequest
 	final bool // the next empty answer is the answer
-	wakes int  // times it was woken in vain
+	wakes int  // times that it was woken and found nothing
 
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -22,25 +24,24 @@ type ReceiveCall struct {
 	timer    *time.Timer // nil: it does not wait
 	timedOut atomic.Bool
 
-	// parked says that the call waits. Who sets it back goes on with the call; what is
-	// not atomic belongs to that goroutine.
-	parked atomic.Bool
-	waits  *waitingReceive // while parked
+	// The parties are the goroutine of the call and the first event that wakes it: a message, the
+	// timer, the end of ctx or of the leadership.
+	rendezvous rendezvous.Rendezvous
+	waits      *waitingReceive // while suspended
 }
 
-// NewReceive is a receive that Begin begins (sqs.md 5). What finds a message is a command
-// in the log. What finds none writes nothing: a short poll is answered after a read
-// barrier, a long poll waits for an event first. complete takes the outcome, once, on a
-// goroutine of the call, and may block. A receive that was not proposed before ctx ended
-// never is.
+// NewReceive makes a receive for Begin to start (sqs.md 5). A receive that finds a message is a
+// command in the log. One that finds none writes nothing: a short poll is answered after a read
+// barrier, a long poll waits for an event first. complete takes the outcome, once, on a goroutine of
+// the call, and may block. A receive that was not proposed before ctx ended never is.
 func (t *Term) NewReceive(ctx context.Context, request ReceiveRequest, complete func(Outcome)) *ReceiveCall {
 	c := &ReceiveCall{Term: t, ReceiveRequest: request, complete: complete}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	return c
 }
 
-// Begin executes the receive until it is answered or parked. Whoever made the call must
-// see to it that HangUp is called when the context of the call ends.
+// Begin executes the receive until it is answered or suspended. The caller must call HangUp when the
+// context of the call ends.
 func (c *ReceiveCall) Begin() {
 	left, o := c.begin()
 	if o.Verdict != 0 {
@@ -53,7 +54,7 @@ func (c *ReceiveCall) Begin() {
 			c.resume()
 		})
 	}
-	c.goOn()
+	c.proceed()
 }
 
 // HangUp gives up on the receive. If it was not proposed by now, it never is. More than
@@ -63,9 +64,9 @@ func (c *ReceiveCall) HangUp() {
 	c.resume()
 }
 
-// goOn executes the receive until it is answered or parked.
-func (c *ReceiveCall) goOn() {
-	if o, parked := c.run(); !parked {
+// proceed executes the receive until it is answered or suspended.
+func (c *ReceiveCall) proceed() {
+	if o, suspended := c.run(); !suspended {
 		c.end(o)
 	}
 }
@@ -78,16 +79,20 @@ func (c *ReceiveCall) end(o Outcome) {
 	c.complete(o)
 }
 
-// park leaves the call to whoever resumes it. It reports false if that has happened
-// already.
-func (c *ReceiveCall) park(w *waitingReceive) bool {
+// suspend suspends the call. It reports false if there is a reason to resume it at once.
+func (c *ReceiveCall) suspend(w *waitingReceive) bool {
 	c.waits = w
-	c.parked.Store(true)
-	// What happened before found nobody to wake.
-	return !c.due(w) || !c.parked.CompareAndSwap(true, false)
+	for !c.due(w) {
+		if c.rendezvous.Suspend() {
+			return true
+		}
+		// An event called resume before: look at its reason. It may belong to an earlier wait.
+	}
+	c.waits = nil
+	return false
 }
 
-// due reports whether there is a reason to go on.
+// due reports whether there is a reason to resume the call.
 func (c *ReceiveCall) due(w *waitingReceive) bool {
 	select {
 	case <-w.woken:
@@ -99,24 +104,24 @@ func (c *ReceiveCall) due(w *waitingReceive) bool {
 	}
 }
 
-// resume goes on with a parked call. It never blocks.
+// resume continues a suspended call in a new goroutine. Every event calls it after it has set the
+// reason that due finds. It never blocks.
 func (c *ReceiveCall) resume() {
-	if c.parked.CompareAndSwap(true, false) {
-		go c.unpark()
+	if c.rendezvous.Resume() {
+		go c.resumed()
 	}
 }
 
-// unpark does what the goroutine of a receive does that has waited.
-func (c *ReceiveCall) unpark() {
+// resumed continues the call after its wait.
+func (c *ReceiveCall) resumed() {
 	w := c.waits
-	c.waits = nil
-	if !c.due(w) && c.park(w) {
-		return // it was resumed for a wait that is over
+	if c.suspend(w) {
+		return // the event belongs to an earlier wait
 	}
-	o, ended := c.whyResumed(w)
+	o, ended := c.resumeReason(w)
 	if o, ended = c.stopWaiting(w, o, ended); ended {
 		c.end(o)
 		return
 	}
-	c.goOn()
+	c.proceed()
 }

@@ -125,6 +125,7 @@ var packageRules = []packageRule{
 	{path: "cluster/clustertest/freeport", only: []string{std}, users: []string{"test/kit/harness"}},
 	{path: "cluster/fault", only: []string{"errors"}},
 	{path: "cluster/measure", only: []string{std}},
+	{path: "cluster/rendezvous", only: []string{std}, users: []string{"cluster", "cluster/leader", "transport/http1"}},
 	{path: "cluster/wakeup", only: []string{std}},
 	{path: "cluster/offline", only: []string{
 		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/environment", "~/cluster/fault", "~/cluster/storage",
@@ -136,8 +137,8 @@ var packageRules = []packageRule{
 	{path: "cluster/storage/encryption", only: []string{std}},
 	{path: "cluster/health", only: []string{std}, users: []string{"cluster", "cluster/health/state", "cmd/seriatim/client", "cmd/seriatim/client/diagnose", "cmd/seriatim/server"}},
 	{path: "cluster/health/state", only: []string{std, "~/cluster/health", "~/queue", "~/queue/access", "~/queue/limits"}, users: []string{"cluster"}},
-	{path: "cluster/holders", only: []string{std, "~/queue"}, users: []string{"cluster", "transport", "transport/grpc"}},
-	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport", "transport/http2", "transport/unverified"}},
+	{path: "cluster/holders", only: []string{std, "~/queue"}, users: []string{"cluster", "transport", "transport/grpc", "transport/service"}},
+	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport/http2", "transport/limits", "transport/unverified"}},
 	{path: "cluster/peernet", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/nodecert", "~/cluster/storage", "~/cluster/wakeup"}},
 	{path: "cluster/nodecert", only: []string{std}, users: []string{"cluster/peernet", "cmd/seriatim/certificate", "cmd/seriatim/server", "cmd/seriatim/server/certificate"}},
 	{path: "cluster/peernet/peernettest", only: []string{std, "~/cluster/clustertest", "~/cluster/environment", "~/cluster/peernet"}, users: []string{}},
@@ -145,9 +146,11 @@ var packageRules = []packageRule{
 	transport(""),
 	{path: "transport/budget", only: []string{std}},
 	{path: "transport/unverified", only: []string{std, "~/cluster/hostlimit"}},
-	{path: "transport/http1", only: []string{std, "~/transport/budget", "~/transport/unverified"}},
+	{path: "transport/limits", only: []string{std, "~/cluster/hostlimit", "~/transport/unverified"}, never: []string{"net/http"}},
+	transport("/service", "net/http", "~/transport/awswire", "~/transport/http1", "~/transport/grpc"),
+	{path: "transport/http1", only: []string{std, "~/cluster/rendezvous", "~/transport/budget", "~/transport/limits", "~/transport/unverified"}},
 	{path: "transport/http2", only: []string{
-		std, "~/cluster/hostlimit", "~/transport/budget", "~/transport/http1", "~/transport/unverified", "golang.org/x/net/http/httpguts", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack",
+		std, "~/cluster/hostlimit", "~/transport/budget", "~/transport/http1", "~/transport/limits", "~/transport/unverified", "golang.org/x/net/http/httpguts", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack",
 	}, users: []string{"transport"}},
 	transport("/aws", append([]string{"~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/console", "~/transport/ops"}, aws...)...),
 	transport("/awswire", "~/cluster", "~/queue"),
@@ -181,7 +184,7 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
 		"~/cluster/health", "~/transport/grpc/client", "~/transport/auth/sigv4",
-		"~/queue/attributes", "~/transport", "~/transport/aws", "~/transport/sqs", "~/transport/sns", // whose tables say what there is
+		"~/queue/attributes", "~/transport/service", "~/transport/aws", "~/transport/sqs", "~/transport/sns", // whose tables say what there is
 	}},
 	{path: "cmd/seriatim/client/native", only: []string{
 		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status",

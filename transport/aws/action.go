@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -28,8 +28,8 @@ type API struct {
 
 // Repeats says of each action whether a request for it may be sent again, for programs that
 // call the service.
-func (a *API) Repeats() map[string]transport.Repeat {
-	repeats := make(map[string]transport.Repeat, len(a.Actions))
+func (a *API) Repeats() map[string]service.Repeat {
+	repeats := make(map[string]service.Repeat, len(a.Actions))
 	for _, action := range a.Actions {
 		repeats[action.Name] = action.Repeat
 	}
@@ -44,12 +44,12 @@ type Line struct {
 	// that of the single one.
 	Permission string
 	// Resource finds what the action is about in its decoded input.
-	Resource func(c *Call, input any) (Resource, error)
+	Resource func(c *Call, input any) (service.Resource, error)
 	// Beside are the permissions that the action needs beside; nil: none, since it touches no
 	// other resource. It is asked when the caller may use Resource.
-	Beside func(c *Call, input any) ([]Need, error)
-	Effect transport.Effect // required
-	Repeat transport.Repeat // required
+	Beside func(c *Call, input any) ([]service.Need, error)
+	Effect service.Effect // required
+	Repeat service.Repeat // required
 	// Unseen is what a caller of another account is told who may not do it, instead of that:
 	// as if there were no such thing. Nil: that it is denied.
 	Unseen func() error
@@ -66,16 +66,10 @@ func (l Line) complete() Line {
 	if l.Name == "" || l.Permission == "" || l.Resource == nil || l.Effect == 0 || l.Repeat == 0 {
 		panic("aws: the line of the action " + l.Name + " lacks its permission, its resource, its effect or whether it may be repeated")
 	}
-	if l.Effect == transport.Reads && l.Repeat != transport.Repeatable {
+	if l.Effect == service.Reads && l.Repeat != service.Repeatable {
 		panic("aws: the action " + l.Name + " changes nothing, so it may be repeated")
 	}
 	return l
-}
-
-// Resource is what a request is about. The zero Resource is the account.
-type Resource struct {
-	Name  string // of a queue, qualified by its account
-	Topic string // name of a topic, likewise
 }
 
 // Action is one action of an API with all that is needed to serve it.
@@ -172,7 +166,7 @@ func (c *Call) resolve(line Line, input any) error {
 		return err
 	}
 	// Names outlive the request, in counts, spans and waits, and are parts of its text.
-	resource = Resource{Name: strings.Clone(resource.Name), Topic: strings.Clone(resource.Topic)}
+	resource = service.Resource{Name: strings.Clone(resource.Name), Topic: strings.Clone(resource.Topic)}
 	c.Resource = resource
 	c.Record.Queue, c.Record.Topic, c.Record.Permission = resource.Name, resource.Topic, line.Permission
 	if !c.unsigned(line, input) {
@@ -184,8 +178,8 @@ func (c *Call) resolve(line Line, input any) error {
 	if !c.Signed() {
 		unverified.From(c.ctx).Permitted()
 	}
-	if !c.handler.Rate.Allow(c.Scope.Charged(c.Identity, resource)) {
-		return Throttled()
+	if !c.Backend.Rate.Allow(c.Scope.Charged(c.Identity, resource)) {
+		return service.Throttled()
 	}
 	return nil
 }

@@ -3,13 +3,13 @@ package aws
 import (
 	"testing"
 
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 func TestLinesMustSayAll(t *testing.T) {
 	whole := Line{
-		Name: "GetThing", Permission: "sqs:GetThing", Effect: transport.Reads, Repeat: transport.Repeatable,
-		Resource: func(*Call, any) (Resource, error) { return Resource{}, nil },
+		Name: "GetThing", Permission: "sqs:GetThing", Effect: service.Reads, Repeat: service.Repeatable,
+		Resource: func(*Call, any) (service.Resource, error) { return service.Resource{}, nil },
 	}
 	whole.complete()
 	for name, change := range map[string]func(*Line){
@@ -17,8 +17,8 @@ func TestLinesMustSayAll(t *testing.T) {
 		"no resource":                          func(l *Line) { l.Resource = nil },
 		"no effect":                            func(l *Line) { l.Effect = 0 },
 		"nothing about its repetition":         func(l *Line) { l.Repeat = 0 },
-		"no change, and may not be repeated":   func(l *Line) { l.Repeat = transport.SentOnce },
-		"no change, and needs an id to repeat": func(l *Line) { l.Repeat = transport.RepeatableWithID },
+		"no change, and may not be repeated":   func(l *Line) { l.Repeat = service.SentOnce },
+		"no change, and needs an id to repeat": func(l *Line) { l.Repeat = service.RepeatableWithID },
 	} {
 		func() {
 			defer func() {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
@@ -29,18 +28,4 @@ func LastOfEach[E any](sorted []E, equal func(a, b E) bool) []E {
 		}
 	}
 	return kept
-}
-
-// BadTag says what is wrong with one of the tags, or nothing. AWS reserves keys that begin
-// with aws: in any letter case. The texts are ours.
-func BadTag(tags []queue.Tag) string {
-	for _, t := range tags {
-		switch {
-		case len(t.Key) >= len("aws:") && strings.EqualFold(t.Key[:len("aws:")], "aws:"):
-			return "Tag keys that begin with aws: are reserved."
-		case content.BadCharacter(t.Key), content.BadCharacter(t.Value):
-			return "Tag keys and values must not have control characters."
-		}
-	}
-	return ""
 }

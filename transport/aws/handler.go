@@ -11,12 +11,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
-	"github.com/seriatimq/seriatim/transport/auth/rate"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
+	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -49,13 +50,9 @@ const (
 
 // Options are what a Handler is made of.
 type Options struct {
-	Node     Node
-	Verifier auth.Verifier
-	// Authorizer decides what callers may do; nil: everybody may do everything.
-	Authorizer auth.Authorizer
-	Rate       *rate.Limiter // of requests of each account; nil: none
-	Names      Names
-	Logger     *slog.Logger
+	Backend  service.Backend
+	Verifier sigv4.Authenticator
+	Logger   *slog.Logger
 }
 
 // Handler serves the requests of one or more services. Safe for concurrent use.
@@ -98,7 +95,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	used := h.spaces.Get().(*space)
 	defer h.recycle(used)
 	c, buffer := &used.call, &used.buffer
-	*c = Call{API: h.apis[0], Record: transport.RequestOf(r.Context()), Request: r, ctx: r.Context(), handler: h}
+	*c = Call{
+		Call: service.Call{Backend: &h.Backend, Record: service.RequestOf(r.Context()), From: sigv4.ConnectionOf(r)},
+		API:  h.apis[0], Request: r, ctx: r.Context(), handler: h,
+	}
 	target, err := h.readRequest(w, c, buffer)
 	if err != nil {
 		h.writeError(w, c, err)
@@ -114,7 +114,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.Record.Action, c.Record.Effect = f.action.Name, f.action.Effect
-	if f.action.Effect != transport.Reads && !f.action.ByLink && c.Identity.Account == "" && followedLink(r) {
+	if f.action.Effect != service.Reads && !f.action.ByLink && c.Identity.Account == "" && followedLink(r) {
 		h.writeError(w, c, onlyByLink(f.action.Name))
 		return
 	}
@@ -148,7 +148,7 @@ func (h *Handler) answer(w http.ResponseWriter, c *Call, a *Action, output any, 
 // link or loads an image, which any page can make it do. Such a request has no
 // Authorization header, and a credential in its URL proves nothing unless it was verified.
 func followedLink(r *http.Request) bool {
-	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header["Authorization"] == nil && transport.FromBrowser(r)
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header["Authorization"] == nil && fromBrowser(r)
 }
 
 // signedForNative reports whether what a request is signed for may be a call of the native API,
@@ -159,6 +159,12 @@ func signedForNative(r *http.Request) bool {
 	said := r.Header["X-Amz-Content-Sha256"]
 	last := strings.LastIndexByte(r.URL.Path, '/')
 	return len(said) == 1 && said[0] == "UNSIGNED-PAYLOAD" && last > 0 && strings.Contains(r.URL.Path[:last], ".")
+}
+
+// fromBrowser reports whether a request looks like one of a browser, which follows links and loads
+// images for any page. No SDK and no command-line tool calls itself Mozilla.
+func fromBrowser(r *http.Request) bool {
+	return strings.HasPrefix(r.UserAgent(), "Mozilla/") || len(r.Header["Sec-Fetch-Site"]) > 0
 }
 
 func (h *Handler) recycle(used *space) {
@@ -184,7 +190,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buff
 	}
 	body, whole := http1.BodyText(r)
 	if !whole {
-		if _, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, http1.BodyBytesMax)); err != nil {
+		if _, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, limits.BodyBytesMax)); err != nil {
 			return "", readError(err)
 		}
 		body = buffer.String()
@@ -193,15 +199,15 @@ func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buff
 	if signedForNative(r) {
 		return "", notForNative()
 	}
-	if c.Identity, body, err = h.Verifier.Verify(r, body); err != nil {
+	caller, body, err := h.Verifier.Verify(r, body)
+	if err != nil {
 		return "", err
 	}
+	c.Authenticated(caller, AccountInPath(r))
 	c.examined = true
-	if h.Authorizer == nil || c.Signed() {
+	if h.Backend.Authorizer == nil || c.Signed() {
 		unverified.From(c.ctx).Verified()
 	}
-	c.Record.Account = c.Identity.AccessKeyID
-	c.Scope = NewScope(h.Names, h.Node.Access(), h.Authorizer != nil, c.Identity, AccountInPath(r))
 	if c.Record.Protocol == JSON {
 		if !known {
 			return "", unknownTarget(target)
@@ -325,7 +331,7 @@ func (h *Handler) write(w http.ResponseWriter, c *Call, status int, body []byte)
 	if c.Position.Index != 0 {
 		header[headerIndex], header[headerLogTime] = values[1:2:2], values[2:]
 	}
-	if c.Duplicate != "" && !c.repeated {
+	if c.Duplicate != "" && !c.Repeated {
 		header[headerDuplicate] = []string{c.Duplicate}
 	}
 	if c.AttemptID != "" {
@@ -347,7 +353,7 @@ func (h *Handler) writeError(w http.ResponseWriter, c *Call, err error) {
 	}
 	err = c.refusal(err)
 	var denied *auth.Error
-	c.Record.Stranger = c.Identity.Account == "" && errors.As(err, &denied)
+	c.Record.Unauthenticated = c.Identity.Account == "" && errors.As(err, &denied)
 	e := h.wireError(c, err)
 	c.Record.Code = e.Code
 	w.Header()["X-Amzn-Query-Error"] = []string{e.Code + ";" + e.Fault()}

@@ -59,7 +59,7 @@ func (c *Call) QueueURLs(p Page, names []string) (urls []string, token string) {
 	base := c.BaseURL()
 	urls = make([]string, len(names))
 	for i, name := range names {
-		urls[i] = c.handler.Names.queueURL(base, name)
+		urls[i] = c.Backend.Names.QueueURL(base, name)
 	}
 	return urls, token
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/http1"
 )
@@ -39,13 +40,13 @@ func (h *Handler) suspend(w http.ResponseWriter, c *Call, a *Action, input any) 
 // detach makes the call keep nothing of the text of its request, whose memory is given back to
 // the budget while it waits.
 func (c *Call) detach() {
-	c.Request, c.body = nil, ""
+	c.Request, c.body, c.From = nil, "", auth.Connection{}
 	if c.Form != nil {
 		c.Form = new(awswire.Form) // that there is one says which protocol it is
 	}
 	c.Identity.AccessKeyID, c.Identity.Service = strings.Clone(c.Identity.AccessKeyID), strings.Clone(c.Identity.Service)
 	c.Record.Account = c.Identity.AccessKeyID
-	c.Scope.caller = strings.Clone(c.Scope.caller)
+	c.Scope.KeepCaller()
 }
 
 // finish answers the call.

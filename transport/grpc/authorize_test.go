@@ -291,8 +291,8 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 	}
 }
 
-// TestStrangersAreMarked: the record of a call says who was refused for want of a valid key.
-func TestStrangersAreMarked(t *testing.T) {
+// TestUnauthenticatedCallsAreMarked: the record of a call says that it had no valid key.
+func TestUnauthenticatedCallsAreMarked(t *testing.T) {
 	f := guardedFixture(t)
 	for method, c := range map[string]struct {
 		key, secret string
@@ -309,7 +309,7 @@ func TestStrangersAreMarked(t *testing.T) {
 		}
 		// All of these requests begin with the queue.
 		err := f.conn.Invoke(ctx, path, &seriatimpb.PurgeQueueRequest{Queue: "none"}, &seriatimpb.PurgeQueueResponse{})
-		if record := f.observed.last(t, method); err == nil || record.Stranger != c.stranger {
+		if record := f.observed.last(t, method); err == nil || record.Unauthenticated != c.stranger {
 			t.Errorf("%s: %v, %+v", method, err, record)
 		}
 	}

@@ -16,10 +16,9 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/transport"
-	"github.com/seriatimq/seriatim/transport/auth"
-	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // answeringNode accepts every send at once: what is measured is the wire.
@@ -50,8 +49,8 @@ func (r *trailerRecorder) AddTrailer(name, value string) {
 func BenchmarkServeSend(b *testing.B) {
 	logger := slog.New(slog.DiscardHandler)
 	server := New(b.Context(), Options{
-		Node: answeringNode{node}, Verifier: auth.AcceptAll{}, Names: aws.Names{Account: "000000000000", Region: "us-east-1"},
-		Calls:  transport.Middleware{Logger: logger, Random: rand.Reader, Now: time.Now},
+		Node: answeringNode{node}, Verifier: sigv4.AcceptAll{}, Names: service.Names{Account: "000000000000", Region: "us-east-1"},
+		Calls:  &service.Calls{Logger: logger, Random: rand.Reader, Now: time.Now},
 		Random: rand.Reader, Now: time.Now, Logger: logger,
 	})
 	group, id := "group-17", "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f"

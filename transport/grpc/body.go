@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/seriatimq/seriatim/transport/budget"
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // prefixBytes is what comes before a message on the wire: whether it is
@@ -124,7 +124,7 @@ func (b *requestBody) begin(p []byte) (int, error) {
 // how many there is room.
 func (b *requestBody) take() (room int64, err error) {
 	b.mu.Lock()
-	room = b.taken + http1.FreeBytes - b.arrived
+	room = b.taken + limits.FreeBytes - b.arrived
 	b.mu.Unlock()
 	if room > 0 {
 		return room, nil

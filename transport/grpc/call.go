@@ -1,10 +1,8 @@
 package grpc
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -17,16 +15,15 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
-	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Names of what every answer says beside its message.
@@ -47,19 +44,15 @@ const protocol = "grpc"
 // call is one call on its way through a method. Used by one goroutine, except for
 // statusOf and permitStill.
 type call struct {
-	server   *Server
-	record   *transport.Request
-	in       *inbound
-	started  time.Time
-	method   method
-	request  any // of a unary method
-	scope    aws.Scope
-	queue    string           // qualified by its account
-	topic    string           // likewise
-	charged  rate.Payer       // whose limit of requests counts
-	resource aws.Resource     // what the caller was permitted to use
-	position cluster.Position // where in the log the answer stands
-	repeated bool             // the node made the command twice
+	service.Call
+	server  *Server
+	in      *inbound
+	started time.Time
+	method  method
+	request any        // of a unary method
+	queue   string     // qualified by its account
+	topic   string     // likewise
+	charged rate.Payer // account whose quota counts
 
 	permitted atomic.Pointer[access.Table] // by which the caller was, nil if not yet
 }
@@ -70,29 +63,31 @@ func callOf(ctx context.Context) *call { return inboundOf(ctx).call }
 // begin notes who calls what, and refuses a caller who may not.
 func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c := &call{server: s, in: inboundOf(ctx), started: s.Now()}
-	c.in.call, c.record = c, s.Calls.Begin(c.in.request)
-	c.record.Protocol = protocol
-	c.scope = aws.NewScope(s.Names, s.Node.Access(), s.Authorizer != nil, c.in.identity, c.in.request.Header.Get(headerAccount))
+	c.in.call, c.Backend, c.Record = c, &s.backend, new(service.Request)
+	c.From = sigv4.ConnectionOf(c.in.request)
+	s.Calls.Begin(c.Record, c.in.request.RemoteAddr, c.in.request.Header)
+	c.Authenticated(c.in.identity, c.in.request.Header.Get(headerAccount))
+	c.Record.Protocol, c.Record.Account = protocol, ""
 	row, ours := methodTable[methodName(path)]
 	if strings.HasPrefix(path, healthPath) {
 		return c, nil
 	}
 	if ours {
 		c.method = row
-		c.record.Action, c.record.Permission, c.record.Account = methodName(path), row.permission, c.in.identity.AccessKeyID
-		c.record.Effect = row.effect
+		c.Record.Action, c.Record.Permission, c.Record.Account = methodName(path), row.permission, c.Identity.AccessKeyID
+		c.Record.Effect = row.effect
 	}
-	return c, s.stranger(c.in) // reflection, too, is for callers with a key
+	return c, s.refuseAnonymous(c.in) // reflection, too, is for callers with a key
 }
 
 // permit refuses a caller who may not do what the method does to a resource. Whatever
 // says what a call is about asks it.
-func (c *call) permit(resource aws.Resource) error {
-	c.resource = resource
+func (c *call) permit(resource service.Resource) error {
+	c.Resource = resource
 	if err := c.authorize(c.server.Node.Access()); err != nil {
 		return err
 	}
-	c.charged = c.scope.Charged(c.in.identity, resource)
+	c.charged = c.Scope.Charged(c.Identity, resource)
 	return c.charge()
 }
 
@@ -113,7 +108,7 @@ func (c *call) authorize(table *access.Table) error {
 	if guard == nil {
 		return nil
 	}
-	if err := guard.Revoked(c.in.identity); err != nil { // a stream may say late what it is about
+	if err := guard.Revoked(c.Identity); err != nil { // a stream may say late what it is about
 		return err
 	}
 	err := c.permits(c.method)
@@ -129,29 +124,21 @@ func (c *call) permits(row method) error {
 	if c.server.Authorizer == nil {
 		return nil
 	}
-	if err := c.permitsOne(aws.Need{Permission: row.permission, Resource: c.resource}); err != nil || row.beside == nil {
+	ctx := c.in.request.Context()
+	if err := c.Permit(ctx, service.Need{Permission: row.permission, Resource: c.Resource}); err != nil || row.beside == nil {
 		return err
 	}
 	needs, err := row.beside(c)
 	if err != nil {
 		return err
 	}
-	for _, need := range needs {
-		if err := c.permitsOne(need); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *call) permitsOne(need aws.Need) error {
-	return c.server.Authorizer.Authorize(c.in.request, c.in.identity, aws.PermissionTo(c.server.Node, c.server.Names, need.Permission, need.Resource))
+	return c.PermitAll(ctx, needs)
 }
 
 // charge counts a request of the account, and refuses one too many.
 func (c *call) charge() error {
 	if !c.server.Rate.Allow(c.charged) {
-		return aws.Throttled()
+		return service.Throttled()
 	}
 	return nil
 }
@@ -159,18 +146,18 @@ func (c *call) charge() error {
 // end makes a status of the error of a call, and logs and counts the call.
 func (c *call) end(ctx context.Context, err error) error {
 	var denied *auth.Error
-	c.record.Stranger = c.in.identity.Account == "" && errors.As(err, &denied)
+	c.Record.Unauthenticated = c.Identity.Account == "" && errors.As(err, &denied)
 	err = c.statusOf(err)
 	// The client has given up at the same moment, and may hear of either.
 	if f := status.Convert(err); f.Code() == codes.Unavailable && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = newError(codes.DeadlineExceeded, reasonOf(f), f.Message())
 	}
-	c.record.Duration, c.record.Status = c.server.Now().Sub(c.started), http.StatusOK
+	c.Record.Duration, c.Record.Status = c.server.Now().Sub(c.started), http.StatusOK
 	if err != nil {
-		c.record.Code = reasonOf(status.Convert(err))
+		c.Record.Code = reasonOf(status.Convert(err))
 	}
-	if c.record.Action != "" {
-		c.server.Calls.Report(ctx, c.record)
+	if c.Record.Action != "" {
+		c.server.Calls.Report(ctx, c.Record)
 	}
 	return err
 }
@@ -198,7 +185,7 @@ func (t metadataTrailers) AddTrailer(name, value string) { t.md[name] = []string
 func (c *call) eachHint(to trailerWriter) {
 	self, leader := c.server.Node.Leader()
 	to.AddTrailer(metadataNode, self)
-	to.AddTrailer(metadataRequest, c.record.ID)
+	to.AddTrailer(metadataRequest, c.Record.ID)
 	if leader != "" {
 		to.AddTrailer(metadataLeader, leader)
 	}
@@ -206,9 +193,9 @@ func (c *call) eachHint(to trailerWriter) {
 
 func (c *call) eachTrailer(to trailerWriter) {
 	c.eachHint(to)
-	if c.position.Index != 0 {
-		to.AddTrailer(metadataIndex, strconv.FormatUint(c.position.Index, 10))
-		to.AddTrailer(metadataLogTime, strconv.FormatInt(int64(c.position.LogTime), 10))
+	if c.Position.Index != 0 {
+		to.AddTrailer(metadataIndex, strconv.FormatUint(c.Position.Index, 10))
+		to.AddTrailer(metadataLogTime, strconv.FormatInt(int64(c.Position.LogTime), 10))
 	}
 }
 
@@ -217,9 +204,9 @@ func (c *call) caught(panicked any, err *error) {
 	if panicked == nil {
 		return
 	}
-	c.server.Logger.Error("panic in a request handler", "request_id", c.record.ID, "action", c.record.Action,
+	c.server.Logger.Error("panic in a request handler", "request_id", c.Record.ID, "action", c.Record.Action,
 		"panic", panicked, "stack", string(debug.Stack()))
-	*err = newError(codes.Internal, reasonInternal, "An internal error occurred. See the log of the node for request "+c.record.ID+".")
+	*err = newError(codes.Internal, reasonInternal, "An internal error occurred. See the log of the node for request "+c.Record.ID+".")
 }
 
 // unary is around every unary call.
@@ -292,13 +279,13 @@ func (c *call) on(name string) error {
 		return refusal.NoSuchQueue()
 	}
 	c.queue = strings.Clone(c.qualify(name)) // it outlives the request, and may be a part of it
-	c.record.Queue = c.queue
-	return c.permit(aws.Resource{Name: c.queue})
+	c.Record.Queue = c.queue
+	return c.permit(service.Resource{Name: c.queue})
 }
 
 // qualify is what the state calls a name in a request: one of the caller's account unless
 // it begins with another account and a slash.
-func (c *call) qualify(name string) string { return c.scope.Of(account.Split(name)) }
+func (c *call) qualify(name string) string { return c.Scope.Of(account.Split(name)) }
 
 // cut cuts the name of a queue or a topic that is longer than any. One byte too many is
 // enough for a command to refuse it. The result does not keep the rest of the request.
@@ -306,24 +293,10 @@ func cut(name string, most int) string {
 	return strings.Clone(name[:min(len(name), len(name)-len(account.PlainName(name))+most+1)])
 }
 
-// submit executes a command and notes its position in the log.
-func (c *call) submit(ctx context.Context, cmd queue.Command) (queue.Result, error) {
-	reply, err := c.server.Node.Submit(ctx, cmd)
-	c.position, c.repeated = reply.Position, reply.Repeated
-	return reply.Result, err
-}
-
-// read reads the state and notes the position it was read at.
-func (c *call) read(ctx context.Context, read func(queue.View) error) error {
-	position, err := c.server.Node.Read(ctx, read)
-	c.position = position
-	return err
-}
-
 // refuse reports a bad value of a request after the queue was looked up: an
 // unknown queue comes first (sqs.md 1.7). It is for what a command cannot carry.
 func (c *call) refuse(ctx context.Context, refused *queue.Error) error {
-	return c.read(ctx, func(v queue.View) error {
+	return c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(c.queue) {
 			return refusal.NoSuchQueue()
 		}
@@ -331,24 +304,11 @@ func (c *call) refuse(ctx context.Context, refused *queue.Error) error {
 	})
 }
 
-// senderID holds the system attribute SenderId: the principal id of the caller.
-// Where signatures are not verified, it is the access key id that the call claims, or the
-// account.
-func (c *call) senderID() string {
-	if c.server.Authorizer != nil {
-		return cmp.Or(c.in.identity.PrincipalID(), auth.Anonymous)
+// resultOf checks that the result of a command has the type that the command gives.
+func resultOf[R queue.Result](result queue.Result, err error) (r R, _ error) {
+	if err != nil {
+		r, _ = result.(R)
+		return r, err
 	}
-	if id := c.in.identity.AccessKeyID; id != "" {
-		return id
-	}
-	return c.scope.CallerID()
-}
-
-// resultOf makes sure that a command was answered by its own kind of result.
-func resultOf[R queue.Result](result queue.Result, err error) (R, error) {
-	r, ok := result.(R)
-	if err == nil && !ok {
-		err = fmt.Errorf("the command was answered with a %T, want a %T", result, r)
-	}
-	return r, err
+	return service.ResultOf[R](result)
 }

@@ -81,7 +81,7 @@ func (c *call) readOpen(stream consumeStream) (*seriatimpb.ConsumeOpen, error) {
 // openVisibility is the visibility timeout of a stream: that of the request or of
 // the queue, zero in a session. entriesMax is how many messages a command may have.
 func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen) (seconds int32, entriesMax int, err error) {
-	err = c.read(ctx, func(v queue.View) error {
+	err = c.Read(ctx, func(v queue.View) error {
 		attributes, refused := v.Typed(c.queue)
 		if refused != nil {
 			return refused
@@ -279,7 +279,7 @@ func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived
 	if err != nil {
 		return err
 	}
-	s.call.record.Trace.Received(received.Messages)
+	s.call.Record.Trace.Received(received.Messages)
 	messages, size := wireMessages(received.Messages)
 	if err := s.call.in.account.acquire(ctx, size); err != nil {
 		return errAnswer

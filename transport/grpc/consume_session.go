@@ -45,7 +45,7 @@ func (c *call) openSession(ctx context.Context, open *seriatimpb.ConsumeOpen) (*
 		return nil, err
 	}
 	s := &consumedSession{seconds: domainInt(in.LockSeconds), accepted: in.GetLocked() == nil, resuming: true, lost: make(chan error, 1)}
-	if err := c.read(ctx, func(v queue.View) error { return s.setInterval(v, c.queue) }); err != nil {
+	if err := c.Read(ctx, func(v queue.View) error { return s.setInterval(v, c.queue) }); err != nil {
 		return nil, err
 	}
 	if s.accepted {
@@ -157,7 +157,7 @@ func (s *consumer) catchUp(ctx context.Context) error {
 	}
 	var unseen []string
 	known, returned := false, false
-	err := s.call.read(ctx, func(v queue.View) error {
+	err := s.call.Read(ctx, func(v queue.View) error {
 		inFlight, some, refused := v.InFlightInSession(s.call.queue, s.session.ref)
 		if refused != nil {
 			return refused

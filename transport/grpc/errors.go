@@ -167,6 +167,6 @@ func (c *call) statusOf(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return status.FromContextError(err).Err()
 	}
-	c.server.Logger.Error("a request failed with an unexpected error", "request_id", c.record.ID, "action", c.record.Action, "error", err)
-	return newError(codes.Internal, reasonInternal, "An internal error occurred. See the log of the node for request "+c.record.ID+".")
+	c.server.Logger.Error("a request failed with an unexpected error", "request_id", c.Record.ID, "action", c.Record.Action, "error", err)
+	return newError(codes.Internal, reasonInternal, "An internal error occurred. See the log of the node for request "+c.Record.ID+".")
 }

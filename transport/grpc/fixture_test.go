@@ -26,10 +26,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
-	"github.com/seriatimq/seriatim/transport/auth"
-	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // node is the one real node that all tests of the package share; each uses queues
@@ -104,11 +104,11 @@ func (n *testNode) Read(ctx context.Context, read func(queue.View) error) (clust
 // observed are the records of finished calls. Safe for concurrent use.
 type observed struct {
 	mu      sync.Mutex
-	records []transport.Request
+	records []service.Request
 	more    wakeup.Broadcast
 }
 
-func (o *observed) Observe(r *transport.Request) {
+func (o *observed) Observe(r *service.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.records = append(o.records, *r)
@@ -116,7 +116,7 @@ func (o *observed) Observe(r *transport.Request) {
 }
 
 // last is the newest record of an action.
-func (o *observed) last(t *testing.T, action string) transport.Request {
+func (o *observed) last(t *testing.T, action string) service.Request {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -158,8 +158,8 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 	f := &fixture{t: t, node: &testNode{Node: node}, observed: &observed{}, budget: budget.New(64 << 20)}
 	logger := slog.New(slog.DiscardHandler)
 	options := Options{
-		Node: f.node, Verifier: auth.AcceptAll{}, Names: aws.Names{Account: "000000000000", Region: "us-east-1"}, Budget: f.budget,
-		Calls:  transport.Middleware{Logger: logger, Observer: f.observed, Random: rand.Reader, Now: time.Now},
+		Node: f.node, Verifier: sigv4.AcceptAll{}, Names: service.Names{Account: "000000000000", Region: "us-east-1"}, Budget: f.budget,
+		Calls:  &service.Calls{Logger: logger, Observer: f.observed, Random: rand.Reader, Now: time.Now},
 		Random: rand.Reader, Now: time.Now, Logger: logger,
 	}
 	if change != nil {

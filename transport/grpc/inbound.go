@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/budget"
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -96,7 +96,7 @@ type responseWriter struct {
 func (w *responseWriter) Write(p []byte) (int, error) {
 	if w.endless && !w.limited {
 		w.limited = true
-		limit := http1.WriteLimit(messageBytesMax, w.budget.Scarce())
+		limit := limits.WriteLimit(messageBytesMax, w.budget.Scarce())
 		_ = w.control.SetWriteDeadline(w.now().Add(limit)) // an error means that there are no deadlines
 	}
 	return w.ResponseWriter.Write(p)

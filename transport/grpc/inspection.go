@@ -29,7 +29,7 @@ func (i *inspection) LookUpDeduplication(ctx context.Context, in *seriatimpb.Loo
 		return nil, err
 	}
 	out := &seriatimpb.LookUpDeduplicationResponse{}
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		known, found, refused := v.KnownID(c.queue, queue.DeduplicationID{
 			ID: in.GetDeduplicationId(), GroupID: in.GetGroupId(), PartitionKey: in.GetPartitionKey(),
 		})
@@ -54,7 +54,7 @@ func (i *inspection) GetDeduplicationStats(ctx context.Context, in *seriatimpb.G
 		return nil, err
 	}
 	var s queue.DeduplicationStats
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		var refused *queue.Error
 		if s, refused = v.DeduplicationStats(c.queue); refused != nil {
 			return refused
@@ -79,7 +79,7 @@ func (i *inspection) ForgetDeduplication(ctx context.Context, in *seriatimpb.For
 	if err := c.on(in.GetQueue()); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.ForgetDeduplication{Queue: c.queue, DeduplicationID: queue.DeduplicationID{
+	_, err := c.Submit(ctx, &queue.ForgetDeduplication{Queue: c.queue, DeduplicationID: queue.DeduplicationID{
 		ID: in.GetDeduplicationId(), GroupID: in.GetGroupId(), PartitionKey: in.GetPartitionKey(),
 	}})
 	return &seriatimpb.ForgetDeduplicationResponse{}, err
@@ -96,7 +96,7 @@ func (i *inspection) ListGroups(ctx context.Context, in *seriatimpb.ListGroupsRe
 		return nil, c.refuse(ctx, refused)
 	}
 	var found []queue.GroupInfo
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		if found, refused = v.Groups(c.queue, in.GetPrefix(), p.after, p.size+1); refused != nil {
 			return refused
 		}
@@ -120,7 +120,7 @@ func (i *inspection) GetGroup(ctx context.Context, in *seriatimpb.GetGroupReques
 		return nil, err
 	}
 	var found queue.GroupInfo
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		var refused *queue.Error
 		if found, refused = v.Group(c.queue, in.GetGroupId()); refused != nil {
 			return refused
@@ -133,7 +133,7 @@ func (i *inspection) GetGroup(ctx context.Context, in *seriatimpb.GetGroupReques
 	out := wireGroup(&found)
 	switch {
 	case found.State != queue.GroupInFlight && found.State != queue.GroupInSession:
-	case c.scope.Foreign(c.queue):
+	case c.Scope.Foreign(c.queue):
 		out.Explanation += " Which client it is, only callers of the account of the queue are told."
 	default:
 		c.addHolder(ctx, &found, out)
@@ -215,6 +215,6 @@ func (i *inspection) ReleaseGroup(ctx context.Context, in *seriatimpb.ReleaseGro
 	if err := c.on(in.GetQueue()); err != nil {
 		return nil, err
 	}
-	released, err := resultOf[queue.GroupReleased](c.submit(ctx, &queue.ReleaseGroup{Queue: c.queue, Group: in.GetGroupId()}))
+	released, err := resultOf[queue.GroupReleased](c.Submit(ctx, &queue.ReleaseGroup{Queue: c.queue, Group: in.GetGroupId()}))
 	return &seriatimpb.ReleaseGroupResponse{Messages: released.Messages, Session: released.Session}, err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // Complete deletes messages.
@@ -41,7 +41,7 @@ func (m *messages) Renew(ctx context.Context, in *seriatimpb.RenewRequest) (*ser
 		if err := c.on(in.GetQueue()); err != nil {
 			return nil, err
 		}
-		err := c.read(ctx, func(v queue.View) error {
+		err := c.Read(ctx, func(v queue.View) error {
 			attributes, refused := v.Typed(c.queue)
 			if refused != nil {
 				return refused
@@ -87,11 +87,11 @@ func settle(ctx context.Context, name string, in *seriatimpb.SessionRef, command
 	if err != nil {
 		return nil, err
 	}
-	done, err := resultOf[queue.EntriesDone](c.submit(ctx, command(c.queue, ref)))
+	done, err := resultOf[queue.EntriesDone](c.Submit(ctx, command(c.queue, ref)))
 	if err != nil {
 		return nil, err
 	}
-	c.record.Trace.Batch(len(done.Errs))
+	c.Record.Trace.Batch(len(done.Errs))
 	if lost := sessionLost(ref, done); lost != nil {
 		return nil, lost
 	}
@@ -126,7 +126,7 @@ func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDe
 	if err != nil {
 		return nil, err
 	}
-	received, err := resultOf[queue.MessagesReceived](c.submit(ctx, &queue.ReceiveDeferred{
+	received, err := resultOf[queue.MessagesReceived](c.Submit(ctx, &queue.ReceiveDeferred{
 		Queue: c.queue, Sequences: numbers, Session: ref,
 		VisibilityTimeout: domainInt(in.VisibilityTimeoutSeconds), Delete: in.GetDeleteOnReceipt(),
 	}))
@@ -136,9 +136,9 @@ func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDe
 	if err != nil {
 		return nil, err
 	}
-	c.record.Trace.Received(received.Messages)
+	c.Record.Trace.Received(received.Messages)
 	out, size := wireMessages(received.Messages)
-	if size > http1.FreeBytes {
+	if size > limits.FreeBytes {
 		if err := c.in.account.acquire(ctx, size); err != nil {
 			return nil, errAnswer
 		}

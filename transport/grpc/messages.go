@@ -15,7 +15,6 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
-	"github.com/seriatimq/seriatim/transport/http1"
 )
 
 // Send sends 1 to 10 messages.
@@ -37,17 +36,17 @@ func (c *call) send(ctx context.Context, messages []*seriatimpb.OutgoingMessage)
 	for i, m := range messages {
 		entries[i] = sendEntry(m)
 	}
-	c.record.Trace.Batch(len(entries))
-	c.record.Trace.Sent(entries)
-	sent, err := resultOf[queue.MessagesSent](c.submit(ctx, &queue.SendMessages{
-		Queue: c.queue, SenderID: c.senderID(), Batch: true, Entries: entries,
+	c.Record.Trace.Batch(len(entries))
+	c.Record.Trace.Sent(entries)
+	sent, err := resultOf[queue.MessagesSent](c.Submit(ctx, &queue.SendMessages{
+		Queue: c.queue, SenderID: c.SenderID(), Batch: true, Entries: entries,
 	}))
 	if err != nil {
 		return nil, err
 	}
 	results := make([]*seriatimpb.SendResult, len(sent.Entries))
 	for i := range sent.Entries {
-		results[i] = sendResult(&sent.Entries[i], c.repeated)
+		results[i] = sendResult(&sent.Entries[i], c.Repeated)
 	}
 	return results, nil
 }
@@ -88,11 +87,11 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 	if err != nil {
 		return nil, err
 	}
-	c.record.Trace.Received(received.Messages)
+	c.Record.Trace.Received(received.Messages)
 	out := &seriatimpb.ReceiveResponse{AttemptId: cmd.AttemptID, Replayed: received.Replayed}
 	var size int64
 	out.Messages, size = wireMessages(received.Messages)
-	if size > http1.FreeBytes {
+	if size > freeBytes {
 		if err := c.in.account.acquire(ctx, size); err != nil {
 			return nil, errAnswer
 		}
@@ -126,7 +125,7 @@ func (c *call) await(ctx context.Context, wait time.Duration, execute func(conte
 		defer context.AfterFunc(waits, cancel)()
 	}
 	reply, err := execute(ctx)
-	c.position = reply.Position
+	c.Position = reply.Position
 	// What is on its way into the log is not denied: it may take effect.
 	if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
 		return nil, errDraining
@@ -155,8 +154,8 @@ func (q *queues) Delete(ctx context.Context, in *seriatimpb.DeleteRequest) (*ser
 	if refused := queue.CheckEntryCount(len(in.GetReceiptHandles()), "receipt handle"); refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
-	c.record.Trace.Batch(len(in.GetReceiptHandles()))
-	done, err := resultOf[queue.EntriesDone](c.submit(ctx, &queue.DeleteMessages{Queue: c.queue, Batch: true, Handles: in.GetReceiptHandles()}))
+	c.Record.Trace.Batch(len(in.GetReceiptHandles()))
+	done, err := resultOf[queue.EntriesDone](c.Submit(ctx, &queue.DeleteMessages{Queue: c.queue, Batch: true, Handles: in.GetReceiptHandles()}))
 	return &seriatimpb.DeleteResponse{Outcomes: outcomes(done)}, err
 }
 
@@ -173,7 +172,7 @@ func (q *queues) ChangeVisibility(ctx context.Context, in *seriatimpb.ChangeVisi
 	for i, e := range in.GetEntries() {
 		entries[i] = queue.VisibilityEntry{Handle: e.GetReceiptHandle(), VisibilityTimeout: domainInt(e.VisibilityTimeoutSeconds)}
 	}
-	c.record.Trace.Batch(len(entries))
-	done, err := resultOf[queue.EntriesDone](c.submit(ctx, &queue.ChangeMessageVisibility{Queue: c.queue, Batch: true, Entries: entries}))
+	c.Record.Trace.Batch(len(entries))
+	done, err := resultOf[queue.EntriesDone](c.Submit(ctx, &queue.ChangeMessageVisibility{Queue: c.queue, Batch: true, Entries: entries}))
 	return &seriatimpb.ChangeVisibilityResponse{Outcomes: outcomes(done)}, err
 }

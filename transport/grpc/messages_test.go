@@ -15,6 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -185,7 +186,7 @@ func TestPanic(t *testing.T) {
 }
 
 // denied refuses everybody.
-type denied struct{ auth.Verifier }
+type denied struct{ sigv4.Authenticator }
 
 func (denied) Verify(*http.Request, string) (auth.Identity, string, error) {
 	return auth.Identity{}, "", &auth.Error{Code: "InvalidClientTokenId", Status: http.StatusForbidden, Message: "no"}

@@ -35,7 +35,7 @@ func (q *queues) StartMoveTask(ctx context.Context, in *seriatimpb.StartMoveTask
 	if destination != "" {
 		destination = c.qualify(destination)
 	}
-	started, err := resultOf[queue.MoveTaskStarted](c.submit(ctx, &queue.StartMoveTask{
+	started, err := resultOf[queue.MoveTaskStarted](c.Submit(ctx, &queue.StartMoveTask{
 		Source: c.queue, Destination: destination, MaxPerSecond: domainInt(in.MessagesPerSecondMax),
 	}))
 	return &seriatimpb.StartMoveTaskResponse{TaskId: started.TaskID}, err
@@ -50,7 +50,7 @@ func (q *queues) CancelMoveTask(ctx context.Context, in *seriatimpb.CancelMoveTa
 	if in.GetTaskId() == "" {
 		return nil, refusal.MissingParameter("task_id")
 	}
-	cancelled, err := resultOf[queue.MoveTaskCancelled](c.submit(ctx, &queue.CancelMoveTask{TaskID: in.GetTaskId(), Source: c.queue}))
+	cancelled, err := resultOf[queue.MoveTaskCancelled](c.Submit(ctx, &queue.CancelMoveTask{TaskID: in.GetTaskId(), Source: c.queue}))
 	return &seriatimpb.CancelMoveTaskResponse{Moved: cancelled.Moved}, err
 }
 
@@ -65,7 +65,7 @@ func (q *queues) ListMoveTasks(ctx context.Context, in *seriatimpb.ListMoveTasks
 		limit = 0
 	}
 	out := &seriatimpb.ListMoveTasksResponse{}
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		if !v.QueueExists(c.queue) {
 			return refusal.NoSuchResource("source")
 		}

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // headerTracer looks at what came with a request when it is over.
 type headerTracer struct{}
 
-func (headerTracer) Trace(_ context.Context, r *transport.Request) { _ = r.Trace.Header.Get("name") }
+func (headerTracer) Trace(_ context.Context, r *service.Request) { _ = r.Trace.Header.Get("name") }
 
 // Methods outlive the requests of clients that give up, and look at their headers. With the
 // race detector this fails if the connection uses those for its next request.

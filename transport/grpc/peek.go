@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 const (
@@ -48,7 +48,7 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 	}
 	var found []queue.PeekedMessage
 	var bodies content.Reader
-	err = c.read(ctx, func(v queue.View) error {
+	err = c.Read(ctx, func(v queue.View) error {
 		var refused *queue.Error
 		bodies = v.Bodies()
 		if found, refused = v.Peek(c.queue, from[0], in.GetGroupId(), limit+1); refused != nil {
@@ -79,7 +79,7 @@ func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seria
 			Message: one[0], State: states[found[i].State], VisibleAtMs: int64(found[i].VisibleAt),
 		})
 	}
-	if total > http1.FreeBytes {
+	if total > limits.FreeBytes {
 		if err := c.in.account.acquire(ctx, total); err != nil {
 			return nil, errBudget
 		}

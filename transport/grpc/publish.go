@@ -43,7 +43,7 @@ func (t *topics) PublishStream(stream grpc.BidiStreamingServer[seriatimpb.Publis
 	if len(first.GetMessages()) > 0 {
 		return errMessagesFirst
 	}
-	err = c.read(ctx, func(v queue.View) error {
+	err = c.Read(ctx, func(v queue.View) error {
 		_, err := unless(v.TopicARN(c.topic))
 		return err
 	})
@@ -67,10 +67,10 @@ func (t *topics) PublishStream(stream grpc.BidiStreamingServer[seriatimpb.Publis
 
 // publisher publishes as the call does, one command at a time or several.
 func (c *call) publisher(ctx context.Context) func([]queue.PublishEntry) ([]*seriatimpb.PublishResult, error) {
-	name, sender, endpoint := c.topic, c.senderID(), aws.BaseURL(c.in.request)
+	name, sender, endpoint := c.topic, c.SenderID(), aws.BaseURL(c.in.request)
 	return func(entries []queue.PublishEntry) ([]*seriatimpb.PublishResult, error) {
-		c.record.Trace.Batch(len(entries))
-		c.record.Trace.Published(entries)
+		c.Record.Trace.Batch(len(entries))
+		c.Record.Trace.Published(entries)
 		reply, err := c.server.Node.Submit(ctx, &queue.Publish{
 			Topic: name, SenderID: sender, Endpoint: endpoint, Batch: len(entries) != 1, Entries: entries,
 		})

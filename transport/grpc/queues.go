@@ -12,8 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // queues implements the service. Safe for concurrent use.
@@ -31,8 +31,8 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 	// Which rule a name that is too long breaks depends on the kind of the queue, so
 	// the command refuses it.
 	name := c.qualify(cut(in.GetQueue(), limits.QueueNameLengthMax))
-	c.record.Queue = name
-	if err := c.permit(aws.Resource{Name: name}); err != nil {
+	c.Record.Queue = name
+	if err := c.permit(service.Resource{Name: name}); err != nil {
 		return nil, err
 	}
 	given := queueAttributes(in.GetAttributes())
@@ -43,7 +43,7 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.submit(ctx, &queue.CreateQueue{Queue: name, Attributes: given, Tags: tags})
+	_, err = c.Submit(ctx, &queue.CreateQueue{Queue: name, Attributes: given, Tags: tags})
 	return &seriatimpb.CreateQueueResponse{}, err
 }
 
@@ -53,7 +53,7 @@ func (q *queues) DeleteQueue(ctx context.Context, in *seriatimpb.DeleteQueueRequ
 	if err := c.on(in.GetQueue()); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.DeleteQueue{Queue: c.queue})
+	_, err := c.Submit(ctx, &queue.DeleteQueue{Queue: c.queue})
 	return &seriatimpb.DeleteQueueResponse{}, err
 }
 
@@ -63,14 +63,14 @@ func (q *queues) PurgeQueue(ctx context.Context, in *seriatimpb.PurgeQueueReques
 	if err := c.on(in.GetQueue()); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.PurgeQueue{Queue: c.queue})
+	_, err := c.Submit(ctx, &queue.PurgeQueue{Queue: c.queue})
 	return &seriatimpb.PurgeQueueResponse{}, err
 }
 
 // ListQueues lists the queues of the caller's account by name.
 func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesRequest) (*seriatimpb.ListQueuesResponse, error) {
 	c := callOf(ctx)
-	if err := c.permit(aws.Resource{}); err != nil {
+	if err := c.permit(service.Resource{}); err != nil {
 		return nil, err
 	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
@@ -78,8 +78,8 @@ func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesReques
 		return nil, refused
 	}
 	var names []string
-	err := c.read(ctx, func(v queue.View) error {
-		names = v.QueuesOf(c.scope.Caller(), in.GetPrefix(), p.after, p.size+1)
+	err := c.Read(ctx, func(v queue.View) error {
+		names = v.QueuesOf(c.Scope.Caller(), in.GetPrefix(), p.after, p.size+1)
 		return nil
 	})
 	names, token := p.cut(names)
@@ -97,7 +97,7 @@ func (q *queues) ListDeadLetterSources(ctx context.Context, in *seriatimpb.ListD
 		return nil, c.refuse(ctx, refused)
 	}
 	var names []string
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		if names, refused = v.DeadLetterSources(c.queue, p.after, p.size+1); refused != nil {
 			return refused
 		}
@@ -114,7 +114,7 @@ func (q *queues) GetQueueAttributes(ctx context.Context, in *seriatimpb.GetQueue
 		return nil, err
 	}
 	var listed []queue.Attribute
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		var refused *queue.Error
 		if listed, refused = v.Attributes(c.queue); refused != nil {
 			return refused
@@ -154,7 +154,7 @@ func (q *queues) SetQueueAttributes(ctx context.Context, in *seriatimpb.SetQueue
 	if refused := q.server.Names.CheckRedrive(given); refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
-	_, err := c.submit(ctx, &queue.SetQueueAttributes{Queue: c.queue, Attributes: given})
+	_, err := c.Submit(ctx, &queue.SetQueueAttributes{Queue: c.queue, Attributes: given})
 	return &seriatimpb.SetQueueAttributesResponse{}, err
 }
 
@@ -172,7 +172,7 @@ func (q *queues) AddPermission(ctx context.Context, in *seriatimpb.AddPermission
 	case len(in.GetActions()) == 0:
 		return nil, refusal.MissingParameter("actions")
 	}
-	_, err := c.submit(ctx, &queue.SetQueuePolicy{
+	_, err := c.Submit(ctx, &queue.SetQueuePolicy{
 		Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions(),
 	})
 	return &seriatimpb.AddPermissionResponse{}, err
@@ -187,7 +187,7 @@ func (q *queues) RemovePermission(ctx context.Context, in *seriatimpb.RemovePerm
 	if in.GetLabel() == "" {
 		return nil, refusal.MissingParameter("label")
 	}
-	_, err := c.submit(ctx, &queue.SetQueuePolicy{Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), Remove: true})
+	_, err := c.Submit(ctx, &queue.SetQueuePolicy{Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), Remove: true})
 	return &seriatimpb.RemovePermissionResponse{}, err
 }
 
@@ -204,7 +204,7 @@ func (q *queues) TagQueue(ctx context.Context, in *seriatimpb.TagQueueRequest) (
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.submit(ctx, &queue.SetQueueTags{Queue: c.queue, Set: tags})
+	_, err = c.Submit(ctx, &queue.SetQueueTags{Queue: c.queue, Set: tags})
 	return &seriatimpb.TagQueueResponse{}, err
 }
 
@@ -219,7 +219,7 @@ func (q *queues) UntagQueue(ctx context.Context, in *seriatimpb.UntagQueueReques
 	}
 	keys := slices.Clone(in.GetKeys())
 	slices.Sort(keys)
-	_, err := c.submit(ctx, &queue.SetQueueTags{Queue: c.queue, Remove: slices.Compact(keys)})
+	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.queue, Remove: slices.Compact(keys)})
 	return &seriatimpb.UntagQueueResponse{}, err
 }
 
@@ -230,7 +230,7 @@ func (q *queues) ListQueueTags(ctx context.Context, in *seriatimpb.ListQueueTags
 		return nil, err
 	}
 	out := &seriatimpb.ListQueueTagsResponse{Tags: make(map[string]string)}
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		tags, refused := v.Tags(c.queue)
 		if refused != nil {
 			return refused
@@ -268,7 +268,7 @@ func queueTags(values map[string]string) ([]queue.Tag, error) {
 		out = append(out, queue.Tag{Key: key, Value: value})
 	}
 	slices.SortFunc(out, func(a, b queue.Tag) int { return strings.Compare(a.Key, b.Key) })
-	if reason := aws.BadTag(out); reason != "" {
+	if reason := service.BadTag(out); reason != "" {
 		return nil, refusal.InvalidParameter(reason)
 	}
 	return out, nil

@@ -42,7 +42,7 @@ func (m *messages) CancelScheduled(ctx context.Context, in *seriatimpb.CancelSch
 	if err != nil {
 		return nil, err
 	}
-	done, err := resultOf[queue.EntriesDone](c.submit(ctx, &queue.CancelScheduled{
+	done, err := resultOf[queue.EntriesDone](c.Submit(ctx, &queue.CancelScheduled{
 		Queue: c.queue, Sequences: numbers, ForgetDeduplicationID: in.GetForgetDeduplicationId(),
 	}))
 	for i, refused := range done.Errs {

@@ -50,7 +50,7 @@ func (c *call) openSendStream(stream sendStream) (entriesMax int, err error) {
 	if len(first.GetMessages()) > 0 {
 		return 0, c.refuse(stream.Context(), errMessagesFirst)
 	}
-	err = c.read(stream.Context(), func(v queue.View) error {
+	err = c.Read(stream.Context(), func(v queue.View) error {
 		if !v.QueueExists(c.queue) {
 			return refusal.NoSuchQueue()
 		}
@@ -62,13 +62,13 @@ func (c *call) openSendStream(stream sendStream) (entriesMax int, err error) {
 
 // sends are the commands of a SendStream: as the call sends, one at a time or several.
 func (c *call) sends(ctx context.Context, entriesMax int) commands[queue.SendEntry, seriatimpb.SendResult] {
-	name, sender := c.queue, c.senderID()
+	name, sender := c.queue, c.SenderID()
 	return commands[queue.SendEntry, seriatimpb.SendResult]{
 		entriesMax: entriesMax, bytesMax: limits.BatchBytesMax, status: c.statusOf,
 		failed: func(f *seriatimpb.Failure) *seriatimpb.SendResult { return &seriatimpb.SendResult{Failure: f} },
 		submit: func(entries []queue.SendEntry) ([]*seriatimpb.SendResult, error) {
-			c.record.Trace.Batch(len(entries))
-			c.record.Trace.Sent(entries)
+			c.Record.Trace.Batch(len(entries))
+			c.Record.Trace.Sent(entries)
 			reply, err := c.server.Node.Submit(ctx, &queue.SendMessages{
 				Queue: name, SenderID: sender, Batch: len(entries) > 1, Streamed: len(entries) > limits.BatchEntriesMax, Entries: entries,
 			})

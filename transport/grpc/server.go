@@ -18,19 +18,19 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
-	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // Node executes commands and reads; *cluster.Node is one. Its methods are safe
-// for concurrent use. Errors are those of aws.Node.
+// for concurrent use. Errors are those of service.Node.
 type Node interface {
-	aws.Node
+	service.Node
 	// EncryptsAtRest reports whether all nodes encrypt what they write to their disks.
 	EncryptsAtRest() bool
 	// Receive executes a receive that waits for messages; a negative wait
@@ -55,14 +55,14 @@ const messageBytesMax = 2 << 20
 // Options are what a Server is made of.
 type Options struct {
 	Node     Node
-	Verifier auth.Verifier
+	Verifier sigv4.Authenticator
 	// Authorizer decides what callers may do; nil: everybody may do everything.
 	Authorizer auth.Authorizer
 	Rate       *rate.Limiter // of calls of each account, and of messages of their streams; nil: none
-	Names      aws.Names
+	Names      service.Names
 	Budget     *budget.Bytes // of the port; nil: no limit
 	// Calls gives each call its id, and logs and counts it.
-	Calls  transport.Middleware
+	Calls  *service.Calls
 	Random io.Reader // source of attempt ids
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -72,8 +72,9 @@ type Options struct {
 // for concurrent use.
 type Server struct {
 	Options
+	backend service.Backend
 	grpc    *grpc.Server
-	waits   *transport.Waits // what waiting receives and streams live in
+	waits   *service.Waits   // what waiting receives and streams live in
 	methods map[string]shape // by path
 	unaries map[string]unaryMethod
 }
@@ -84,7 +85,9 @@ type shape struct{ client, server bool }
 // New makes a Server. The end of ctx ends its streams and what waits, as Drain
 // does.
 func New(ctx context.Context, o Options) *Server {
-	s := &Server{Options: o, waits: transport.NewWaits(ctx), methods: make(map[string]shape), unaries: make(map[string]unaryMethod)}
+	s := &Server{
+		Options: o, backend: service.Backend{Node: o.Node, Authorizer: o.Authorizer, Rate: o.Rate, Names: o.Names}, waits: service.NewWaits(ctx), methods: make(map[string]shape), unaries: make(map[string]unaryMethod),
+	}
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageBytesMax),
 		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
@@ -162,7 +165,7 @@ func (s *Server) verify(w http.ResponseWriter, in *inbound, r *http.Request) err
 	if strings.HasPrefix(r.URL.Path, healthPath) {
 		return nil
 	}
-	if s.stranger(in) == nil {
+	if s.refuseAnonymous(in) == nil {
 		unverified.From(r.Context()).Verified()
 		return nil
 	}
@@ -176,10 +179,10 @@ func (s *Server) verify(w http.ResponseWriter, in *inbound, r *http.Request) err
 	return err
 }
 
-// stranger is the refusal of a caller without a valid key, nil for all others.
-func (s *Server) stranger(in *inbound) error {
+// refuseAnonymous refuses a caller without a valid key; nil for all others.
+func (s *Server) refuseAnonymous(in *inbound) error {
 	if in.refused == nil && s.Authorizer != nil {
-		return s.Authorizer.Stranger(in.identity)
+		return s.Authorizer.RefuseAnonymous(in.identity)
 	}
 	return in.refused
 }

@@ -91,7 +91,7 @@ func (s *sessions) RenewSession(ctx context.Context, in *seriatimpb.RenewSession
 	if err != nil {
 		return nil, err
 	}
-	locked, err := resultOf[queue.SessionLocked](c.submit(ctx, &queue.RenewSession{Queue: c.queue, Session: ref, LockSeconds: domainInt(in.LockSeconds)}))
+	locked, err := resultOf[queue.SessionLocked](c.Submit(ctx, &queue.RenewSession{Queue: c.queue, Session: ref, LockSeconds: domainInt(in.LockSeconds)}))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *sessions) ReleaseSession(ctx context.Context, in *seriatimpb.ReleaseSes
 	c := callOf(ctx)
 	ref, err := c.onSession(ctx, in.GetQueue(), in.GetSession())
 	if err == nil {
-		_, err = c.submit(ctx, &queue.ReleaseSession{Queue: c.queue, Session: ref})
+		_, err = c.Submit(ctx, &queue.ReleaseSession{Queue: c.queue, Session: ref})
 	}
 	return &seriatimpb.ReleaseSessionResponse{}, err
 }
@@ -116,7 +116,7 @@ func (s *sessions) GetSessionState(ctx context.Context, in *seriatimpb.GetSessio
 		return nil, err
 	}
 	out := &seriatimpb.GetSessionStateResponse{}
-	err = c.read(ctx, func(v queue.View) error {
+	err = c.Read(ctx, func(v queue.View) error {
 		state, given, refused := v.SessionState(c.queue, ref)
 		if refused != nil {
 			return refused
@@ -134,7 +134,7 @@ func (s *sessions) SetSessionState(ctx context.Context, in *seriatimpb.SetSessio
 	c := callOf(ctx)
 	ref, err := c.onSession(ctx, in.GetQueue(), in.GetSession())
 	if err == nil {
-		_, err = c.submit(ctx, &queue.SetSessionState{Queue: c.queue, Session: ref, State: string(in.GetState()), StateGiven: in.State != nil})
+		_, err = c.Submit(ctx, &queue.SetSessionState{Queue: c.queue, Session: ref, State: string(in.GetState()), StateGiven: in.State != nil})
 	}
 	return &seriatimpb.SetSessionStateResponse{}, err
 }
@@ -156,7 +156,7 @@ func (s *sessions) ListSessions(ctx context.Context, in *seriatimpb.ListSessions
 		}
 	}
 	var found []queue.SessionInfo
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		if found, refused = v.Sessions(c.queue, after, p.size+1); refused != nil {
 			return refused
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // onSubscription says which subscription the call is about.
@@ -21,11 +22,11 @@ func (c *call) onSubscription(text string) error {
 		return refusal.MissingParameter("subscription_arn")
 	}
 	name, _, _ := arn.Subscription(text)
-	if name != "" && c.scope.Elsewhere(text) {
+	if name != "" && c.Scope.Elsewhere(text) {
 		return refusal.SNSInvalid("subscription_arn Reason: it is of another region")
 	}
-	c.record.Topic = c.scope.Of(arn.AccountOf(text), name[:min(len(name), limits.TopicNameLengthMax)])
-	return c.permit(aws.Resource{Topic: c.record.Topic})
+	c.Record.Topic = c.Scope.Of(arn.AccountOf(text), name[:min(len(name), limits.TopicNameLengthMax)])
+	return c.permit(service.Resource{Topic: c.Record.Topic})
 }
 
 // Subscribe subscribes a queue or a URL to a topic, or confirms that it is.
@@ -39,7 +40,7 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 	if refused := names.CheckDeadLetter(cmd.Attributes); refused != nil {
 		return nil, refused
 	}
-	cmd.Owner, cmd.Principal = c.scope.Subscriber(c.in.identity, c.topic)
+	cmd.Owner, cmd.Principal = c.Scope.Subscriber(c.in.identity, c.topic)
 	switch {
 	case in.GetQueue() == "" && in.GetUrl() == "":
 		return nil, refusal.MissingParameter("queue")
@@ -47,7 +48,7 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 		return nil, refusal.SNSInvalid("a subscription is of a queue or of a URL, not of both")
 	case in.GetQueue() != "":
 		subscribed := c.qualify(in.GetQueue())
-		c.record.Queue = subscribed[:min(len(subscribed), limits.QueueNameLengthMax)]
+		c.Record.Queue = subscribed[:min(len(subscribed), limits.QueueNameLengthMax)]
 		if cmd.Endpoint = names.QueueARN(subscribed); account.OwnerOf(subscribed) != "" {
 			cmd.Queue = subscribed
 		}
@@ -62,7 +63,7 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 		}
 		cmd.Protocol, cmd.Endpoint, cmd.Server = protocol, in.GetUrl(), aws.BaseURL(c.in.request)
 	}
-	subscribed, err := resultOf[queue.Subscribed](c.submit(ctx, cmd))
+	subscribed, err := resultOf[queue.Subscribed](c.Submit(ctx, cmd))
 	return &seriatimpb.SubscribeResponse{SubscriptionArn: subscribed.SubscriptionARN, Pending: subscribed.Pending}, err
 }
 
@@ -73,7 +74,7 @@ func (t *topics) ConfirmSubscription(ctx context.Context, in *seriatimpb.Confirm
 	if err := c.onTopic(in.GetTopic()); err != nil {
 		return nil, err
 	}
-	confirmed, err := resultOf[queue.Subscribed](c.submit(ctx, &queue.ConfirmSubscription{
+	confirmed, err := resultOf[queue.Subscribed](c.Submit(ctx, &queue.ConfirmSubscription{
 		Topic: c.topic, Token: in.GetToken(), Signed: true, AuthenticateOnUnsubscribe: in.GetAuthenticateOnUnsubscribe(),
 	}))
 	return &seriatimpb.ConfirmSubscriptionResponse{SubscriptionArn: confirmed.SubscriptionARN}, err
@@ -85,7 +86,7 @@ func (t *topics) Unsubscribe(ctx context.Context, in *seriatimpb.UnsubscribeRequ
 	if err := c.onSubscription(in.GetSubscriptionArn()); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.Unsubscribe{SubscriptionARN: in.GetSubscriptionArn(), Signed: true})
+	_, err := c.Submit(ctx, &queue.Unsubscribe{SubscriptionARN: in.GetSubscriptionArn(), Signed: true})
 	return &seriatimpb.UnsubscribeResponse{}, err
 }
 
@@ -96,7 +97,7 @@ func (t *topics) GetSubscriptionAttributes(ctx context.Context, in *seriatimpb.G
 		return nil, err
 	}
 	out := &seriatimpb.GetSubscriptionAttributesResponse{}
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		listed, err := unless(v.SubscriptionAttributes(in.GetSubscriptionArn()))
 		out.Attributes = attributeMap(listed)
 		return err
@@ -117,7 +118,7 @@ func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.S
 	if refused := t.server.Names.CheckDeadLetter(given); refused != nil {
 		return nil, refused
 	}
-	_, err := c.submit(ctx, &queue.SetSubscriptionAttributes{SubscriptionARN: in.GetSubscriptionArn(), Attributes: given})
+	_, err := c.Submit(ctx, &queue.SetSubscriptionAttributes{SubscriptionARN: in.GetSubscriptionArn(), Attributes: given})
 	return &seriatimpb.SetSubscriptionAttributesResponse{}, err
 }
 
@@ -125,7 +126,7 @@ func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.S
 // owns.
 func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubscriptionsRequest) (*seriatimpb.ListSubscriptionsResponse, error) {
 	c := callOf(ctx)
-	about := func() error { return c.permit(aws.Resource{}) }
+	about := func() error { return c.permit(service.Resource{}) }
 	if in.GetTopic() != "" {
 		about = func() error { return c.onTopic(in.GetTopic()) }
 	}
@@ -141,9 +142,9 @@ func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubsc
 		return nil, badPageToken(in.GetPageToken())
 	}
 	var found []queue.SubscriptionSummary
-	err = c.read(ctx, func(v queue.View) (err error) {
+	err = c.Read(ctx, func(v queue.View) (err error) {
 		if c.topic == "" {
-			found = v.SubscriptionsOf(c.scope.CallerID(), after, p.size+1)
+			found = v.SubscriptionsOf(c.Scope.CallerID(), after, p.size+1)
 			return nil
 		}
 		found, err = unless(v.ListSubscriptionsByTopic(c.topic, after, p.size+1))
@@ -167,7 +168,7 @@ func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubsc
 // is its own.
 func (c *call) nameIn(read func(string) (string, bool), text string) string {
 	name, ok := read(text)
-	if qualified := c.scope.Of(arn.AccountOf(text), name); ok && c.scope.Foreign(qualified) {
+	if qualified := c.Scope.Of(arn.AccountOf(text), name); ok && c.Scope.Foreign(qualified) {
 		return arn.AccountOf(text) + "/" + name
 	}
 	return name

@@ -11,8 +11,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // topics implements the service. Safe for concurrent use.
@@ -30,8 +30,8 @@ func (c *call) onTopic(name string) error {
 		return refusal.NoSuchTopic()
 	}
 	c.topic = strings.Clone(c.qualify(name)) // it outlives the request, and may be a part of it
-	c.record.Topic = c.topic
-	return c.permit(aws.Resource{Topic: c.topic})
+	c.Record.Topic = c.topic
+	return c.permit(service.Resource{Topic: c.topic})
 }
 
 // CreateTopic creates a topic, or confirms an equal one.
@@ -41,15 +41,15 @@ func (t *topics) CreateTopic(ctx context.Context, in *seriatimpb.CreateTopicRequ
 		return nil, refusal.MissingParameter("topic")
 	}
 	name := c.qualify(cut(in.GetTopic(), limits.TopicNameLengthMax))
-	c.record.Topic = name
-	if err := c.permit(aws.Resource{Topic: name}); err != nil {
+	c.Record.Topic = name
+	if err := c.permit(service.Resource{Topic: name}); err != nil {
 		return nil, err
 	}
 	tags, err := queueTags(in.GetTags())
 	if err != nil {
 		return nil, err
 	}
-	created, err := resultOf[queue.TopicCreated](c.submit(ctx, &queue.CreateTopic{
+	created, err := resultOf[queue.TopicCreated](c.Submit(ctx, &queue.CreateTopic{
 		Topic: name, TopicARN: t.server.Names.TopicARN(name), Attributes: queueAttributes(in.GetAttributes()), Tags: tags,
 	}))
 	return &seriatimpb.CreateTopicResponse{TopicArn: created.TopicARN}, err
@@ -61,14 +61,14 @@ func (t *topics) DeleteTopic(ctx context.Context, in *seriatimpb.DeleteTopicRequ
 	if err := c.onTopic(in.GetTopic()); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.DeleteTopic{Topic: c.topic})
+	_, err := c.Submit(ctx, &queue.DeleteTopic{Topic: c.topic})
 	return &seriatimpb.DeleteTopicResponse{}, err
 }
 
 // ListTopics lists the topics of the caller's account by name.
 func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsRequest) (*seriatimpb.ListTopicsResponse, error) {
 	c := callOf(ctx)
-	if err := c.permit(aws.Resource{}); err != nil {
+	if err := c.permit(service.Resource{}); err != nil {
 		return nil, err
 	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
@@ -76,8 +76,8 @@ func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsReques
 		return nil, refused
 	}
 	var names []string
-	err := c.read(ctx, func(v queue.View) error {
-		names = v.TopicsOf(c.scope.Caller(), p.after, p.size+1)
+	err := c.Read(ctx, func(v queue.View) error {
+		names = v.TopicsOf(c.Scope.Caller(), p.after, p.size+1)
 		return nil
 	})
 	names, token := p.cut(names)
@@ -91,7 +91,7 @@ func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopic
 		return nil, err
 	}
 	var listed []queue.Attribute
-	err := c.read(ctx, func(v queue.View) (err error) {
+	err := c.Read(ctx, func(v queue.View) (err error) {
 		listed, err = unless(v.TopicAttributes(c.topic))
 		return err
 	})
@@ -117,7 +117,7 @@ func (t *topics) SetTopicAttributes(ctx context.Context, in *seriatimpb.SetTopic
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
 	}
-	_, err := c.submit(ctx, &queue.SetTopicAttributes{Topic: c.topic, Attributes: queueAttributes(in.GetAttributes())})
+	_, err := c.Submit(ctx, &queue.SetTopicAttributes{Topic: c.topic, Attributes: queueAttributes(in.GetAttributes())})
 	return &seriatimpb.SetTopicAttributesResponse{}, err
 }
 
@@ -127,7 +127,7 @@ func (t *topics) AddTopicPermission(ctx context.Context, in *seriatimpb.AddTopic
 	if err := c.onTopic(in.GetTopic()); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions()})
+	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions()})
 	return &seriatimpb.AddTopicPermissionResponse{}, err
 }
 
@@ -137,7 +137,7 @@ func (t *topics) RemoveTopicPermission(ctx context.Context, in *seriatimpb.Remov
 	if err := c.onTopic(in.GetTopic()); err != nil {
 		return nil, err
 	}
-	_, err := c.submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), Remove: true})
+	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), Remove: true})
 	return &seriatimpb.RemoveTopicPermissionResponse{}, err
 }
 
@@ -154,7 +154,7 @@ func (t *topics) TagTopic(ctx context.Context, in *seriatimpb.TagTopicRequest) (
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.submit(ctx, &queue.SetTopicTags{Topic: c.topic, Set: tags})
+	_, err = c.Submit(ctx, &queue.SetTopicTags{Topic: c.topic, Set: tags})
 	return &seriatimpb.TagTopicResponse{}, err
 }
 
@@ -169,7 +169,7 @@ func (t *topics) UntagTopic(ctx context.Context, in *seriatimpb.UntagTopicReques
 	}
 	keys := slices.Clone(in.GetKeys())
 	slices.Sort(keys)
-	_, err := c.submit(ctx, &queue.SetTopicTags{Topic: c.topic, Remove: slices.Compact(keys)})
+	_, err := c.Submit(ctx, &queue.SetTopicTags{Topic: c.topic, Remove: slices.Compact(keys)})
 	return &seriatimpb.UntagTopicResponse{}, err
 }
 
@@ -180,7 +180,7 @@ func (t *topics) ListTopicTags(ctx context.Context, in *seriatimpb.ListTopicTags
 		return nil, err
 	}
 	out := &seriatimpb.ListTopicTagsResponse{Tags: make(map[string]string)}
-	err := c.read(ctx, func(v queue.View) error {
+	err := c.Read(ctx, func(v queue.View) error {
 		tags, err := unless(v.TopicTags(c.topic))
 		for _, tag := range tags {
 			out.Tags[tag.Key] = tag.Value

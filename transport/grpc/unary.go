@@ -21,7 +21,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/transport/budget"
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // unaryMethod is a method with one message each way.
@@ -47,6 +47,9 @@ func plain(r *http.Request) (timeout time.Duration, ok bool) {
 }
 
 const contentType = "application/grpc"
+
+// freeBytes is the part of a message that is not counted against the budget.
+const freeBytes = limits.FreeBytes
 
 // timeoutUnits are those of a timeout.
 var timeoutUnits = map[byte]time.Duration{
@@ -183,7 +186,7 @@ func framedAnswer(m proto.Message) ([]byte, error) {
 
 // readMessage reads the only message of a call. It is counted until the call is over.
 func (in *inbound) readMessage(ctx context.Context, body io.Reader) ([]byte, error) {
-	prefix := make([]byte, prefixBytes, http1.FreeBytes/8)
+	prefix := make([]byte, prefixBytes, freeBytes/8)
 	if _, err := io.ReadFull(body, prefix); err != nil {
 		return nil, bodyError(ctx, err)
 	}
@@ -214,7 +217,7 @@ func (in *inbound) readWhole(ctx context.Context, body io.Reader, buffer []byte,
 	for int64(len(buffer)) < size {
 		if len(buffer) == cap(buffer) {
 			next := min(int64(2*cap(buffer)), size)
-			if next > http1.FreeBytes {
+			if next > freeBytes {
 				if err := in.account.acquire(ctx, next-int64(cap(buffer))); err != nil {
 					return nil, err
 				}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // answerKeepMax is the largest answer whose buffer is kept for the next.
@@ -67,7 +68,7 @@ func (a *answer) declares(length int) bool {
 // compose makes the whole answer.
 func (a *answer) compose(body []byte) error {
 	s := a.conn.server
-	if size := int64(len(body)); size > FreeBytes {
+	if size := int64(len(body)); size > limits.FreeBytes {
 		if err := s.Budget.Acquire(a.conn.ctx, size, budget.WaitMax); err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (a *answer) finish() error {
 	}
 	defer a.drop()
 	c := a.conn
-	if err := c.setWriteDeadline(c.server.Now(), WriteLimit(a.taken, c.server.Budget.Scarce())); err != nil {
+	if err := c.setWriteDeadline(c.server.Now(), limits.WriteLimit(a.taken, c.server.Budget.Scarce())); err != nil {
 		return err
 	}
 	_, err := c.conn.Write(*a.out)
@@ -104,16 +105,6 @@ func (a *answer) drop() {
 	a.body, a.out, a.taken = nil, nil, 0
 }
 
-// WriteLimit is how long a client may take to read an answer: large ones have
-// 8 s more for each MiB, or 2 s while memory is scarce.
-func WriteLimit(size int64, scarce bool) time.Duration {
-	mebibytes := time.Duration(size >> 20)
-	if size > FreeBytes && scarce {
-		return ScarceTimeout + mebibytes*2*time.Second
-	}
-	return WriteTimeout + mebibytes*8*time.Second
-}
-
 // setWriteDeadline gives the client this much time to read what is written now,
 // and some more if that saves moving the deadline for each answer.
 func (c *conn) setWriteDeadline(now time.Time, limit time.Duration) error {
@@ -121,7 +112,7 @@ func (c *conn) setWriteDeadline(now time.Time, limit time.Duration) error {
 		return nil
 	}
 	c.writeUntil = now.Add(limit)
-	if limit == WriteTimeout {
+	if limit == limits.WriteTimeout {
 		c.writeUntil = c.writeUntil.Add(deadlineSlack)
 	}
 	return c.conn.SetWriteDeadline(c.writeUntil)

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -162,7 +163,7 @@ func (c *conn) serveRequest() course {
 // begin makes the TLS handshake, if any, and sets the first deadline. It
 // reports false if the client wants to speak something other than HTTP/1.1.
 func (c *conn) begin() (plain bool, err error) {
-	until := c.server.Now().Add(HeaderTimeout)
+	until := c.server.Now().Add(limits.HeaderTimeout)
 	secure, ok := c.conn.(*tls.Conn)
 	if !ok {
 		return true, c.setReadDeadline(until)
@@ -183,7 +184,7 @@ func (c *conn) begin() (plain bool, err error) {
 		return false, nil
 	}
 	c.request.TLS = &state
-	return true, c.setReadDeadline(c.server.Now().Add(HeaderTimeout))
+	return true, c.setReadDeadline(c.server.Now().Add(limits.HeaderTimeout))
 }
 
 // shakeHands makes the handshake of TLS, when it has a turn for that. A panic leaves the turn, too.
@@ -199,12 +200,12 @@ func (c *conn) noteRequest(err error) {
 		return
 	}
 	if err != nil {
-		c.refuseLate(RefusedSilent, err)
+		c.refuseLate(limits.RefusedSilent, err)
 		return
 	}
 	if c.request.Host != "" { // what net/http is to serve may not be whole
 		c.noted = true
-		NoteRequest(c.accepted)
+		limits.NoteRequest(c.accepted)
 	}
 }
 
@@ -262,10 +263,10 @@ func (c *conn) setReadDeadline(until time.Time) error {
 // extendToIdle makes the deadline of reading far enough for the handling of a
 // request, in which only the watch reads, and the wait for the next one.
 func (c *conn) extendToIdle(now time.Time) error {
-	if c.readUntil.Sub(now) >= IdleTimeout {
+	if c.readUntil.Sub(now) >= limits.IdleTimeout {
 		return nil
 	}
-	return c.setReadDeadline(now.Add(IdleTimeout + deadlineSlack))
+	return c.setReadDeadline(now.Add(limits.IdleTimeout + deadlineSlack))
 }
 
 // handle calls the handler and sends its answer, unless the handler suspends the request.
@@ -310,7 +311,7 @@ func (c *conn) finish() course {
 	}
 	err := c.answer.finish()
 	c.turn.End(c.request.ContentLength)
-	c.refuseLate(RefusedSlow, err)
+	c.refuseLate(limits.RefusedSlow, err)
 	if err != nil || c.closing() || !c.endRequest() {
 		return ended
 	}

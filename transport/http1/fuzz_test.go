@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // FuzzHTTP1 sends arbitrary bytes to a connection of ours and to net/http. The
@@ -53,7 +55,7 @@ func FuzzHTTP1(f *testing.F) {
 	// After these two the buffer grows past the longest header in one step.
 	large := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\n\r\n" + strings.Repeat("b", 30_000)
 	medium := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4000\r\n\r\n" + strings.Repeat("b", 4000)
-	tooLong := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nX-A: " + strings.Repeat("a", 3*HeaderBytesMax/2) + "\r\n\r\n"
+	tooLong := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nX-A: " + strings.Repeat("a", 3*limits.HeaderBytesMax/2) + "\r\n\r\n"
 	f.Add([]byte(large+medium+tooLong), byte(0))
 	f.Fuzz(func(t *testing.T, input []byte, piece byte) {
 		// In a bubble nothing ends by its time but what waits for nothing else.
@@ -156,7 +158,7 @@ func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	s := http.Server{
-		Handler: &seen, Protocols: &protocols, MaxHeaderBytes: HeaderBytesMax, ErrorLog: slog.NewLogLogger(quiet().Handler(), slog.LevelDebug),
+		Handler: &seen, Protocols: &protocols, MaxHeaderBytes: limits.HeaderBytesMax, ErrorLog: slog.NewLogLogger(quiet().Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return t.Context() },
 	}
 	done := make(chan error, 1) // the one result

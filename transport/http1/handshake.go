@@ -7,20 +7,8 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
-)
 
-// Why a connection is refused or ended. The words are labels of a metric.
-const (
-	// RefusedSilent: no whole request came in time.
-	RefusedSilent = "silent"
-	// RefusedHandshake: the handshake of TLS failed, or did not end in time.
-	RefusedHandshake = "handshake"
-	// RefusedSlow: a body did not come in time, or an answer was not read.
-	RefusedSlow = "slow"
-	// RefusedFlood: too many frames that bring nothing.
-	RefusedFlood = "flood"
-	// RefusedStreams: too many requests over HTTP/2 are under way.
-	RefusedStreams = "streams"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // refuse tells of a connection that ends because of what its client did, or did not.
@@ -34,7 +22,7 @@ func (c *conn) refuse(why string, err error) {
 // open, as load balancers do, is not refused.
 func (c *conn) refuseHandshake(err error) {
 	if !errors.Is(err, io.EOF) {
-		c.refuse(RefusedHandshake, err)
+		c.refuse(limits.RefusedHandshake, err)
 	}
 }
 
@@ -42,25 +30,6 @@ func (c *conn) refuseHandshake(err error) {
 func (c *conn) refuseLate(why string, err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.refuse(why, err)
-	}
-}
-
-// NotedRequest is what the connections of a listener can be: told when a whole request came.
-type NotedRequest interface{ NoteRequest() }
-
-// NoteRequest tells the listener that a whole request came over a connection, which may be
-// one above that of the listener.
-func NoteRequest(conn net.Conn) {
-	for conn != nil {
-		if noted, ok := conn.(NotedRequest); ok {
-			noted.NoteRequest()
-			return
-		}
-		above, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return
-		}
-		conn = above.NetConn()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -18,9 +19,6 @@ const (
 	readBufferBytes = 1 << 10
 	// readBufferKeepMax is the largest buffer that is kept for the next request.
 	readBufferKeepMax = 64 << 10
-	// FreeBytes is how much of a buffer or an answer is not taken from the
-	// budget, so that small requests need not ask.
-	FreeBytes = 4 << 10
 	// lineEndsMax is how many bytes of line ends may follow a request, as old
 	// clients send them after the body of a POST (RFC 9112, 2.2; so many as
 	// net/http skips).
@@ -60,12 +58,12 @@ func (c *conn) receive() (ours bool, err error) {
 			if header = endOfHeader(unused, searched); header > 0 {
 				break
 			}
-			if len(unused) >= HeaderBytesMax || !mayBePost(unused, searched) {
+			if len(unused) >= limits.HeaderBytesMax || !mayBePost(unused, searched) {
 				return false, nil
 			}
 			if !timed {
 				now := c.server.Now()
-				if err := c.setReadDeadline(now.Add(HeaderTimeout)); err != nil {
+				if err := c.setReadDeadline(now.Add(limits.HeaderTimeout)); err != nil {
 					return false, err
 				}
 				timed = true
@@ -102,7 +100,7 @@ func (c *conn) receive() (ours bool, err error) {
 // refuseHeader answers a request whose header found no room; of any other it
 // is not known enough to answer.
 func (c *conn) refuseHeader(err error) error {
-	if errors.Is(err, budget.ErrExhausted) && c.setWriteDeadline(c.server.Now(), ScarceTimeout) == nil {
+	if errors.Is(err, budget.ErrExhausted) && c.setWriteDeadline(c.server.Now(), limits.ScarceTimeout) == nil {
 		_, _ = io.WriteString(c.conn, "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	}
 	return err
@@ -122,7 +120,7 @@ func (c *conn) receiveBody(header, length int) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.body = Body{unread: c.buffer[c.start+header : c.end], err: err}
 		c.start, c.truncated = c.end, true
-		c.refuseLate(RefusedSlow, err)
+		c.refuseLate(limits.RefusedSlow, err)
 		return nil
 	case errors.Is(err, budget.ErrExhausted):
 		c.body = Body{err: err}
@@ -138,10 +136,10 @@ func (c *conn) readWhole(size int) error {
 	}
 	held := c.turn.Release()
 	defer func() { c.turn.Resume(held) }()
-	now, limit := c.server.Now(), BodyTimeout
+	now, limit := c.server.Now(), limits.BodyTimeout
 	c.waitUntil = now.Add(budget.WaitMax)
-	if size > FreeBytes && c.server.Budget.Scarce() {
-		limit = ScarceTimeout
+	if size > limits.FreeBytes && c.server.Budget.Scarce() {
+		limit = limits.ScarceTimeout
 	}
 	if err := c.setReadDeadline(now.Add(limit)); err != nil {
 		return err
@@ -232,7 +230,7 @@ func (c *conn) shrink() error {
 
 // moveTo replaces the buffer by one of another size.
 func (c *conn) moveTo(size int) error {
-	if err := c.take(max(0, int64(size-FreeBytes))); err != nil {
+	if err := c.take(max(0, int64(size-limits.FreeBytes))); err != nil {
 		return err
 	}
 	kept := c.buffer[c.start:c.end]

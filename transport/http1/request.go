@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/textproto"
 	"strings"
+
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 var headerEnd = []byte("\r\n\r\n")
@@ -56,7 +58,7 @@ const headersMax = 64
 // net/http's to serve or refuse: other methods, a query, a body without a
 // length, Expect, Upgrade, whatever is malformed or could be read in two ways.
 func (c *conn) parse(header []byte) (length int, ours bool) {
-	if len(header) > HeaderBytesMax {
+	if len(header) > limits.HeaderBytesMax {
 		return 0, false
 	}
 	text := string(header[:len(header)-len("\r\n")])
@@ -194,7 +196,7 @@ func plainText(value string) bool {
 	return true
 }
 
-// plainLength reads a Content-Length up to BodyBytesMax.
+// plainLength reads a Content-Length up to limits.BodyBytesMax.
 func plainLength(value string) (int, bool) {
 	if value == "" || len(value) > 8 {
 		return 0, false
@@ -206,5 +208,5 @@ func plainLength(value string) (int, bool) {
 		}
 		n = 10*n + int(value[i]-'0')
 	}
-	return n, n <= BodyBytesMax
+	return n, n <= limits.BodyBytesMax
 }

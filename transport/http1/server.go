@@ -13,32 +13,6 @@ import (
 	"github.com/seriatimq/seriatim/transport/budget"
 )
 
-// Timeouts and sizes. Long polls set the lower bounds: a request may take 20 s
-// of waiting, then up to 10 s to find a leader. The time a handler takes counts
-// in none of them.
-const (
-	// HeaderTimeout bounds the wait for the first byte of a connection, the TLS
-	// handshake, and the time from the first byte of a request to the end of
-	// its header.
-	HeaderTimeout = 10 * time.Second
-	// BodyTimeout bounds the time a body may take.
-	BodyTimeout = 60 * time.Second
-	// WriteTimeout bounds the time a client may take to read its answer.
-	WriteTimeout = 30 * time.Second
-	// ScarceTimeout replaces BodyTimeout and WriteTimeout for what is counted
-	// while memory is scarce.
-	ScarceTimeout = 15 * time.Second
-	// IdleTimeout bounds the time between two requests of a connection.
-	IdleTimeout = 120 * time.Second
-	// HeaderBytesMax bounds a header; presigned requests carry long query
-	// strings.
-	HeaderBytesMax = 64 << 10
-	// BodyBytesMax bounds a body. A batch holds 1 MiB of text, of which JSON may
-	// write each byte as \uXXXX (six bytes); attribute names, ids and structure
-	// fit into what is left.
-	BodyBytesMax = 8 << 20
-)
-
 // Config is what a Server is made of.
 type Config struct {
 	Handler http.Handler

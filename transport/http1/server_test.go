@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seriatimq/seriatim/transport/budget"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -109,11 +110,11 @@ func TestDeadlines(t *testing.T) {
 		send  string
 		after time.Duration
 	}{
-		"nothing":         {"", HeaderTimeout},
-		"only line ends":  {post("x") + "\r\n", IdleTimeout + deadlineSlack},
-		"half a header":   {"POST / HTTP/1.1\r\nHo", HeaderTimeout},
-		"half a pipeline": {post("x") + "POST / HTTP/1.1\r\nHo", HeaderTimeout},
-		"idle":            {post("x"), IdleTimeout + deadlineSlack},
+		"nothing":         {"", limits.HeaderTimeout},
+		"only line ends":  {post("x") + "\r\n", limits.IdleTimeout + deadlineSlack},
+		"half a header":   {"POST / HTTP/1.1\r\nHo", limits.HeaderTimeout},
+		"half a pipeline": {post("x") + "POST / HTTP/1.1\r\nHo", limits.HeaderTimeout},
+		"idle":            {post("x"), limits.IdleTimeout + deadlineSlack},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,7 +137,7 @@ func TestHandshakeDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, Config{TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
 		_, reader := dial(t, s)
-		wantClosed(t, reader, HeaderTimeout)
+		wantClosed(t, reader, limits.HeaderTimeout)
 		conn, reader := dial(t, s)
 		write(t, conn, "POST / HTTP/1.1\r\n"[:5]) // all that it reads
 		response, err := http.ReadResponse(reader, nil)
@@ -163,13 +164,13 @@ func TestTrickle(t *testing.T) {
 			}
 		})
 		// The header's time begins with its first byte.
-		wantClosed(t, reader, HeaderTimeout+time.Second)
+		wantClosed(t, reader, limits.HeaderTimeout+time.Second)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		conn, reader := dial(t, newServer(t, Config{}))
 		write(t, conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabc")
 		started := time.Now()
-		if response := wantAnswer(t, reader, http.StatusRequestTimeout, ""); !response.Close || time.Since(started) != BodyTimeout {
+		if response := wantAnswer(t, reader, http.StatusRequestTimeout, ""); !response.Close || time.Since(started) != limits.BodyTimeout {
 			t.Errorf("after %v: %+v", time.Since(started), response)
 		}
 		wantClosed(t, reader, 0)
@@ -259,13 +260,13 @@ func TestBeginningOfNextRequest(t *testing.T) {
 func TestHostileRequestLeavesNothing(t *testing.T) {
 	var hostile strings.Builder
 	hostile.WriteString("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n")
-	for i := 0; hostile.Len() < HeaderBytesMax-100; i++ {
+	for i := 0; hostile.Len() < limits.HeaderBytesMax-100; i++ {
 		fmt.Fprintf(&hostile, "%x:\r\n", i)
 	}
 	hostile.WriteString("\r\n")
 	const connections = 50
 	for name, text := range map[string]string{
-		"headers": hostile.String(), "one header": "POST / HTTP/1.1\r\nHost: h\r\nX-A: " + strings.Repeat("a", HeaderBytesMax-100) + "\r\nContent-Length: 0\r\n\r\n",
+		"headers": hostile.String(), "one header": "POST / HTTP/1.1\r\nHost: h\r\nX-A: " + strings.Repeat("a", limits.HeaderBytesMax-100) + "\r\nContent-Length: 0\r\n\r\n",
 		"body": post(strings.Repeat("b", 1<<20)),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -330,7 +331,7 @@ func TestBodiesOverBudget(t *testing.T) {
 			}()
 			synctest.Wait() // four of them find room
 		}
-		if used := account.Usage().Used; used > 4<<20 || used < 4*(size-FreeBytes) {
+		if used := account.Usage().Used; used > 4<<20 || used < 4*(size-limits.FreeBytes) {
 			t.Errorf("%d bytes are used", used)
 		}
 		conn, reader := dial(t, s)
@@ -392,7 +393,7 @@ func TestAnswersOverBudget(t *testing.T) {
 		write(t, conn, post(""))
 		wantAnswer(t, reader, http.StatusServiceUnavailable, "full")
 		// The first ones wrote before memory was scarce, and have longest.
-		time.Sleep(WriteLimit(size, false) + time.Second)
+		time.Sleep(limits.WriteLimit(size, false) + time.Second)
 		if used := account.Usage().Used; used != 0 {
 			t.Errorf("%d bytes are still used", used)
 		}

@@ -2,23 +2,22 @@ package http1
 
 import (
 	"net/http"
-	"sync/atomic"
+
+	"github.com/seriatimq/seriatim/cluster/rendezvous"
 )
 
-// Suspender is an http.ResponseWriter whose handler may return before it has answered,
-// so that a request that waits has no goroutine, whose stack would be most of what it
-// costs.
+// Suspender is an http.ResponseWriter whose handler may return before it has answered. A waiting
+// request then has no goroutine, whose stack would be most of its memory.
 type Suspender interface {
-	// Suspend keeps the request open after its handler has returned. rest is what is left
-	// to do of the handler; it begins when resume has been called and the handler has
-	// returned, or never, if the handler panics. resume is called once, from any
-	// goroutine, and does not block; it has to be called soon after the end of the
-	// request's context. Header, URL and body of the request are gone once the handler
-	// has returned. It reports false if the handler has to wait.
+	// Suspend keeps the request open after its handler has returned. rest completes the request. It
+	// starts when the handler has returned and resume was called; it never starts if the handler
+	// panics. Call resume once, from any goroutine, and soon after the context of the request has
+	// ended; it does not block. The header, the URL and the body of the request are gone once the
+	// handler has returned. Suspend reports false if the handler has to wait instead.
 	Suspend(rest func()) (resume func(), ok bool)
 }
 
-// Suspend is Suspender's, for any writer.
+// Suspend calls Suspend of a writer that is a Suspender, and reports false for any other.
 func Suspend(w http.ResponseWriter, rest func()) (resume func(), ok bool) {
 	if s, can := w.(Suspender); can {
 		return s.Suspend(rest)
@@ -26,12 +25,11 @@ func Suspend(w http.ResponseWriter, rest func()) (resume func(), ok bool) {
 	return nil, false
 }
 
-// suspension is that of a request.
+// suspension lets the handler of a request return before it has answered. Its parties are the
+// return of the handler and the call of resume.
 type suspension struct {
-	rest func() // of the handler; nil: the request is not suspended
-	// met counts the return of the handler and the call of resume. Who comes second goes
-	// on with the connection.
-	met atomic.Int32
+	rendezvous.Rendezvous
+	rest func() // completes the request; nil: the request is not suspended
 }
 
 // Suspend implements Suspender.
@@ -40,23 +38,23 @@ func (a *answer) Suspend(rest func()) (resume func(), ok bool) {
 	return a.conn.resume, true
 }
 
-// suspend leaves the connection to resume, unless that was called already. Nothing of the
-// request stays in memory but what its handler keeps.
+// suspend suspends the connection, unless resume was called already. Of the request, only the data
+// that its handler keeps stays in memory.
 func (c *conn) suspend() course {
 	c.forgetRequest()
 	c.request.Header, c.values = nil, nil
 	if c.start == c.end {
 		c.releaseBuffer()
 	}
-	if c.suspension.met.Add(1) < 2 {
+	if c.suspension.Suspend() {
 		return suspended
 	}
 	return c.finishSuspended()
 }
 
-// resume goes on with a suspended request.
+// resume continues a suspended request.
 func (c *conn) resume() {
-	if c.suspension.met.Add(1) == 2 {
+	if c.suspension.Resume() {
 		go c.run(c.finishSuspended)
 	}
 }
@@ -65,7 +63,6 @@ func (c *conn) resume() {
 func (c *conn) finishSuspended() course {
 	rest := c.suspension.rest
 	c.suspension.rest = nil
-	c.suspension.met.Store(0)
 	if !c.execute(rest) {
 		return ended
 	}

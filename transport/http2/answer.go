@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // pendingMax is how much of a body waits for the end of the handler, to leave together with
 // the header and the trailers.
-const pendingMax = http1.FreeBytes
+const pendingMax = limits.FreeBytes
 
 // answer is the answer to one request. It implements http.ResponseWriter, and what
 // http.ResponseController looks for. Used by one goroutine.
@@ -201,7 +201,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 	st := a.st
 	c := st.conn
 	a.describe(data)
-	large, empty := len(data) > http1.FreeBytes, len(data) == 0
+	large, empty := len(data) > limits.FreeBytes, len(data) == 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if st.lost != nil {
@@ -215,7 +215,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 	}
 	until := st.writeUntil
 	if len(data) > 0 && until.IsZero() {
-		until = c.server.Now().Add(http1.WriteLimit(int64(len(data)), c.server.Budget.Scarce()))
+		until = c.server.Now().Add(limits.WriteLimit(int64(len(data)), c.server.Budget.Scarce()))
 	}
 	for len(data) > 0 {
 		n := min(int64(len(data)), st.window, c.window, frameBytesMax)

@@ -16,6 +16,7 @@ import (
 	frame "golang.org/x/net/http2"
 
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -156,7 +157,7 @@ func (c *conn) recoverPanic() {
 // begin reads the preface and says what the server permits. It reports false if
 // the connection is not for this package, or gone.
 func (c *conn) begin() bool {
-	if c.setReadDeadline(c.server.Now().Add(http1.HeaderTimeout)) != nil {
+	if c.setReadDeadline(c.server.Now().Add(limits.HeaderTimeout)) != nil {
 		c.abort()
 		return false
 	}
@@ -188,11 +189,11 @@ func (c *conn) begin() bool {
 		return false
 	}
 	c.stage, c.streams.ended = begun, c.heard
-	http1.NoteRequest(c.conn)
+	limits.NoteRequest(c.conn)
 	c.out = appendSettings(c.out,
 		frame.Setting{ID: frame.SettingMaxConcurrentStreams, Val: streamsMax},
 		frame.Setting{ID: frame.SettingInitialWindowSize, Val: windowOfStream},
-		frame.Setting{ID: frame.SettingMaxHeaderListSize, Val: http1.HeaderBytesMax})
+		frame.Setting{ID: frame.SettingMaxHeaderListSize, Val: limits.HeaderBytesMax})
 	c.out = appendWindowUpdate(c.out, 0, windowOfConn-windowAtFirst)
 	return c.flush(false) == nil
 }
@@ -227,7 +228,7 @@ func (c *conn) refuse(err error) bool {
 		return c.flush(false) == nil
 	case errors.As(err, &ofConn):
 		if ofConn == errIdleFrames {
-			c.server.refused(http1.RefusedFlood, c.conn, err)
+			c.server.refused(limits.RefusedFlood, c.conn, err)
 		}
 		c.breakOff(frame.ErrCode(ofConn))
 	case errors.Is(err, frame.ErrFrameTooLarge):
@@ -272,7 +273,7 @@ func (c *conn) silent() error {
 		if next = c.pinged.Add(pingTimeout); !now.Before(next) {
 			return errSilent
 		}
-	case len(c.streams.open) == 0 && now.Sub(c.streams.ended) >= http1.IdleTimeout && !now.Before(next):
+	case len(c.streams.open) == 0 && now.Sub(c.streams.ended) >= limits.IdleTimeout && !now.Before(next):
 		c.sayEnd(now)
 		next = c.ending.until
 	case !now.Before(next):

@@ -18,7 +18,7 @@ import (
 	frame "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // peer is a client that writes frames as it likes. All in a bubble: time passes when nothing
@@ -310,7 +310,7 @@ func TestMistakesEndTheStream(t *testing.T) {
 		p.sent(p.out.WriteContinuation(201, false, pieces[5:9]))
 		p.sent(p.out.WriteContinuation(201, true, pieces[9:]))
 		p.wantAnswer(201, "200")
-		for i, header := range [][]string{{"connection", "close"}, {"te", "gzip"}, {"content-length", "x"}, {"x", strings.Repeat("x", http1.HeaderBytesMax)}} {
+		for i, header := range [][]string{{"connection", "close"}, {"te", "gzip"}, {"content-length", "x"}, {"x", strings.Repeat("x", limits.HeaderBytesMax)}} {
 			stream := uint32(203 + 2*i)
 			if i < 3 {
 				p.request(stream, true, header...)
@@ -540,12 +540,12 @@ func TestSilence(t *testing.T) {
 		act     func(p *peer)
 		after   time.Duration
 	}{
-		{"half a preface", frame.ClientPreface[:10], func(*peer) {}, http1.HeaderTimeout},
-		{"half a frame", frame.ClientPreface, func(p *peer) { p.write([]byte{0, 0, 8}) }, http1.HeaderTimeout},
+		{"half a preface", frame.ClientPreface[:10], func(*peer) {}, limits.HeaderTimeout},
+		{"half a frame", frame.ClientPreface, func(p *peer) { p.write([]byte{0, 0, 8}) }, limits.HeaderTimeout},
 		{"half a header", frame.ClientPreface, func(p *peer) {
 			p.settle()
 			p.sent(p.out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x82}}))
-		}, http1.HeaderTimeout},
+		}, limits.HeaderTimeout},
 		{"no answer to a ping", frame.ClientPreface, func(p *peer) { p.settle().request(1, true) }, pingAfter + pingTimeout},
 		{"no request", frame.ClientPreface, func(p *peer) {
 			p.settle()
@@ -554,7 +554,7 @@ func TestSilence(t *testing.T) {
 					p.sent(p.out.WritePing(true, f.ping))
 				}
 			}
-		}, http1.IdleTimeout + lingering},
+		}, limits.IdleTimeout + lingering},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -593,7 +593,7 @@ func TestLongStream(t *testing.T) {
 				break
 			}
 		}
-		if after := time.Since(begun); after != http1.BodyTimeout {
+		if after := time.Since(begun); after != limits.BodyTimeout {
 			t.Errorf("a body had %v", after)
 		}
 	})

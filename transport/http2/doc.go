@@ -32,7 +32,7 @@
 //     body, and windowOfConn of all bodies of its connection, that no handler has
 //     asked for. Handlers take from the budget before they ask.
 //   - Answers that nobody reads. A handler waits, and its bytes stay taken from
-//     the budget, until the kernel has what it wrote; after http1.WriteLimit the
+//     the budget, until the kernel has what it wrote; after limits.WriteLimit the
 //     stream is reset, or the connection closed. Acknowledgements wait with them,
 //     and no further frame is read meanwhile.
 //   - Requests that are reset at once (CVE-2023-44487). A handler counts against
@@ -43,7 +43,7 @@
 //     change of windows wakes only the streams that can then go on.
 //   - Floods of requests without a key. The goroutine that reads takes a turn (package unverified)
 //     before it parses, and a handler takes the turn over.
-//   - Large headers. More than http1.HeaderBytesMax are refused, and endless
+//   - Large headers. More than limits.HeaderBytesMax are refused, and endless
 //     CONTINUATION frames end the connection, empty ones too. Nothing is kept for answers,
 //     and what a connection keeps for its next request is small and holds nothing of the last.
 //   - A request that makes this code panic. The panic is logged and counted, and

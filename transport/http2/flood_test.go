@@ -10,7 +10,7 @@ import (
 
 	frame "golang.org/x/net/http2"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // Frames that cost the client a few bytes and bring nothing end the connection, of whatever
@@ -119,12 +119,12 @@ func TestIdleConnectionsEnd(t *testing.T) {
 				p.wantAnswer(1, "200")
 				const every = 5 * time.Second // less than pingAfter
 				begun := time.Now()
-				for time.Since(begun) <= http1.IdleTimeout {
+				for time.Since(begun) <= limits.IdleTimeout {
 					time.Sleep(every)
 					say(p)
 				}
 				p.wantGoAway(frame.ErrCodeNo)
-				if after := time.Since(begun); after > http1.IdleTimeout+2*every {
+				if after := time.Since(begun); after > limits.IdleTimeout+2*every {
 					t.Errorf("closed after %v", after)
 				}
 			})

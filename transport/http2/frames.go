@@ -9,7 +9,7 @@ import (
 
 	frame "golang.org/x/net/http2"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -134,7 +134,7 @@ func (c *conn) await() error {
 		return nil
 	}
 	c.heard = c.server.Now() // a part of a frame, also if others were there before it
-	return c.setReadDeadline(c.heard.Add(http1.HeaderTimeout))
+	return c.setReadDeadline(c.heard.Add(limits.HeaderTimeout))
 }
 
 // frameIsThere reports whether the next frame, with what must follow it, was read already.

@@ -9,7 +9,7 @@ import (
 	frame "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // headerBlock is a block of headers as a client sent it. There is one for each connection,
@@ -32,7 +32,7 @@ type headerBlock struct {
 func newHeaderBlock() *headerBlock {
 	b := &headerBlock{}
 	b.decoder = hpack.NewDecoder(4096, b.add)
-	b.decoder.SetMaxStringLength(http1.HeaderBytesMax)
+	b.decoder.SetMaxStringLength(limits.HeaderBytesMax)
 	return b
 }
 
@@ -127,7 +127,7 @@ func (c *conn) readHeaders(stream uint32, ended bool, part []byte, whole bool) e
 	}
 	b.known = b.known[:0]
 	b.forget()
-	b.pseudo, b.truncated, b.left, b.invalid = 0, false, http1.HeaderBytesMax, nil
+	b.pseudo, b.truncated, b.left, b.invalid = 0, false, limits.HeaderBytesMax, nil
 	b.decoder.SetEmitEnabled(true)
 	for one := true; ; one = false {
 		// What goes on after too much was said, or nonsense, is not worth decoding.

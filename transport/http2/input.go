@@ -3,13 +3,13 @@ package http2
 import (
 	"bufio"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
 // inputMax bounds a frame with those that must follow it: a block of headers may be in any
 // number of frames, empty ones among them. No header of HeaderBytesMax needs as much.
-const inputMax = 2*http1.HeaderBytesMax + 2*frameBytesMax
+const inputMax = 2*limits.HeaderBytesMax + 2*frameBytesMax
 
 // input is what a framer may read for one frame and those that must follow it.
 type input struct {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 const (
@@ -116,10 +116,10 @@ func (c *conn) writeTurns(n int) {
 // write writes b, for which the client has its time.
 func (c *conn) write(b []byte) error {
 	now := c.server.Now()
-	limit := http1.WriteLimit(int64(len(b)), c.server.Budget.Scarce())
+	limit := limits.WriteLimit(int64(len(b)), c.server.Budget.Scarce())
 	if left := c.writeUntil.Sub(now); left < limit || left > limit+deadlineSlack {
 		c.writeUntil = now.Add(limit)
-		if limit == http1.WriteTimeout {
+		if limit == limits.WriteTimeout {
 			c.writeUntil = c.writeUntil.Add(deadlineSlack)
 		}
 		if err := c.conn.SetWriteDeadline(c.writeUntil); err != nil {

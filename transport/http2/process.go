@@ -6,7 +6,7 @@ import (
 
 	frame "golang.org/x/net/http2"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 // idleFrames counts frames that bring nothing. Used by one goroutine.
@@ -33,7 +33,7 @@ func (c *conn) broughtNothing() error {
 	if !c.idle.add(c.heard) {
 		return errIdleFrames
 	}
-	if len(c.streams.open) == 0 && c.heard.Sub(c.streams.ended) >= http1.IdleTimeout {
+	if len(c.streams.open) == 0 && c.heard.Sub(c.streams.ended) >= limits.IdleTimeout {
 		c.sayEnd(c.heard)
 		return c.flush(false)
 	}

@@ -12,7 +12,7 @@ import (
 
 	frame "golang.org/x/net/http2"
 
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
@@ -43,7 +43,7 @@ func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error
 	}
 	crowded := c.server.load.full(c.streams.share)
 	if crowded {
-		c.server.refused(http1.RefusedStreams, c.conn, errCrowded)
+		c.server.refused(limits.RefusedStreams, c.conn, errCrowded)
 	}
 	if crowded || len(c.streams.open)-c.streams.over >= streamsMax || c.streams.running >= streamsMax {
 		if err := c.broughtNothing(); err != nil {
@@ -89,7 +89,7 @@ func (c *conn) newStream(b *headerBlock) *stream {
 	}
 	*st.request = *st.blank
 	st.id, st.window, st.credit = b.stream, c.streams.initialWindow, credit{left: windowOfStream}
-	st.readUntil, st.writeUntil = c.heard.Add(http1.BodyTimeout), time.Time{}
+	st.readUntil, st.writeUntil = c.heard.Add(limits.BodyTimeout), time.Time{}
 	st.over = false
 	st.body = body{declared: -1, ended: b.ended, unread: kept(st.body.unread)}
 	return st

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Node is what the admin port asks; *cluster.Node is one. Safe for concurrent
@@ -45,7 +46,7 @@ type Options struct {
 	// refused because of its quota; may be nil.
 	RequestsRefused func(owner string) uint64
 	// Spans are what became of spans of requests; may be nil.
-	Spans func() transport.Spans
+	Spans func() service.Spans
 	// Connections describes those of the client and of the admin port; may be nil.
 	Connections func() (clients, operators transport.Connections)
 	Tokens      Tokens

@@ -13,7 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 var _ Node = (*cluster.Node)(nil)
@@ -148,8 +148,8 @@ func filled(t *testing.T) *node {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	a := newAdmin(filled(t))
-	a.Requests().Observe(&transport.Request{Action: "SendMessage", Protocol: "json", Duration: time.Millisecond})
-	a.Requests().Observe(&transport.Request{Action: "SendMessage", Protocol: "query", Code: "InvalidParameterValue"})
+	a.Requests().Observe(&service.Request{Action: "SendMessage", Protocol: "json", Duration: time.Millisecond})
+	a.Requests().Observe(&service.Request{Action: "SendMessage", Protocol: "query", Code: "InvalidParameterValue"})
 	code, body := get(a, "/metrics")
 	if code != 200 {
 		t.Fatalf("%d %s", code, body)

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Requests counts the requests of the client port by action, error code and
@@ -61,7 +62,7 @@ var authFailures = [...]string{
 
 // Observe counts one finished request. Labels come from fixed tables, never
 // from what a client sent: an unknown action has an empty label.
-func (r *Requests) Observe(request *transport.Request) {
+func (r *Requests) Observe(request *service.Request) {
 	code := request.Code
 	if code == "" {
 		code = "OK"

@@ -18,14 +18,14 @@ import (
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/iam"
-	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Policies is how the client port decides about its callers.
 type Policies struct {
 	// Decide says what becomes of a request. given are values of condition keys.
 	Decide func(caller auth.Identity, to auth.Permission, given map[string][]string) iam.Decision
-	Names  aws.Names
+	Names  service.Names
 	// Permissions are what actions need, by their names in lower case.
 	Permissions map[string]string
 	Enforced    bool // the client port refuses who may not
@@ -79,12 +79,12 @@ func (s accessAdmin) simulate(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return simulation{}, err
 		}
-		scope := aws.NewScope(s.Policies.Names, v.Access(), true, caller, "")
+		scope := service.NewScope(s.Policies.Names, v.Access(), true, caller, "")
 		action, about, err := s.wanted(&scope, query.Get("action"), query.Get("resource"))
 		if err != nil {
 			return simulation{}, err
 		}
-		to := aws.PermissionTo(reading{v}, s.Policies.Names, action, about)
+		to := service.PermissionTo(reading{v}, s.Policies.Names, action, about)
 		decision := s.Policies.Decide(caller, to, given)
 		answer := simulation{
 			Allowed: decision.Allowed && active, DecidedBy: decision.By.String(), Enforced: s.Policies.Enforced, Exists: exists(v, about),
@@ -104,7 +104,7 @@ type reading struct{ view queue.View }
 // Access is who may use the cluster.
 func (r reading) Access() *access.Table { return r.view.Access() }
 
-func exists(v queue.View, about aws.Resource) bool {
+func exists(v queue.View, about service.Resource) bool {
 	switch {
 	case about.Name != "":
 		_, err := v.Typed(about.Name)
@@ -162,7 +162,7 @@ func (s accessAdmin) callerOf(table *access.Table, query url.Values) (caller aut
 
 // wanted is the permission that an action needs, and what it is about: what an ARN or a
 // name says, or nothing in particular.
-func (s accessAdmin) wanted(scope *aws.Scope, action, resource string) (permission string, about aws.Resource, err error) {
+func (s accessAdmin) wanted(scope *service.Scope, action, resource string) (permission string, about service.Resource, err error) {
 	permission = s.Policies.Permissions[strings.ToLower(action)]
 	if permission == "" {
 		return "", about, fmt.Errorf("there is no action %q; they are written like sqs:SendMessage and sns:Publish", action)
@@ -185,7 +185,7 @@ func (s accessAdmin) wanted(scope *aws.Scope, action, resource string) (permissi
 		}
 		about.Name = scope.Of(owner, name)
 		if ofTopics {
-			about = aws.Resource{Topic: about.Name}
+			about = service.Resource{Topic: about.Name}
 		}
 	}
 	if ofTopics != (about.Topic != "") {

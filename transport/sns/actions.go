@@ -1,55 +1,55 @@
 package sns
 
 import (
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // actions is the table of all actions. What a subscription may is asked of its topic.
 func actions() []*aws.Action {
 	return []*aws.Action{
-		aws.Define(aws.Line{Name: "AddPermission", Effect: transport.Audited, Repeat: transport.SentOnce, Permission: "sns:AddPermission", Resource: byTopic},
+		aws.Define(aws.Line{Name: "AddPermission", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sns:AddPermission", Resource: byTopic},
 			addPermissionInputSchema, aws.NoOutput, addPermission),
-		aws.Define(aws.Line{Name: "ConfirmSubscription", Effect: transport.Changes, Repeat: transport.Repeatable, Permission: "sns:ConfirmSubscription", Resource: byTopic, ByLink: true},
+		aws.Define(aws.Line{Name: "ConfirmSubscription", Effect: service.Changes, Repeat: service.Repeatable, Permission: "sns:ConfirmSubscription", Resource: byTopic, ByLink: true},
 			confirmSubscriptionInputSchema, subscriptionOutputSchema, confirmSubscription),
-		aws.Define(aws.Line{Name: "CreateTopic", Effect: transport.Audited, Repeat: transport.Repeatable, Permission: "sns:CreateTopic", Resource: byNewName},
+		aws.Define(aws.Line{Name: "CreateTopic", Effect: service.Audited, Repeat: service.Repeatable, Permission: "sns:CreateTopic", Resource: byNewName},
 			createTopicInputSchema, createTopicOutputSchema, createTopic),
-		aws.Define(aws.Line{Name: "DeleteTopic", Effect: transport.Audited, Repeat: transport.SentOnce, Permission: "sns:DeleteTopic", Resource: byTopic},
+		aws.Define(aws.Line{Name: "DeleteTopic", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sns:DeleteTopic", Resource: byTopic},
 			topicOnlySchema, aws.NoOutput, deleteTopic),
-		aws.Define(aws.Line{Name: "GetDataProtectionPolicy", Effect: transport.Reads, Repeat: transport.Repeatable, Permission: "sns:GetDataProtectionPolicy", Resource: byTopic},
+		aws.Define(aws.Line{Name: "GetDataProtectionPolicy", Effect: service.Reads, Repeat: service.Repeatable, Permission: "sns:GetDataProtectionPolicy", Resource: byTopic},
 			resourceOnlySchema, getDataProtectionPolicyOutputSchema, getDataProtectionPolicy),
-		aws.Define(aws.Line{Name: "GetSubscriptionAttributes", Effect: transport.Reads, Repeat: transport.Repeatable, Permission: "sns:GetSubscriptionAttributes", Resource: bySubscription},
+		aws.Define(aws.Line{Name: "GetSubscriptionAttributes", Effect: service.Reads, Repeat: service.Repeatable, Permission: "sns:GetSubscriptionAttributes", Resource: bySubscription},
 			subscriptionOnlySchema, attributesOutputSchema, getSubscriptionAttributes),
-		aws.Define(aws.Line{Name: "GetTopicAttributes", Effect: transport.Reads, Repeat: transport.Repeatable, Permission: "sns:GetTopicAttributes", Resource: byTopic},
+		aws.Define(aws.Line{Name: "GetTopicAttributes", Effect: service.Reads, Repeat: service.Repeatable, Permission: "sns:GetTopicAttributes", Resource: byTopic},
 			topicOnlySchema, attributesOutputSchema, getTopicAttributes),
-		aws.Define(aws.Line{Name: "ListSubscriptions", Effect: transport.Reads, Repeat: transport.Repeatable, Permission: "sns:ListSubscriptions", Resource: onAccount},
+		aws.Define(aws.Line{Name: "ListSubscriptions", Effect: service.Reads, Repeat: service.Repeatable, Permission: "sns:ListSubscriptions", Resource: onAccount},
 			listSubscriptionsInputSchema, subscriptionsOutputSchema, listSubscriptions),
-		aws.Define(aws.Line{Name: "ListSubscriptionsByTopic", Effect: transport.Reads, Repeat: transport.Repeatable, Permission: "sns:ListSubscriptionsByTopic", Resource: byTopic},
+		aws.Define(aws.Line{Name: "ListSubscriptionsByTopic", Effect: service.Reads, Repeat: service.Repeatable, Permission: "sns:ListSubscriptionsByTopic", Resource: byTopic},
 			listSubscriptionsByTopicInputSchema, subscriptionsOutputSchema, listSubscriptionsByTopic),
-		aws.Define(aws.Line{Name: "ListTagsForResource", Effect: transport.Reads, Repeat: transport.Repeatable, Permission: "sns:ListTagsForResource", Resource: byTopic},
+		aws.Define(aws.Line{Name: "ListTagsForResource", Effect: service.Reads, Repeat: service.Repeatable, Permission: "sns:ListTagsForResource", Resource: byTopic},
 			resourceOnlySchema, listTagsForResourceOutputSchema, listTagsForResource),
-		aws.Define(aws.Line{Name: "ListTopics", Effect: transport.Reads, Repeat: transport.Repeatable, Permission: "sns:ListTopics", Resource: onAccount},
+		aws.Define(aws.Line{Name: "ListTopics", Effect: service.Reads, Repeat: service.Repeatable, Permission: "sns:ListTopics", Resource: onAccount},
 			listTopicsInputSchema, listTopicsOutputSchema, listTopics),
-		aws.Define(aws.Line{Name: "Publish", Effect: transport.Changes, Repeat: transport.RepeatableWithID, Permission: "sns:Publish", Resource: byTarget},
+		aws.Define(aws.Line{Name: "Publish", Effect: service.Changes, Repeat: service.RepeatableWithID, Permission: "sns:Publish", Resource: byTarget},
 			publishInputSchema, publishOutputSchema, publish),
-		aws.Define(aws.Line{Name: "PublishBatch", Effect: transport.Changes, Repeat: transport.RepeatableWithID, Permission: "sns:Publish", Resource: byTopic},
+		aws.Define(aws.Line{Name: "PublishBatch", Effect: service.Changes, Repeat: service.RepeatableWithID, Permission: "sns:Publish", Resource: byTopic},
 			publishBatchInputSchema, publishBatchOutputSchema, publishBatch),
-		aws.Define(aws.Line{Name: "PutDataProtectionPolicy", Effect: transport.Changes, Repeat: transport.SentOnce, Permission: "sns:PutDataProtectionPolicy", Resource: byTopic},
+		aws.Define(aws.Line{Name: "PutDataProtectionPolicy", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sns:PutDataProtectionPolicy", Resource: byTopic},
 			putDataProtectionPolicyInputSchema, aws.NoOutput, putDataProtectionPolicy),
-		aws.Define(aws.Line{Name: "RemovePermission", Effect: transport.Audited, Repeat: transport.SentOnce, Permission: "sns:RemovePermission", Resource: byTopic},
+		aws.Define(aws.Line{Name: "RemovePermission", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sns:RemovePermission", Resource: byTopic},
 			removePermissionInputSchema, aws.NoOutput, removePermission),
-		aws.Define(aws.Line{Name: "SetSubscriptionAttributes", Effect: transport.Changes, Repeat: transport.SentOnce, Permission: "sns:SetSubscriptionAttributes", Resource: bySubscription, Beside: besideReplayed},
+		aws.Define(aws.Line{Name: "SetSubscriptionAttributes", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sns:SetSubscriptionAttributes", Resource: bySubscription, Beside: besideReplayed},
 			setSubscriptionAttributesInputSchema, aws.NoOutput, setSubscriptionAttributes),
-		aws.Define(aws.Line{Name: "SetTopicAttributes", Effect: transport.Audited, Repeat: transport.SentOnce, Permission: "sns:SetTopicAttributes", Resource: byTopic},
+		aws.Define(aws.Line{Name: "SetTopicAttributes", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sns:SetTopicAttributes", Resource: byTopic},
 			setTopicAttributesInputSchema, aws.NoOutput, setTopicAttributes),
-		aws.Define(aws.Line{Name: "Subscribe", Effect: transport.Changes, Repeat: transport.Repeatable, Permission: "sns:Subscribe", Resource: byTopic, Beside: besideSubscribed},
+		aws.Define(aws.Line{Name: "Subscribe", Effect: service.Changes, Repeat: service.Repeatable, Permission: "sns:Subscribe", Resource: byTopic, Beside: besideSubscribed},
 			subscribeInputSchema, subscriptionOutputSchema, subscribe),
-		aws.Define(aws.Line{Name: "TagResource", Effect: transport.Changes, Repeat: transport.SentOnce, Permission: "sns:TagResource", Resource: byTopic},
+		aws.Define(aws.Line{Name: "TagResource", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sns:TagResource", Resource: byTopic},
 			tagResourceInputSchema, emptyResultSchema, tagResource),
-		aws.Define(aws.Line{Name: "Unsubscribe", Effect: transport.Changes, Repeat: transport.Repeatable, Permission: "sns:Unsubscribe", Resource: bySubscription, Unsigned: byUnsubscribeURL},
+		aws.Define(aws.Line{Name: "Unsubscribe", Effect: service.Changes, Repeat: service.Repeatable, Permission: "sns:Unsubscribe", Resource: bySubscription, Unsigned: byUnsubscribeURL},
 			subscriptionOnlySchema, aws.NoOutput, unsubscribe),
-		aws.Define(aws.Line{Name: "UntagResource", Effect: transport.Changes, Repeat: transport.SentOnce, Permission: "sns:UntagResource", Resource: byTopic},
+		aws.Define(aws.Line{Name: "UntagResource", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sns:UntagResource", Resource: byTopic},
 			untagResourceInputSchema, emptyResultSchema, untagResource),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type confirmSubscriptionInput struct {
@@ -46,6 +47,6 @@ func confirmSubscription(ctx context.Context, c *aws.Call, in *confirmSubscripti
 	if err != nil {
 		return nil, err
 	}
-	done, err := aws.ResultOf[queue.Subscribed](result)
+	done, err := service.ResultOf[queue.Subscribed](result)
 	return &subscriptionOutput{done.SubscriptionARN}, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
 	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 const (
@@ -99,13 +100,13 @@ func (keys) Verify(r *http.Request, body string) (auth.Identity, string, error) 
 	return auth.Identity{AccessKeyID: id, Account: id}, body, nil
 }
 
-func (k keys) Authorize(_ *http.Request, caller auth.Identity, _ auth.Permission) error {
-	return k.Stranger(caller)
+func (k keys) Authorize(_ context.Context, _ auth.Connection, caller auth.Identity, _ auth.Permission) error {
+	return k.RefuseAnonymous(caller)
 }
 
 func (keys) Revoked(auth.Identity) error { return nil }
 
-func (keys) Stranger(caller auth.Identity) error {
+func (keys) RefuseAnonymous(caller auth.Identity) error {
 	if caller.Account != "" {
 		return nil
 	}
@@ -131,8 +132,11 @@ func ask(t *testing.T, h http.Handler, of string, parameters ...string) (status 
 
 func newHandler(n *laggingNode) http.Handler {
 	return aws.NewHandler(aws.Options{
-		Node: n, Verifier: keys{}, Authorizer: keys{}, Names: aws.Names{Account: "000000000000", Region: "us-east-1"},
-		Rate: rate.New(n.Access, func() time.Time { return time.Unix(1_700_000_000, 0) }), Logger: slog.New(slog.DiscardHandler),
+		Backend: service.Backend{
+			Node: n, Authorizer: keys{}, Names: service.Names{Account: "000000000000", Region: "us-east-1"},
+			Rate: rate.New(n.Access, func() time.Time { return time.Unix(1_700_000_000, 0) }),
+		},
+		Verifier: keys{}, Logger: slog.New(slog.DiscardHandler),
 	}, API())
 }
 
@@ -178,13 +182,13 @@ func (a *audits) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// TestStrangersAreNotAuditedEach: the handler tells refused callers without a key from others
-// that are refused.
-func TestStrangersAreNotAuditedEach(t *testing.T) {
+// TestUnauthenticatedCallsAreSampled: the handler marks refused calls without a key, which the
+// audit samples.
+func TestUnauthenticatedCallsAreSampled(t *testing.T) {
 	t.Parallel()
 	quiet, audit := slog.New(slog.DiscardHandler), new(audits)
-	m := transport.Middleware{Logger: quiet, Audit: slog.New(audit), Strangers: new(transport.Strangers), Random: rand.Reader, Now: time.Now}
-	h := m.Wrap(newHandler(newLaggingNode(t)))
+	m := &service.Calls{Logger: quiet, Audit: slog.New(audit), Refusals: new(service.RefusalSample), Random: rand.Reader, Now: time.Now}
+	h := transport.Recorded(m, newHandler(newLaggingNode(t)))
 	for of, want := range map[string]int{"": 1, victim: 3} {
 		audit.lines = 0
 		for range 3 {

@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type createTopicInput struct {
@@ -30,12 +31,12 @@ var createTopicOutputSchema = awswire.Structure(
 )
 
 // byNewName is for CreateTopic. An empty name is a bad one (recorded at SNS).
-func byNewName(c *aws.Call, input any) (aws.Resource, error) {
+func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	name := input.(*createTopicInput).Name
 	if !name.Given {
-		return aws.Resource{}, missing("Name")
+		return service.Resource{}, missing("Name")
 	}
-	return aws.Resource{Topic: c.Scope.Own(cutTopic(name.Value))}, nil
+	return service.Resource{Topic: c.Scope.Own(cutTopic(name.Value))}, nil
 }
 
 // createTopic creates a topic, or confirms that an equal one exists.
@@ -58,6 +59,6 @@ func createTopic(ctx context.Context, c *aws.Call, in *createTopicInput) (*creat
 	if err != nil {
 		return nil, err
 	}
-	done, err := aws.ResultOf[queue.TopicCreated](result)
+	done, err := service.ResultOf[queue.TopicCreated](result)
 	return &createTopicOutput{done.TopicARN}, err
 }

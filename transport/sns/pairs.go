@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // attributesMember is the member Attributes of an input or an output.
@@ -50,7 +51,7 @@ func domainTags(given []tag) ([]queue.Tag, error) {
 		}
 		out[i] = queue.Tag{Key: t.Key.Value, Value: t.Value.Value}
 	}
-	if reason := aws.BadTag(out); reason != "" {
+	if reason := service.BadTag(out); reason != "" {
 		return nil, refusal.SNSInvalid(reason)
 	}
 	slices.SortStableFunc(out, func(a, b queue.Tag) int { return strings.Compare(a.Key, b.Key) })

@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type publishInput struct {
@@ -47,21 +48,21 @@ func (p *published) accept(e queue.PublishedEntry) {
 
 // byTarget is for Publish, where TargetArn may name the topic. There are no phone numbers
 // to publish to.
-func byTarget(c *aws.Call, input any) (aws.Resource, error) {
+func byTarget(c *aws.Call, input any) (service.Resource, error) {
 	in := input.(*publishInput)
 	switch {
 	case in.PhoneNumber.Given:
-		return aws.Resource{}, refusal.SNSInvalid("PhoneNumber Reason: there are no phone numbers here, publish to a TopicArn")
+		return service.Resource{}, refusal.SNSInvalid("PhoneNumber Reason: there are no phone numbers here, publish to a TopicArn")
 	case in.TopicARN.Value != "":
 		return byTopic(c, &onTopic{in.TopicARN.Value})
 	case in.TargetARN.Value != "":
 		return byTopic(c, &onTopic{in.TargetARN.Value})
 	case in.TopicARN.Given:
-		return aws.Resource{}, tooFewElements("TopicArn", 1)
+		return service.Resource{}, tooFewElements("TopicArn", 1)
 	case in.TargetARN.Given:
-		return aws.Resource{}, tooFewElements("TargetArn", 1)
+		return service.Resource{}, tooFewElements("TargetArn", 1)
 	}
-	return aws.Resource{}, missing("TopicArn or TargetArn")
+	return service.Resource{}, missing("TopicArn or TargetArn")
 }
 
 // newPublish is a command to publish to the topic of the request.
@@ -108,7 +109,7 @@ func submitPublish(ctx context.Context, c *aws.Call, cmd *queue.Publish, structu
 	if err != nil {
 		return queue.Published{}, batchError(ctx, c, cmd, err)
 	}
-	return aws.ResultOf[queue.Published](result)
+	return service.ResultOf[queue.Published](result)
 }
 
 // batchError answers that the topic of a refused batch does not exist, which SNS says before

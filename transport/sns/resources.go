@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // onTopic is embedded in the input of actions that name a topic by TopicArn.
@@ -32,20 +33,20 @@ func resourceMember[T any](at func(*T) *onResource) awswire.Member[T] {
 }
 
 // byTopic is for actions on the topic that an ARN names.
-func byTopic(c *aws.Call, input any) (aws.Resource, error) {
+func byTopic(c *aws.Call, input any) (service.Resource, error) {
 	parameter, text := input.(interface{ topicARN() (string, string) }).topicARN()
 	if text == "" {
-		return aws.Resource{}, missing(parameter)
+		return service.Resource{}, missing(parameter)
 	}
 	name, ok := arn.Topic(text)
 	if !ok {
 		if elements := strings.Count(text, ":") + 1; elements < arnElementsMin {
-			return aws.Resource{}, tooFewElements(parameter, elements)
+			return service.Resource{}, tooFewElements(parameter, elements)
 		}
-		return aws.Resource{}, refusal.SNSInvalid(parameter)
+		return service.Resource{}, refusal.SNSInvalid(parameter)
 	}
 	if c.Scope.Elsewhere(text) {
-		return aws.Resource{}, refusal.SNSInvalid(parameter)
+		return service.Resource{}, refusal.SNSInvalid(parameter)
 	}
 	return topicResource(c, text, name), nil
 }
@@ -54,8 +55,8 @@ func byTopic(c *aws.Call, input any) (aws.Resource, error) {
 const arnElementsMin = 6
 
 // topicResource is the topic of a name in an ARN.
-func topicResource(c *aws.Call, text, name string) aws.Resource {
-	return aws.Resource{Topic: c.Scope.Of(arn.AccountOf(text), cutTopic(name))}
+func topicResource(c *aws.Call, text, name string) service.Resource {
+	return service.Resource{Topic: c.Scope.Of(arn.AccountOf(text), cutTopic(name))}
 }
 
 // cutTopic cuts a name that is too long: one byte too many is enough for a command to
@@ -73,17 +74,17 @@ func subscriptionMember[T any](at func(*T) *onSubscription) awswire.Member[T] {
 }
 
 // bySubscription is for actions on a subscription; the resource is its topic.
-func bySubscription(c *aws.Call, input any) (aws.Resource, error) {
+func bySubscription(c *aws.Call, input any) (service.Resource, error) {
 	text := input.(interface{ subscriptionARN() string }).subscriptionARN()
 	if refused := queue.CheckSubscriptionARN(text); refused != nil {
-		return aws.Resource{}, refused
+		return service.Resource{}, refused
 	}
 	if c.Scope.Elsewhere(text) {
-		return aws.Resource{}, refusal.SNSInvalid("SubscriptionArn")
+		return service.Resource{}, refusal.SNSInvalid("SubscriptionArn")
 	}
 	name, _, _ := arn.Subscription(text)
 	return topicResource(c, text, name), nil
 }
 
 // onAccount is for actions that are about no single topic.
-func onAccount(*aws.Call, any) (aws.Resource, error) { return aws.Resource{}, nil }
+func onAccount(*aws.Call, any) (service.Resource, error) { return service.Resource{}, nil }

@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type setSubscriptionAttributesInput struct {
@@ -18,13 +19,13 @@ var setSubscriptionAttributesInputSchema = awswire.Structure(append([]awswire.Me
 }, singleMembers(func(v *setSubscriptionAttributesInput) *single { return &v.single })...)...)
 
 // besideReplayed returns the needs of attributes of a subscription.
-func besideReplayed(c *aws.Call, input any) ([]aws.Need, error) {
+func besideReplayed(c *aws.Call, input any) ([]service.Need, error) {
 	in := input.(*setSubscriptionAttributesInput)
 	given, err := in.domain()
 	if err != nil {
 		return nil, err
 	}
-	return aws.SubscriptionNeeds(c.Context(), c.Read, c.Resource.Topic, in.SubscriptionARN, given)
+	return service.SubscriptionNeeds(c.Context(), c.Read, c.Resource.Topic, in.SubscriptionARN, given)
 }
 
 // setSubscriptionAttributes changes one attribute of a subscription.

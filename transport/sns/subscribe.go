@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type subscribeInput struct {
@@ -55,7 +56,7 @@ func readProtocol(name string) (attributes.Protocol, error) {
 const pendingAnswer = "pending confirmation"
 
 // queue is the queue that is to be subscribed, empty for a URL.
-func (in *subscribeInput) queue(s *aws.Scope) string {
+func (in *subscribeInput) queue(s *service.Scope) string {
 	protocol, _ := attributes.ParseProtocol(in.Protocol)
 	if name, ok := arn.Queue(in.Endpoint); ok && !protocol.Web() {
 		return s.Of(arn.AccountOf(in.Endpoint), name)
@@ -64,9 +65,9 @@ func (in *subscribeInput) queue(s *aws.Scope) string {
 }
 
 // besideSubscribed returns the needs of a subscription.
-func besideSubscribed(c *aws.Call, input any) ([]aws.Need, error) {
+func besideSubscribed(c *aws.Call, input any) ([]service.Need, error) {
 	in := input.(*subscribeInput)
-	return aws.SubscribeNeeds(c.Resource.Topic, in.queue(&c.Scope), aws.Attributes(in.Attributes)), nil
+	return service.SubscribeNeeds(c.Resource.Topic, in.queue(&c.Scope), aws.Attributes(in.Attributes)), nil
 }
 
 // subscribe subscribes a queue or a URL to a topic, or confirms that it is.
@@ -103,7 +104,7 @@ func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscript
 	if err != nil {
 		return nil, err
 	}
-	done, err := aws.ResultOf[queue.Subscribed](result)
+	done, err := service.ResultOf[queue.Subscribed](result)
 	if done.Pending && !in.ReturnSubscriptionARN {
 		done.SubscriptionARN = pendingAnswer
 	}

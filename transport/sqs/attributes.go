@@ -8,6 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // attributeValue is one message attribute on the wire.
@@ -73,7 +74,7 @@ func queueTags(pairs []awswire.Pair) ([]queue.Tag, error) {
 	}
 	slices.SortStableFunc(out, func(a, b queue.Tag) int { return strings.Compare(a.Key, b.Key) })
 	out = aws.LastOfEach(out, func(a, b queue.Tag) bool { return a.Key == b.Key })
-	if reason := aws.BadTag(out); reason != "" {
+	if reason := service.BadTag(out); reason != "" {
 		return nil, refusal.InvalidParameter(reason)
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 const entryIDLengthMax = 80
@@ -96,7 +97,7 @@ func submitBatch(ctx context.Context, c *aws.Call, cmd queue.Command, id func(i 
 	if err != nil {
 		return nil, err
 	}
-	done, err := aws.ResultOf[queue.EntriesDone](result)
+	done, err := service.ResultOf[queue.EntriesDone](result)
 	if err != nil {
 		return nil, err
 	}

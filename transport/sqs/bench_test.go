@@ -14,8 +14,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
-	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // answeringNode accepts every send at once: what is measured is the wire.
@@ -57,8 +58,8 @@ func BenchmarkServeSend(b *testing.B) {
 		{"batch", "SendMessageBatch", address + `"Entries":[` + strings.Join(list, ",") + "]}"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			service := aws.NewHandler(aws.Options{
-				Node: answeringNode{}, Verifier: auth.AcceptAll{}, Names: testNames, Logger: slog.New(slog.DiscardHandler),
+			handler := aws.NewHandler(aws.Options{
+				Backend: service.Backend{Node: answeringNode{}, Names: testNames}, Verifier: sigv4.AcceptAll{}, Logger: slog.New(slog.DiscardHandler),
 			}, New(b.Context(), Options{Node: answeringNode{}, Names: testNames}).API())
 			b.ReportAllocs()
 			for b.Loop() {
@@ -70,7 +71,7 @@ func BenchmarkServeSend(b *testing.B) {
 				r.Header.Set("Content-Type", aws.JSONType)
 				r.Header.Set("X-Amz-Target", targetPrefix+c.action)
 				w := httptest.NewRecorder()
-				if service.ServeHTTP(w, r); w.Code != http.StatusOK {
+				if handler.ServeHTTP(w, r); w.Code != http.StatusOK {
 					b.Fatal(w.Code, w.Body.String())
 				}
 			}

@@ -7,11 +7,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type cancelMessageMoveTaskInput struct{ TaskHandle string }
 
-func (in *cancelMessageMoveTaskInput) source(s *aws.Scope) (string, error) {
+func (in *cancelMessageMoveTaskInput) source(s *service.Scope) (string, error) {
 	if in.TaskHandle == "" {
 		return "", refusal.MissingParameter("TaskHandle")
 	}
@@ -39,7 +40,7 @@ func (s *Service) cancelMessageMoveTask(ctx context.Context, c *aws.Call, in *ca
 	if err != nil {
 		return nil, err
 	}
-	cancelled, err := aws.ResultOf[queue.MoveTaskCancelled](result)
+	cancelled, err := service.ResultOf[queue.MoveTaskCancelled](result)
 	if err != nil {
 		return nil, err
 	}

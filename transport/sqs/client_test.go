@@ -22,14 +22,15 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
-	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 const targetPrefix = "AmazonSQS."
 
-var testNames = aws.Names{Account: "000000000000", Region: "us-east-1"}
+var testNames = service.Names{Account: "000000000000", Region: "us-east-1"}
 
 // fixture is a Service on a real listener over a real Broker.
 type fixture struct {
@@ -50,9 +51,9 @@ func newFixture(t *testing.T) *fixture {
 	for _, a := range api.Actions {
 		f.actions[a.Name] = a
 	}
-	f.handler = aws.NewHandler(aws.Options{Node: f.node, Verifier: auth.AcceptAll{}, Names: testNames, Logger: logger}, api)
-	m := transport.Middleware{Logger: logger, Random: rand.Reader, Now: time.Now}
-	f.server = httptest.NewServer(m.Wrap(f.handler))
+	f.handler = aws.NewHandler(aws.Options{Backend: service.Backend{Node: f.node, Names: testNames}, Verifier: sigv4.AcceptAll{}, Logger: logger}, api)
+	m := &service.Calls{Logger: logger, Random: rand.Reader, Now: time.Now}
+	f.server = httptest.NewServer(transport.Recorded(m, f.handler))
 	t.Cleanup(f.server.Close)
 	return f
 }

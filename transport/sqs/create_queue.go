@@ -34,5 +34,5 @@ func (s *Service) createQueue(ctx context.Context, c *aws.Call, in *createQueueI
 		return nil, err
 	}
 	_, err = c.Submit(ctx, &queue.CreateQueue{Queue: c.Resource.Name, Attributes: attributes, Tags: tags})
-	return &queueURLOutput{s.Names.QueueURL(c.Request, c.Resource.Name)}, err
+	return &queueURLOutput{c.QueueURL(c.Resource.Name)}, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type getQueueURLInput struct {
@@ -20,10 +21,10 @@ var getQueueURLInputSchema = awswire.Structure(
 )
 
 // byNameAndOwner is for the queue that QueueName and QueueOwnerAWSAccountId name.
-func byNameAndOwner(c *aws.Call, input any) (aws.Resource, error) {
+func byNameAndOwner(c *aws.Call, input any) (service.Resource, error) {
 	name, err := givenName(input)
 	if err != nil {
-		return aws.Resource{}, err
+		return service.Resource{}, err
 	}
 	return existing(name, c.Scope.Of(input.(*getQueueURLInput).OwnerAccount, name))
 }
@@ -40,5 +41,5 @@ func (s *Service) getQueueURL(ctx context.Context, c *aws.Call, _ *getQueueURLIn
 		}
 		return nil
 	})
-	return &queueURLOutput{s.Names.QueueURL(c.Request, c.Resource.Name)}, err
+	return &queueURLOutput{c.QueueURL(c.Resource.Name)}, err
 }

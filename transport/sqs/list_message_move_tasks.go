@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type listMessageMoveTasksInput struct {
@@ -16,7 +17,7 @@ type listMessageMoveTasksInput struct {
 	MaxResults awswire.Int
 }
 
-func (in *listMessageMoveTasksInput) source(s *aws.Scope) (string, error) {
+func (in *listMessageMoveTasksInput) source(s *service.Scope) (string, error) {
 	return sourceInARN(s, in.SourceARN)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type receiveMessageInput struct {
@@ -96,7 +97,7 @@ func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMe
 			complete(nil, err)
 			return
 		}
-		received, err := aws.ResultOf[queue.MessagesReceived](reply.Result)
+		received, err := service.ResultOf[queue.MessagesReceived](reply.Result)
 		if err != nil {
 			complete(nil, err)
 			return

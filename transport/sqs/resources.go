@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // onQueue is embedded in the input of actions that name a queue by its URL.
@@ -16,31 +17,31 @@ func (q *onQueue) queueURL() awswire.Text { return q.QueueURL }
 // byURL is for actions on the queue that QueueUrl names, or the path of a Query
 // request. QueueUrl wins over the path (recorded from AWS). It fails if neither
 // is given; a malformed URL names no queue that exists.
-func byURL(c *aws.Call, input any) (aws.Resource, error) {
+func byURL(c *aws.Call, input any) (service.Resource, error) {
 	parameter := input.(interface{ queueURL() awswire.Text }).queueURL()
 	var id, name string
 	switch {
 	case parameter.Given:
 		id, name = aws.NameInURL(parameter.Value)
 		if name == "" {
-			return aws.Resource{}, refusal.NoSuchQueue()
+			return service.Resource{}, refusal.NoSuchQueue()
 		}
 	case c.Form != nil:
 		id, name = aws.PathQueue(c.Request.URL.Path)
 	}
 	if name == "" {
-		return aws.Resource{}, refusal.MissingParameter("QueueUrl")
+		return service.Resource{}, refusal.MissingParameter("QueueUrl")
 	}
 	return existing(name, c.Scope.Of(id, name))
 }
 
 // existing is the queue of a name that could be one's: of any other it is known
 // without asking the leader that there is none.
-func existing(name, qualified string) (aws.Resource, error) {
+func existing(name, qualified string) (service.Resource, error) {
 	if len(name) > limits.QueueNameLengthMax {
-		return aws.Resource{}, refusal.NoSuchQueue()
+		return service.Resource{}, refusal.NoSuchQueue()
 	}
-	return aws.Resource{Name: qualified}, nil
+	return service.Resource{Name: qualified}, nil
 }
 
 // named is embedded in the input of actions that name a queue by its name.
@@ -59,56 +60,56 @@ func givenName(input any) (string, error) {
 }
 
 // byNewName is for CreateQueue, which also works on the path of the account only.
-func byNewName(c *aws.Call, input any) (aws.Resource, error) {
+func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	if _, err := onAccount("CreateQueue")(c, input); err != nil {
-		return aws.Resource{}, err
+		return service.Resource{}, err
 	}
 	name, err := givenName(input)
 	if err != nil {
-		return aws.Resource{}, err
+		return service.Resource{}, err
 	}
 	// Which rule a name that is too long breaks depends on the kind of the queue, so
 	// the command refuses it; one byte too many is enough for that.
-	return aws.Resource{Name: c.Scope.Own(name[:min(len(name), limits.QueueNameLengthMax+1)])}, nil
+	return service.Resource{Name: c.Scope.Own(name[:min(len(name), limits.QueueNameLengthMax+1)])}, nil
 }
 
 // onAccount is for actions that are about no single queue; they are refused on
 // the path of one (recorded from AWS).
-func onAccount(action string) func(*aws.Call, any) (aws.Resource, error) {
-	return func(c *aws.Call, _ any) (aws.Resource, error) {
+func onAccount(action string) func(*aws.Call, any) (service.Resource, error) {
+	return func(c *aws.Call, _ any) (service.Resource, error) {
 		if _, name := aws.PathQueue(c.Request.URL.Path); c.Form != nil && name != "" {
-			return aws.Resource{}, aws.InvalidAction(action)
+			return service.Resource{}, aws.InvalidAction(action)
 		}
-		return aws.Resource{}, nil
+		return service.Resource{}, nil
 	}
 }
 
 // besideLetters returns the needs of actions that give attributes to a queue.
-func besideLetters(c *aws.Call, input any) ([]aws.Need, error) {
+func besideLetters(c *aws.Call, input any) ([]service.Need, error) {
 	given := input.(interface{ given() []awswire.Pair }).given()
-	return aws.QueueNeeds(c.Resource.Name, aws.Attributes(given)), nil
+	return service.QueueNeeds(c.Resource.Name, aws.Attributes(given)), nil
 }
 
 // besideMoved returns the needs of a move task.
-func besideMoved(c *aws.Call, input any) ([]aws.Need, error) {
+func besideMoved(c *aws.Call, input any) ([]service.Need, error) {
 	destination, err := input.(*startMessageMoveTaskInput).destination(&c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	return aws.MoveNeeds(c.Context(), c.Read, c.Resource.Name, destination)
+	return service.MoveNeeds(c.Context(), c.Read, c.Resource.Name, destination)
 }
 
 // bySource is for the actions on move tasks, which are about the dead-letter
 // queue whose messages move.
-func bySource(c *aws.Call, input any) (aws.Resource, error) {
+func bySource(c *aws.Call, input any) (service.Resource, error) {
 	name, err := input.(interface {
-		source(*aws.Scope) (string, error)
+		source(*service.Scope) (string, error)
 	}).source(&c.Scope)
-	return aws.Resource{Name: name}, err
+	return service.Resource{Name: name}, err
 }
 
 // sourceInARN is the queue that a required SourceArn names.
-func sourceInARN(s *aws.Scope, text string) (string, error) {
+func sourceInARN(s *service.Scope, text string) (string, error) {
 	if text == "" {
 		return "", refusal.MissingParameter("SourceArn")
 	}
@@ -116,7 +117,7 @@ func sourceInARN(s *aws.Scope, text string) (string, error) {
 }
 
 // queueInARN is the queue that an ARN names.
-func queueInARN(s *aws.Scope, parameter, text string) (string, error) {
+func queueInARN(s *service.Scope, parameter, text string) (string, error) {
 	name, ok := arn.Queue(text)
 	if !ok {
 		return "", refusal.InvalidParameter("You must use this format to specify the " + parameter +

@@ -17,10 +17,11 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
-	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // blanks are what a request may carry beside what it says.
@@ -39,9 +40,9 @@ func heap() int64 {
 }
 
 // records keeps all records of requests.
-type records []*transport.Request
+type records []*service.Request
 
-func (r *records) Observe(request *transport.Request) { *r = append(*r, request) }
+func (r *records) Observe(request *service.Request) { *r = append(*r, request) }
 
 // TestRecordsKeepNamesOnly: what is noted of a request for metrics and spans does not keep its
 // whole text.
@@ -49,8 +50,8 @@ func TestRecordsKeepNamesOnly(t *testing.T) {
 	f := newFixture(t)
 	f.create("q", nil)
 	var kept records
-	m := transport.Middleware{Logger: slog.New(slog.DiscardHandler), Random: rand.Reader, Now: time.Now, Observer: &kept}
-	handler := m.Wrap(f.handler)
+	m := &service.Calls{Logger: slog.New(slog.DiscardHandler), Random: rand.Reader, Now: time.Now, Observer: &kept}
+	handler := transport.Recorded(m, f.handler)
 	before := heap()
 	for range 5 {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(`{"QueueUrl":"q"}`+blanks))
@@ -100,11 +101,11 @@ func TestWaitingPollsKeepLittle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const polls = 20
 				node := &parkingNode{newBrokerNode(), make(chan *queue.ReceiveMessages, polls)}
-				service := New(t.Context(), Options{Node: node, Names: testNames})
+				polled := New(t.Context(), Options{Node: node, Names: testNames})
 				logger := slog.New(slog.DiscardHandler)
-				m := transport.Middleware{Logger: logger, Random: rand.Reader, Now: time.Now}
+				m := &service.Calls{Logger: logger, Random: rand.Reader, Now: time.Now}
 				server := http1.New(t.Context(), http1.Config{
-					Handler: m.Wrap(aws.NewHandler(aws.Options{Node: node, Verifier: auth.AcceptAll{}, Names: testNames, Logger: logger}, service.API())),
+					Handler: transport.Recorded(m, aws.NewHandler(aws.Options{Backend: service.Backend{Node: node, Names: testNames}, Verifier: sigv4.AcceptAll{}, Logger: logger}, polled.API())),
 					Budget:  budget.New(64 << 20), Now: time.Now, Logger: logger,
 				})
 				padding := []byte(blanks)
@@ -127,7 +128,7 @@ func TestWaitingPollsKeepLittle(t *testing.T) {
 					t.Errorf("received with %+v", cmd)
 				}
 				runtime.KeepAlive(padding)
-				service.Drain()
+				polled.Drain()
 			})
 		})
 	}

@@ -17,9 +17,9 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // sdkSchemas are the model's input and output of every action, as the SDK has
@@ -74,7 +74,7 @@ func TestMembersMatchTheSDK(t *testing.T) {
 		if a.Permission != "sqs:"+strings.TrimSuffix(name, "Batch") {
 			t.Errorf("permission of %s is %s", name, a.Permission)
 		}
-		if (a.Effect == transport.Reads) != (strings.HasPrefix(name, "Get") || strings.HasPrefix(name, "List")) {
+		if (a.Effect == service.Reads) != (strings.HasPrefix(name, "Get") || strings.HasPrefix(name, "List")) {
 			t.Errorf("%s has the effect %v", name, a.Effect)
 		}
 		compareMembers(t, name+" input", a.Input(), want[0])

@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 const traceAttribute = "AWSTraceHeader"
@@ -82,7 +83,7 @@ func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageI
 	if err != nil {
 		return nil, err
 	}
-	done, err := aws.ResultOf[queue.MessagesSent](result)
+	done, err := service.ResultOf[queue.MessagesSent](result)
 	if err != nil {
 		return nil, err
 	}

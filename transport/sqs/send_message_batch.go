@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type sendEntry struct {
@@ -76,7 +77,7 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *aws.Call, in *sendMes
 	if err != nil {
 		return nil, err
 	}
-	done, err := aws.ResultOf[queue.MessagesSent](result)
+	done, err := service.ResultOf[queue.MessagesSent](result)
 	if err != nil {
 		return nil, err
 	}

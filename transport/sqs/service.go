@@ -8,14 +8,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Node executes commands and reads; *cluster.Node is one. Its methods are safe
 // for concurrent use.
 type Node interface {
-	aws.Node
+	service.Node
 	// EncryptsAtRest reports whether all nodes encrypt what they write to their disks.
 	EncryptsAtRest() bool
 	// BeginReceive begins a receive that waits for messages; a negative wait
@@ -27,19 +27,19 @@ type Node interface {
 // Options are what a Service is made of.
 type Options struct {
 	Node   Node
-	Names  aws.Names
+	Names  service.Names
 	Random io.Reader // source of attempt ids
 }
 
 // Service executes the actions of SQS. Safe for concurrent use.
 type Service struct {
 	Options
-	polls *transport.Waits // what long polls wait in
+	polls *service.Waits // what long polls wait in
 }
 
 // New makes a Service. The end of ctx ends its long polls, as Drain does.
 func New(ctx context.Context, o Options) *Service {
-	return &Service{Options: o, polls: transport.NewWaits(ctx)}
+	return &Service{Options: o, polls: service.NewWaits(ctx)}
 }
 
 // API describes the service to package aws.

@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type startMessageMoveTaskInput struct {
@@ -17,12 +18,12 @@ type startMessageMoveTaskInput struct {
 	MaxPerSecond   awswire.Int
 }
 
-func (in *startMessageMoveTaskInput) source(s *aws.Scope) (string, error) {
+func (in *startMessageMoveTaskInput) source(s *service.Scope) (string, error) {
 	return sourceInARN(s, in.SourceARN)
 }
 
 // destination is the queue that messages are to go to, empty if each goes back.
-func (in *startMessageMoveTaskInput) destination(s *aws.Scope) (string, error) {
+func (in *startMessageMoveTaskInput) destination(s *service.Scope) (string, error) {
 	if in.DestinationARN == "" {
 		return "", nil
 	}
@@ -52,7 +53,7 @@ func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *sta
 	if err != nil {
 		return nil, err
 	}
-	started, err := aws.ResultOf[queue.MoveTaskStarted](result)
+	started, err := service.ResultOf[queue.MoveTaskStarted](result)
 	if err != nil {
 		return nil, err
 	}

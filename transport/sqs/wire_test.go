@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/aws"
-	"github.com/seriatimq/seriatim/transport/http1"
+	"github.com/seriatimq/seriatim/transport/limits"
 )
 
 func (f *fixture) request(method, path string, header map[string]string, body string) *http.Request {
@@ -94,7 +94,7 @@ func TestJSONRequests(t *testing.T) {
 		{"no list of accounts", "/", header("AmazonSQS.AddPermission"), `{"QueueUrl":"q","Label":"L","Actions":["SendMessage"]}`, 400, "MissingParameter", "com.amazon.coral.service#MissingRequiredParameterException"},
 		{"a tag without a value", "/", header("AmazonSQS.TagQueue"), `{"QueueUrl":"q","Tags":{"a":null,"b":"1"}}`, 200, "", ""},
 		{"string for an integer", "/", header("AmazonSQS.ReceiveMessage"), `{"QueueUrl":"q","MaxNumberOfMessages":"1"}`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
-		{"too large", "/", header("AmazonSQS.SendMessage"), strings.Repeat(" ", http1.BodyBytesMax+1), 413, "RequestEntityTooLarge", "com.amazon.coral.service#RequestEntityTooLargeException"},
+		{"too large", "/", header("AmazonSQS.SendMessage"), strings.Repeat(" ", limits.BodyBytesMax+1), 413, "RequestEntityTooLarge", "com.amazon.coral.service#RequestEntityTooLargeException"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,7 +2,6 @@ package tracing
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -10,13 +9,22 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// parentOf is the span that a client made for a request: of the header traceparent, else of the
-// one that AWS has for it.
-func parentOf(ctx context.Context, header http.Header) context.Context {
-	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
+// carrier lets the library read a header.
+type carrier struct{ service.Header }
+
+// Set does nothing: headers are read only.
+func (carrier) Set(string, string) {}
+
+// Keys returns nothing: the library asks for names.
+func (carrier) Keys() []string { return nil }
+
+// parentOf adds the span of the client to ctx: from the header traceparent, or else from the trace
+// header of AWS.
+func parentOf(ctx context.Context, header service.Header) context.Context {
+	ctx = propagation.TraceContext{}.Extract(ctx, carrier{header})
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
 	}
@@ -27,7 +35,7 @@ func parentOf(ctx context.Context, header http.Header) context.Context {
 }
 
 // linkTo is a link to the span that made a message.
-func linkTo(ctx context.Context, l transport.Link) (trace.Link, bool) {
+func linkTo(ctx context.Context, l service.Link) (trace.Link, bool) {
 	var link trace.Link
 	if l.MessageID != "" {
 		link.Attributes = []attribute.KeyValue{semconv.MessagingMessageID(l.MessageID)}

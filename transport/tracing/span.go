@@ -8,7 +8,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 const (
@@ -28,7 +28,7 @@ var operations = map[string]string{
 }
 
 // spanName is what a request does, and to which queue or topic.
-func spanName(r *transport.Request) string {
+func spanName(r *service.Request) string {
 	name, known := operations[r.Action]
 	switch {
 	case known:
@@ -44,7 +44,7 @@ func spanName(r *transport.Request) string {
 }
 
 // destination is the queue or the topic that a request is about.
-func destination(r *transport.Request) string {
+func destination(r *service.Request) string {
 	if r.Queue != "" {
 		return r.Queue
 	}
@@ -52,7 +52,7 @@ func destination(r *transport.Request) string {
 }
 
 // describe tells the span all that is known of its request.
-func describe(ctx context.Context, span trace.Span, r *transport.Request) {
+func describe(ctx context.Context, span trace.Span, r *service.Request) {
 	attributes := make([]attribute.KeyValue, 0, 9)
 	if r.Queue == "" && r.Topic != "" {
 		attributes = append(attributes, semconv.MessagingSystemAWSSNS)

@@ -16,7 +16,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 const (
@@ -81,7 +81,7 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 }
 
 // Trace makes the span of a request that is over.
-func (t *Tracer) Trace(ctx context.Context, r *transport.Request) {
+func (t *Tracer) Trace(ctx context.Context, r *service.Request) {
 	if r.Trace == nil {
 		return
 	}
@@ -95,8 +95,8 @@ func (t *Tracer) Trace(ctx context.Context, r *transport.Request) {
 }
 
 // Spans tells what became of the spans so far.
-func (t *Tracer) Spans() transport.Spans {
-	return transport.Spans{Exported: uint64(t.exported.Load()), Failed: uint64(t.failed.Load()), Dropped: uint64(t.dropped.Load())}
+func (t *Tracer) Spans() service.Spans {
+	return service.Spans{Exported: uint64(t.exported.Load()), Failed: uint64(t.failed.Load()), Dropped: uint64(t.dropped.Load())}
 }
 
 // Shutdown exports what waits, until ctx ends.

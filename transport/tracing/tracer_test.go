@@ -15,7 +15,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/tracing"
 	"github.com/seriatimq/seriatim/transport/tracing/tracingtest"
 )
@@ -59,10 +59,10 @@ func newTracer(t *testing.T, endpoint string, ratio float64) (*tracing.Tracer, *
 }
 
 // request is one that a client traces.
-func request(action string, header http.Header) *transport.Request {
-	return &transport.Request{
+func request(action string, header http.Header) *service.Request {
+	return &service.Request{
 		ID: "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f", Action: action, Queue: "orders.fifo", Status: http.StatusOK,
-		Duration: 30 * time.Millisecond, Trace: &transport.Trace{Header: header},
+		Duration: 30 * time.Millisecond, Trace: &service.Trace{Header: header},
 	}
 }
 
@@ -118,7 +118,7 @@ func TestSpanOfARequest(t *testing.T) {
 	if about["service.name"] != "seriatim" || about["service.version"] != "1.2.3" || about["service.instance.id"] != "n1" {
 		t.Errorf("the resource is %v", about)
 	}
-	if counts := tracer.Spans(); counts != (transport.Spans{Exported: 1}) {
+	if counts := tracer.Spans(); counts != (service.Spans{Exported: 1}) {
 		t.Errorf("counted %+v", counts)
 	}
 	if log.String() != "" {
@@ -138,7 +138,7 @@ func TestSpanNamesAndErrors(t *testing.T) {
 	refused := request("SendMessage", nil)
 	refused.Code, refused.Status = "AccessDenied", http.StatusForbidden
 	tracer.Trace(t.Context(), refused)
-	tracer.Trace(t.Context(), &transport.Request{Code: "InvalidAction", Trace: &transport.Trace{}})
+	tracer.Trace(t.Context(), &service.Request{Code: "InvalidAction", Trace: &service.Trace{}})
 	var names []string
 	spans := exported(t, tracer, collector)
 	for _, s := range spans {
@@ -197,7 +197,7 @@ func TestRefusingCollector(t *testing.T) {
 		tracer.Trace(t.Context(), request("SendMessage", nil))
 	}
 	tracer.Shutdown(t.Context())
-	if counts := tracer.Spans(); counts != (transport.Spans{Failed: n}) {
+	if counts := tracer.Spans(); counts != (service.Spans{Failed: n}) {
 		t.Errorf("counted %+v", counts)
 	}
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "otlp-endpoint") || !strings.Contains(got, "403") {

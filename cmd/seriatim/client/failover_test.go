@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // closedPort is an address at which nothing listens.
@@ -124,7 +124,7 @@ func TestFailover(t *testing.T) {
 // mistake of the tool.
 func TestRepeatsAreThoseOfTheServer(t *testing.T) {
 	for _, test := range []struct {
-		table           map[string]transport.Repeat
+		table           map[string]service.Repeat
 		action          string
 		plain, withAnID bool
 	}{

@@ -17,8 +17,8 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
@@ -80,20 +80,20 @@ func (e *apiError) Error() string {
 }
 
 // repeats reads whether actions may be sent again from the tables that serve them.
-var repeats = sync.OnceValue(func() (of struct{ queues, topics map[string]transport.Repeat }) {
+var repeats = sync.OnceValue(func() (of struct{ queues, topics map[string]service.Repeat }) {
 	of.queues, of.topics = new(sqs.Service).API().Repeats(), sns.API().Repeats()
 	return of
 })
 
 // mayRepeat reports whether an action may be sent again when it is not known whether the
 // first try took effect. identified says that the request has an id that makes it so.
-func mayRepeat(table map[string]transport.Repeat, action string, identified bool) bool {
+func mayRepeat(table map[string]service.Repeat, action string, identified bool) bool {
 	switch table[action] {
-	case transport.Repeatable:
+	case service.Repeatable:
 		return true
-	case transport.RepeatableWithID:
+	case service.RepeatableWithID:
 		return identified
-	case transport.SentOnce:
+	case service.SentOnce:
 		return false
 	}
 	panic("no server has the action " + action)

@@ -10,21 +10,22 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/server/firstkey"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/gate"
-	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // names are the account and the region that the names of resources have.
-func names(cfg Config) aws.Names {
-	return aws.Names{Account: cfg.API.Account, Region: cfg.API.Region, AnyRegion: !cfg.API.CheckARNRegion}
+func names(cfg Config) service.Names {
+	return service.Names{Account: cfg.API.Account, Region: cfg.API.Region, AnyRegion: !cfg.API.CheckARNRegion}
 }
 
 // guard is who decides about the callers of the client port. The gate is the one that
 // decides, or would if auth were on.
-func (p program) guard(node *cluster.Node, api APIConfig) (*gate.Gate, auth.Verifier, auth.Authorizer) {
+func (p program) guard(node *cluster.Node, api APIConfig) (*gate.Gate, sigv4.Authenticator, auth.Authorizer) {
 	g := gate.New(node, time.Now)
 	if !api.Auth {
 		p.log.Warn("auth is off: whoever reaches the client port may use every queue")
-		return g, auth.AcceptAll{}, nil
+		return g, sigv4.AcceptAll{}, nil
 	}
 	return g, g, g
 }

@@ -23,8 +23,10 @@ import (
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc"
+	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/ops"
 	"github.com/seriatimq/seriatim/transport/push"
+	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
 	"github.com/seriatimq/seriatim/transport/tracing"
@@ -215,7 +217,9 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	decider, verifier, authorizer := p.guard(r.node, cfg.API)
 	apis := []*aws.API{r.sqs.API(), sns.API()}
 	limiter := rate.New(r.node.Access, time.Now)
-	services := aws.NewHandler(aws.Options{Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Logger: p.log}, apis...)
+	services := aws.NewHandler(aws.Options{
+		Backend: service.Backend{Node: r.node, Authorizer: authorizer, Rate: limiter, Names: names}, Verifier: verifier, Logger: p.log,
+	}, apis...)
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
@@ -227,9 +231,12 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 			return connections(&clients, clientsMax), connections(&operators, adminMax)
 		},
 	})
-	middleware := transport.Middleware{Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Tracer: r.tracer(), Random: rand.Reader, Now: time.Now, Sample: new(transport.Sample), Strangers: new(transport.Strangers)}
+	calls := &service.Calls{
+		Logger: p.log, Audit: r.audit, Observer: r.admin.Requests(), Tracer: r.tracer(), Random: rand.Reader, Now: time.Now,
+		Sample: new(service.Sample), Refusals: new(service.RefusalSample),
+	}
 	r.grpc = grpc.New(requests, grpc.Options{
-		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: middleware, Random: rand.Reader, Now: time.Now, Logger: p.log,
+		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
 	r.probes, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
@@ -242,7 +249,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	r.front, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Client, TLS: r.certificates.client.Server(),
 		ConnectionsMax: clientsMax, PerAddress: cfg.Limits.PerAddress, StreamsMax: cfg.Limits.Streams, Budget: memory,
-		Handler: middleware.Wrap(pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
+		Handler: transport.Recorded(calls, pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
 		OnShutdown: r.drain, Logger: p.log, Now: time.Now,
 	})
 	if err != nil {
@@ -258,7 +265,7 @@ func connections(port *atomic.Pointer[transport.Server], limit int) transport.Co
 	if open := port.Load(); open != nil {
 		return open.Connections()
 	}
-	return transport.Connections{Limit: limit}
+	return transport.Connections{Connections: limits.Connections{Limit: limit}}
 }
 
 // debug is what the admin port shows of this process, beside what it knows itself.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/tracing"
 )
 
@@ -56,7 +56,7 @@ func (p program) openTraces(ctx context.Context, cfg Config) (*tracing.Tracer, e
 }
 
 // tracer is the tracer of the middleware, nil if there is none.
-func (r *parts) tracer() transport.Tracer {
+func (r *parts) tracer() service.Tracer {
 	if r.traces == nil {
 		return nil
 	}
@@ -64,9 +64,9 @@ func (r *parts) tracer() transport.Tracer {
 }
 
 // spans are what became of spans so far.
-func (r *parts) spans() transport.Spans {
+func (r *parts) spans() service.Spans {
 	if r.traces == nil {
-		return transport.Spans{}
+		return service.Spans{}
 	}
 	return r.traces.Spans()
 }

@@ -38,8 +38,8 @@ type Gate struct {
 }
 
 var (
-	_ auth.Verifier   = (*Gate)(nil)
-	_ auth.Authorizer = (*Gate)(nil)
+	_ sigv4.Authenticator = (*Gate)(nil)
+	_ auth.Authorizer     = (*Gate)(nil)
 )
 
 // searchesMax is how many requests may wait at once until the node has caught up, because it
@@ -127,8 +127,8 @@ func (g *Gate) Revoked(caller auth.Identity) error {
 	return &auth.Error{Code: sigv4.UnknownKey, Status: http.StatusForbidden, Message: "The security token included in the request is invalid."}
 }
 
-// Stranger refuses a caller without a key.
-func (g *Gate) Stranger(caller auth.Identity) error {
+// RefuseAnonymous refuses a caller without a key.
+func (g *Gate) RefuseAnonymous(caller auth.Identity) error {
 	if caller.Account != "" {
 		return nil
 	}
@@ -138,14 +138,14 @@ func (g *Gate) Stranger(caller auth.Identity) error {
 // Authorize decides by the policy of the caller and that of the resource. A node that is
 // behind may not know the newest policies, so what they do not permit is decided once more
 // when it has caught up.
-func (g *Gate) Authorize(r *http.Request, caller auth.Identity, to auth.Permission) error {
-	if g.permitted(r, caller, to) {
+func (g *Gate) Authorize(ctx context.Context, from auth.Connection, caller auth.Identity, to auth.Permission) error {
+	if g.permitted(&from, caller, to) {
 		return nil
 	}
-	if g.search(r.Context()) && g.permitted(r, caller, to) {
+	if g.search(ctx) && g.permitted(&from, caller, to) {
 		return nil
 	}
-	if err := g.Stranger(caller); err != nil {
+	if err := g.RefuseAnonymous(caller); err != nil {
 		return err
 	}
 	who := iam.Caller{Account: caller.Account, User: caller.User}
@@ -156,8 +156,8 @@ func (g *Gate) Authorize(r *http.Request, caller auth.Identity, to auth.Permissi
 }
 
 // permitted decides by what this node knows.
-func (g *Gate) permitted(r *http.Request, caller auth.Identity, to auth.Permission) bool {
-	return g.decide(caller, to, func(keys map[string][]string) { ofConnection(keys, r) }).Allowed
+func (g *Gate) permitted(from *auth.Connection, caller auth.Identity, to auth.Permission) bool {
+	return g.decide(caller, to, func(keys map[string][]string) { ofConnection(keys, from) }).Allowed
 }
 
 // Simulate decides about a request that nobody makes, by what this node knows. given are
@@ -223,13 +223,13 @@ func (g *Gate) conditionKeys(who iam.Caller) map[string][]string {
 	return keys
 }
 
-// ofConnection adds the condition keys that a request and its connection tell.
-func ofConnection(keys map[string][]string, r *http.Request) {
-	keys["aws:securetransport"] = []string{strconv.FormatBool(r.TLS != nil)}
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+// ofConnection adds the condition keys of a connection.
+func ofConnection(keys map[string][]string, from *auth.Connection) {
+	keys["aws:securetransport"] = []string{strconv.FormatBool(from.Encrypted)}
+	if host, _, err := net.SplitHostPort(from.Address); err == nil {
 		keys["aws:sourceip"] = []string{host}
 	}
-	if agent := r.UserAgent(); agent != "" {
-		keys["aws:useragent"] = []string{agent}
+	if from.UserAgent != "" {
+		keys["aws:useragent"] = []string{from.UserAgent}
 	}
 }

@@ -22,9 +22,9 @@ type Limiter struct {
 type Payer struct {
 	// Account is the account as the state calls it; the cluster's own is empty.
 	Account string
-	// Strangers says that it is not the account's own requests, but those of callers without
-	// a key about what the account has. They have the same limit, and take nothing of its.
-	Strangers bool
+	// Anonymous selects the requests of callers without a key to resources of the account. They have
+	// the same limit and their own bucket.
+	Anonymous bool
 }
 
 // bucket holds the requests that an account may still make.
@@ -84,8 +84,8 @@ func (l *Limiter) Refused(owner string) (n uint64) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, strangers := range []bool{false, true} {
-		if b := l.buckets[Payer{owner, strangers}]; b != nil {
+	for _, anonymous := range []bool{false, true} {
+		if b := l.buckets[Payer{owner, anonymous}]; b != nil {
 			n += b.refused
 		}
 	}

@@ -18,10 +18,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
-	"github.com/seriatimq/seriatim/transport/auth"
-	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 	"github.com/seriatimq/seriatim/transport/grpc"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // node is the one real node that all tests of the package share, and address its
@@ -128,8 +128,8 @@ type front struct {
 func listen(ctx context.Context, address string, node *face) (*front, error) {
 	logger := slog.New(slog.DiscardHandler)
 	server := grpc.New(ctx, grpc.Options{
-		Node: node, Verifier: auth.AcceptAll{}, Names: aws.Names{Account: "000000000000", Region: "us-east-1"},
-		Calls: transport.Middleware{Logger: logger, Random: rand.Reader, Now: time.Now}, Random: rand.Reader, Now: time.Now, Logger: logger,
+		Node: node, Verifier: sigv4.AcceptAll{}, Names: service.Names{Account: "000000000000", Region: "us-east-1"},
+		Calls: &service.Calls{Logger: logger, Random: rand.Reader, Now: time.Now}, Random: rand.Reader, Now: time.Now, Logger: logger,
 	})
 	port, err := transport.Listen(ctx, transport.Config{
 		Addr: address, Now: time.Now, Logger: logger, Handler: http.NotFoundHandler(), GRPC: server, OnShutdown: server.Drain,

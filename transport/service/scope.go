@@ -1,7 +1,6 @@
-package aws
+package service
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/seriatimq/seriatim/queue"
@@ -12,20 +11,20 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth/rate"
 )
 
-// Scope says what names in a request mean: whose queues and topics they are.
+// Scope resolves the names of queues and topics in a request to accounts.
 //
-// The caller's account is that of its key. Where signatures are not verified, it is what
-// the request names, if there is such an account, else that of the cluster. There any
-// other account in a URL or an ARN stands for the caller's, too: a client moved here from
-// elsewhere keeps its URLs. Where they are verified, an account is what it says.
+// With verified signatures, the caller's account is that of its key, and an account in a URL or an
+// ARN means that account. Without them, the caller's account is the one that the request names, if
+// it exists, else that of the cluster. An unknown account in a URL or an ARN then means the
+// caller's: a client that was moved here from elsewhere keeps its URLs.
 type Scope struct {
 	names    Names
 	accounts *access.Table
 	verified bool
-	caller   string // as the state calls it
+	caller   string // name of the account in the state
 }
 
-// NewScope is that of a caller. named is the account that a request without a verified
+// NewScope makes the Scope of a caller. named is the account that a request without a verified
 // signature names, empty if none.
 func NewScope(names Names, accounts *access.Table, verified bool, caller auth.Identity, named string) Scope {
 	s := Scope{names: names, accounts: accounts, verified: verified}
@@ -45,17 +44,16 @@ func (s *Scope) exists(id string) bool {
 	return known
 }
 
-// Caller is the account that the caller acts for, as the state calls it.
+// Caller returns the caller's account by its name in the state.
 func (s *Scope) Caller() string { return s.caller }
 
-// CallerID is the number of the caller's account.
+// CallerID returns the number of the caller's account.
 func (s *Scope) CallerID() string { return s.names.ID(s.caller) }
 
-// Own is what the state calls something of the caller's account.
+// Own qualifies a name by the caller's account.
 func (s *Scope) Own(name string) string { return account.Qualify(s.caller, name) }
 
-// Of is what the state calls something of the account that a URL or an ARN names, empty if
-// it names none.
+// Of qualifies a name by the account in a URL or an ARN; id is empty if it has none.
 func (s *Scope) Of(id, name string) string {
 	switch {
 	case id == s.names.Account:
@@ -66,30 +64,33 @@ func (s *Scope) Of(id, name string) string {
 	return s.Own(name)
 }
 
-// Elsewhere is that of Names.
+// Elsewhere calls Names.Elsewhere.
 func (s *Scope) Elsewhere(text string) bool { return s.names.Elsewhere(text) }
 
-// Foreign reports whether something is not of the caller's account.
+// Foreign reports whether a resource belongs to another account than the caller's.
 func (s *Scope) Foreign(qualified string) bool { return account.OwnerOf(qualified) != s.caller }
 
-// Charged is whom a request about a resource counts for: the account of the caller, or, if
-// nobody has shown a key, that of the resource; where keys are verified, those who have none
-// do not count for the account itself.
+// Charged returns the account whose quota a request counts against: the account of the caller, or
+// that of the resource if the caller has no key. Where keys are verified, calls without a key have a
+// quota of their own.
 func (s *Scope) Charged(caller auth.Identity, about Resource) rate.Payer {
-	payer := rate.Payer{Account: s.caller, Strangers: s.verified && caller.Account == ""}
+	payer := rate.Payer{Account: s.caller, Anonymous: s.verified && caller.Account == ""}
 	if qualified := about.Name + about.Topic; qualified != "" && caller.Account == "" { // of which one is empty
 		payer.Account = account.OwnerOf(qualified)
 	}
 	return payer
 }
 
-// Throttled refuses a request because its account has made too many, in the words of SQS.
+// KeepCaller copies the name of the caller's account, which may be part of the text of a request.
+func (s *Scope) KeepCaller() { s.caller = strings.Clone(s.caller) }
+
+// Throttled refuses a request of an account that has used up its quota, in the words of SQS.
 func Throttled() *queue.Error {
 	return refusal.New(refusal.RequestThrottled, "The account makes more requests a second than its quota allows at this node. Nothing was done, retry later.")
 }
 
-// Subscriber is who owns a subscription to a topic that the caller makes, by number, and
-// the ARN of the caller. Who does not show a key acts for the account of the topic.
+// Subscriber returns the number of the account that will own a new subscription of the caller, and
+// the ARN of the caller. A caller without a key acts for the account of the topic.
 func (s *Scope) Subscriber(caller auth.Identity, topic string) (id, principal string) {
 	if id = caller.Account; id == "" {
 		id = s.names.ID(account.OwnerOf(topic))
@@ -98,16 +99,4 @@ func (s *Scope) Subscriber(caller auth.Identity, topic string) (id, principal st
 		return id, "arn:aws:iam::" + id + ":user/" + caller.User
 	}
 	return id, "arn:aws:iam::" + id + ":root"
-}
-
-// AccountInPath is the account that the path of a request names, empty if none.
-func AccountInPath(r *http.Request) string {
-	if len(r.URL.Path) < 2 {
-		return ""
-	}
-	first, _, _ := strings.Cut(r.URL.Path[1:], "/")
-	if !account.IsID(first) {
-		return ""
-	}
-	return first
 }

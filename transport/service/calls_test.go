@@ -1,4 +1,4 @@
-package transport
+package service
 
 import (
 	"bytes"
@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// TestStrangersInTheAudit: refused callers without a key are in the audit once in a while, and
-// how many were left out; all others are each time.
-func TestStrangersInTheAudit(t *testing.T) {
+// TestUnauthenticatedCallsInTheAudit: the audit records a few of the refused calls without a key, and
+// counts the others. It records all other audited calls.
+func TestUnauthenticatedCallsInTheAudit(t *testing.T) {
 	t.Parallel()
 	var written bytes.Buffer
 	at := time.Unix(1_700_000_000, 0)
-	m := Middleware{
-		Logger: quiet(), Audit: slog.New(slog.NewTextHandler(&written, nil)), Strangers: new(Strangers), Now: func() time.Time { return at },
+	m := &Calls{
+		Logger: slog.New(slog.DiscardHandler), Audit: slog.New(slog.NewTextHandler(&written, nil)), Refusals: new(RefusalSample), Now: func() time.Time { return at },
 	}
 	report := func(n int, request Request) (lines string) {
 		written.Reset()
@@ -24,7 +24,7 @@ func TestStrangersInTheAudit(t *testing.T) {
 		}
 		return written.String()
 	}
-	refused := Request{Action: "DeleteQueue", Effect: Audited, Code: "MissingAuthenticationToken", Stranger: true}
+	refused := Request{Action: "DeleteQueue", Effect: Audited, Code: "MissingAuthenticationToken", Unauthenticated: true}
 	for _, step := range []struct {
 		request Request
 		lines   int
@@ -35,13 +35,13 @@ func TestStrangersInTheAudit(t *testing.T) {
 		{Request{Action: "DeleteQueue", Effect: Audited, Code: "AccessDenied", Account: "AKIDEXAMPLE"}, 100, "AccessDenied"},
 		{Request{Action: "AddTopicPermission", Effect: Audited, Account: "000000000000"}, 100, "AddTopicPermission"},
 		{Request{Action: "RemoveTopicPermission", Effect: Audited, Account: "000000000000"}, 100, "RemoveTopicPermission"},
-		{Request{Action: "GetQueueUrl", Effect: Reads, Code: "MissingAuthenticationToken", Stranger: true}, 0, ""},
+		{Request{Action: "GetQueueUrl", Effect: Reads, Code: "MissingAuthenticationToken", Unauthenticated: true}, 0, ""},
 	} {
 		if got := report(100, step.request); strings.Count(got, "\n") != step.lines || !strings.Contains(got, step.says) {
 			t.Errorf("%+v: %d lines: %.200s", step.request, strings.Count(got, "\n"), got)
 		}
 	}
-	at = at.Add(strangersPause)
+	at = at.Add(refusalInterval)
 	if got := report(100, refused); strings.Count(got, "\n") != 1 || !strings.Contains(got, "left_out=199") {
 		t.Errorf("after the pause: %.200s", got)
 	}

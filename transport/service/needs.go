@@ -1,4 +1,4 @@
-package aws
+package service
 
 import (
 	"context"
@@ -10,24 +10,23 @@ import (
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// Need is a permission that an action asks for beside the one of its row: it touches another
-// resource, or does what another action does.
+// Need is a permission to one resource. An action that touches a second resource has several.
 type Need struct {
 	Permission string
 	Resource   Resource
 }
 
-// toQueue is the permission to do something to a queue.
+// toQueue returns the Need for a permission to a queue.
 func toQueue(permission, qualified string) Need { return Need{permission, Resource{Name: qualified}} }
 
-// ToSend is the permission to send to a queue.
+// ToSend returns the Need for sending to a queue.
 func ToSend(qualified string) Need { return toQueue("sqs:SendMessage", qualified) }
 
-// Reader reads a state that contains all that was acknowledged.
+// Reader reads a state that contains all acknowledged changes.
 type Reader func(ctx context.Context, read func(queue.View) error) error
 
-// QueueNeeds are those of attributes that are given to a queue: its letters go to another
-// queue, which the built-in one of ImplicitDeadLetterQueue is, too.
+// QueueNeeds returns the Needs for setting attributes of a queue: they may name a dead-letter queue,
+// or create the built-in one (ImplicitDeadLetterQueue).
 func QueueNeeds(qualified string, given []queue.Attribute) (needs []Need) {
 	text, _ := attributes.ValueOf(given, "RedrivePolicy")
 	if p, reason := policy.ParseRedrive(text); reason == "" && p.Target != "" {
@@ -41,8 +40,8 @@ func QueueNeeds(qualified string, given []queue.Attribute) (needs []Need) {
 	return needs
 }
 
-// MoveNeeds are those of a move task (AWS). Without a destination, letters go back to the
-// queues that have the source as their dead-letter queue.
+// MoveNeeds returns the Needs of a move task (AWS). Without a destination, messages go back to the
+// queues whose dead-letter queue is the source.
 func MoveNeeds(ctx context.Context, read Reader, source, destination string) ([]Need, error) {
 	needs := []Need{
 		toQueue("sqs:ReceiveMessage", source), toQueue("sqs:DeleteMessage", source), toQueue("sqs:GetQueueAttributes", source),
@@ -51,7 +50,7 @@ func MoveNeeds(ctx context.Context, read Reader, source, destination string) ([]
 		return append(needs, ToSend(destination)), nil
 	}
 	err := read(ctx, func(v queue.View) error {
-		back, _ := v.DeadLetterSources(source, "", math.MaxInt) // the action says what is wrong with the source
+		back, _ := v.DeadLetterSources(source, "", math.MaxInt) // the action itself reports a bad source
 		for _, name := range back {
 			needs = append(needs, ToSend(name))
 		}
@@ -60,8 +59,8 @@ func MoveNeeds(ctx context.Context, read Reader, source, destination string) ([]
 	return needs, err
 }
 
-// LetterNeeds are those of moving messages of a queue to its dead-letter queue.
-func LetterNeeds(ctx context.Context, read Reader, qualified string) (needs []Need, err error) {
+// DeadLetterNeeds returns the Needs for moving messages of a queue to its dead-letter queue.
+func DeadLetterNeeds(ctx context.Context, read Reader, qualified string) (needs []Need, err error) {
 	err = read(ctx, func(v queue.View) error {
 		if target := v.DeadLetterQueue(qualified); target != "" {
 			needs = append(needs, ToSend(target))
@@ -71,8 +70,8 @@ func LetterNeeds(ctx context.Context, read Reader, qualified string) (needs []Ne
 	return needs, err
 }
 
-// SubscribeNeeds are those of a subscription to a topic: it sends to its queue, which is empty
-// for a URL, and to its dead-letter queue.
+// SubscribeNeeds returns the Needs of a subscription to a topic: it sends to the subscribed queue,
+// which is empty for a URL, and to its dead-letter queue.
 func SubscribeNeeds(topic, subscribed string, given []queue.Attribute) (needs []Need) {
 	if subscribed != "" {
 		needs = append(needs, ToSend(subscribed))
@@ -84,8 +83,8 @@ func SubscribeNeeds(topic, subscribed string, given []queue.Attribute) (needs []
 	return needs
 }
 
-// SubscriptionNeeds are those of attributes that are given to a subscription: a replay sends
-// to its queue again.
+// SubscriptionNeeds returns the Needs for setting attributes of a subscription: a replay sends to
+// the subscribed queue again.
 func SubscriptionNeeds(ctx context.Context, read Reader, topic, subscriptionARN string, given []queue.Attribute) ([]Need, error) {
 	subscribed := ""
 	if text, _ := attributes.ValueOf(given, "ReplayPolicy"); text != "" {

@@ -1,4 +1,4 @@
-package transport
+package service
 
 import (
 	"context"
@@ -7,26 +7,25 @@ import (
 	"github.com/seriatimq/seriatim/cluster/holders"
 )
 
-// Request is what the access log and the metrics say about one request. The
-// handler fills in Action, Protocol, Code, Queue, Topic and Permission; it belongs to the
-// goroutine that serves the request.
+// Request is the record of one call for the access log, the audit and the metrics. The protocol
+// fills in Action, Protocol, Code, Queue, Topic and Permission. Used by one goroutine at a time.
 type Request struct {
 	ID       string // UUID, also in the answer
 	Effect   Effect // of the action
 	Action   string // empty if the request named none that exists
-	Protocol string // "json", "query"
+	Protocol string // "json", "query", "grpc"
 	Code     string // error code of the answer, empty on success
 	Queue    string
 	Topic    string
-	// Permission is what a caller needs for it, as in an access policy.
+	// Permission is the permission that the action needs, as in an access policy.
 	Permission string
 	Account    string // access key id of the caller
 	Remote     string // address of its connection
-	// Stranger says that the caller was refused for want of a valid key, as anybody can be.
-	Stranger bool
-	Duration time.Duration
-	Status   int
-	Trace    *Trace // nil: it is not traced
+	// Unauthenticated says that the call was refused because it had no valid key.
+	Unauthenticated bool
+	Duration        time.Duration
+	Status          int
+	Trace           *Trace // nil: it is not traced
 
 	random [16]byte // that ID was made of
 }
@@ -36,8 +35,7 @@ func (r *Request) Caller() holders.Holder {
 	return holders.Holder{Address: r.Remote, AccessKey: r.Account}
 }
 
-// RequestOf is the Request that the middleware put into ctx, or a new one if
-// there is none.
+// RequestOf returns the Request in ctx, or a new one if there is none.
 func RequestOf(ctx context.Context) *Request {
 	if r, ok := ctx.Value(holders.CallerKey{}).(*Request); ok {
 		return r
@@ -45,5 +43,5 @@ func RequestOf(ctx context.Context) *Request {
 	return &Request{}
 }
 
-// Observer counts finished requests. It is called from many goroutines.
+// Observer counts calls that are over. Safe for concurrent use.
 type Observer interface{ Observe(*Request) }

@@ -1,16 +1,15 @@
-package transport
+package service
 
 import (
 	"context"
 	"sync/atomic"
 )
 
-// Waits is the time in which requests may wait for something to happen, as long
-// polls do: from its making until Drain, and again from Undrain on. Safe for
-// concurrent use.
+// Waits bounds the time in which calls may wait, as long polls do: from NewWaits until Drain, and
+// from Undrain until the next Drain. Safe for concurrent use.
 type Waits struct{ scope atomic.Pointer[waitScope] }
 
-// waitScope is the time between two calls of Drain.
+// waitScope is the time until one Drain.
 type waitScope struct {
 	ctx   context.Context
 	drain context.CancelFunc
@@ -23,13 +22,13 @@ func NewWaits(ctx context.Context) *Waits {
 	return w
 }
 
-// Context ends when the waiting has to. Requests take it when they begin to wait.
+// Context returns a context that ends when a call that begins to wait now must stop waiting.
 func (w *Waits) Context() context.Context { return w.scope.Load().ctx }
 
-// Drain ends all waiting, present and future. It returns at once.
+// Drain ends all present and future waits. It returns at once.
 func (w *Waits) Drain() { w.scope.Load().drain() }
 
-// Undrain lets requests wait again, until the end of ctx or the next Drain.
+// Undrain lets calls wait again, until the end of ctx or the next Drain.
 func (w *Waits) Undrain(ctx context.Context) {
 	scope := &waitScope{}
 	scope.ctx, scope.drain = context.WithCancel(ctx)

@@ -1,37 +1,39 @@
-package transport
+package service
 
 import (
 	"context"
-	"net/http"
 	"sync"
 
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Tracer makes spans of requests. It is called from many goroutines.
+// Tracer makes spans of calls. Safe for concurrent use.
 type Tracer interface {
-	// Trace makes the span of a request that is over.
+	// Trace makes the span of a call that is over.
 	Trace(context.Context, *Request)
 }
 
-// Spans are how many spans came to which end.
+// Spans counts the spans of a node by outcome.
 type Spans struct {
 	Exported uint64
-	Failed   uint64 // the collector did not take them
+	Failed   uint64 // the collector refused them
 	Dropped  uint64 // too many waited for the collector
 }
 
-// linksMax bounds the messages of one request that its span is linked to, as
-// OpenTelemetry does: streams have no end of messages.
+// Header reads the metadata of a request, such as the header of an HTTP request.
+type Header interface{ Get(name string) string }
+
+// linksMax bounds the links of one span, as OpenTelemetry does. A stream can carry any number of
+// messages.
 const linksMax = 128
 
-// traceAttribute is the message attribute that carries a W3C trace context.
+// traceAttribute names the message attribute that carries a W3C trace context.
 const traceAttribute = "traceparent"
 
-// Trace is what the span of a request says beside the Request. All of its methods do nothing
-// on nil, which is what requests have that are not traced. Safe for concurrent use.
+// Trace collects what the span of a call shows beside its Request. A nil *Trace belongs to a call
+// that is not traced; its methods do nothing. Safe for concurrent use.
 type Trace struct {
-	Header http.Header // of the request, until it is over
+	Header Header // of the request, until it is over
 
 	mu       sync.Mutex
 	batch    bool
@@ -39,21 +41,14 @@ type Trace struct {
 	links    []Link
 }
 
-// Link is what a message says of the span that made it.
+// Link names the span in which a message was sent.
 type Link struct {
 	MessageID   string // empty while it has none
 	Traceparent string // W3C; empty: none
 	XRay        string // system attribute AWSTraceHeader; empty: none
 }
 
-// keepHeader keeps the header of a request that is suspended.
-func (t *Trace) keepHeader() {
-	if t != nil {
-		t.Header = t.Header.Clone()
-	}
-}
-
-// Batch notes that the request is about n more messages, of which it may have any number.
+// Batch counts n more messages of a call that can have several.
 func (t *Trace) Batch(n int) {
 	if t == nil {
 		return
@@ -64,7 +59,7 @@ func (t *Trace) Batch(n int) {
 	t.messages += n
 }
 
-// Sent notes the messages of a send.
+// Sent links the messages of a send.
 func (t *Trace) Sent(entries []queue.SendEntry) {
 	if t == nil {
 		return
@@ -74,7 +69,7 @@ func (t *Trace) Sent(entries []queue.SendEntry) {
 	}
 }
 
-// Published notes the messages of a publish.
+// Published links the messages of a publish.
 func (t *Trace) Published(entries []queue.PublishEntry) {
 	if t == nil {
 		return
@@ -84,7 +79,7 @@ func (t *Trace) Published(entries []queue.PublishEntry) {
 	}
 }
 
-// Received notes the messages of a receive.
+// Received counts and links the messages of a receive.
 func (t *Trace) Received(messages []queue.ReceivedMessage) {
 	if t == nil {
 		return
@@ -95,7 +90,7 @@ func (t *Trace) Received(messages []queue.ReceivedMessage) {
 	}
 }
 
-// link notes a message if it says anything of the span that made it.
+// link adds a link to the span in which a message was sent, if the message names it.
 func (t *Trace) link(id, xray string, attributes []queue.MessageAttribute) {
 	l := Link{MessageID: id, XRay: xray}
 	for i := range attributes {
@@ -113,14 +108,14 @@ func (t *Trace) link(id, xray string, attributes []queue.MessageAttribute) {
 	}
 }
 
-// Links are the messages of the request that say what span made them.
+// Links returns the links to the spans in which the messages of the call were sent.
 func (t *Trace) Links() []Link {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.links
 }
 
-// Messages is how many messages the request was about; batch is false if it could have but one.
+// Messages returns the number of messages of the call; batch is false if it can have only one.
 func (t *Trace) Messages() (n int, batch bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,4 +1,4 @@
-package transport
+package service
 
 import (
 	"context"
@@ -25,17 +25,5 @@ func TestWaits(t *testing.T) {
 	cancel()
 	if second.Err() == nil {
 		t.Error("outlives its parent")
-	}
-}
-
-func TestContentTypeOfGRPC(t *testing.T) {
-	t.Parallel()
-	for contentType, want := range map[string]bool{
-		"application/grpc": true, "application/grpc+proto": true, "application/grpc;x=1": true,
-		"application/grpc-web": false, "application/grpcx": false, "application/json": false, "": false,
-	} {
-		if got := isGRPC(contentType); got != want {
-			t.Errorf("%q: %v", contentType, got)
-		}
 	}
 }

@@ -1,12 +1,12 @@
-package aws
+package service
 
 import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/auth/iam"
 )
 
-// CheckPolicy refuses a command that would store an access policy which is not understood, or
-// has a statement that could never apply. The node that accepts a command calls it.
+// CheckPolicy refuses a command with an access policy that has unknown parts, or a statement that
+// can never apply. The node that accepts a command calls it.
 func (n Names) CheckPolicy(cmd queue.Command) *queue.Error {
 	p, stores := queue.AccessPolicyOf(cmd)
 	if !stores {
