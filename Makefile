@@ -106,6 +106,10 @@ build-faults: ## build bin/seriatim-faults, with hooks, failpoints and planted b
 run: build ## build, then run a three-node cluster with its data in ./data: ARGS='--base-port 19324'
 	$(BIN) dev --nodes 3 --data-dir ./data $(ARGS)
 
+.PHONY: recording
+recording: build ## run three nodes, kill the leader and draw docs/images/failover.svg
+	docs/images/record '$(BIN)'
+
 # Most of the time tests wait: for elections, timeouts and processes. Two suites that
 # run server processes stand beside each other, and beside them the packages in turn,
 # whose tests of whole clusters run PARALLEL at a time. More starve each other on a
