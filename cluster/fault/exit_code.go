@@ -1,7 +1,7 @@
 package fault
 
 // ExitCode is the process exit code of a fatal condition. Values are part of
-// the operators' contract and documented in docs/manual/exit-codes.md.
+// the operators' contract and documented in docs/reference/exit-codes.md.
 type ExitCode int
 
 // Exit codes of conditions in which going on could break a guarantee.

@@ -1,5 +1,5 @@
 // Package grpc is the native API: the same queues and topics as over HTTP, with streams for the
-// fast paths. docs/manual/grpc.md is its manual, the .proto files its definition.
+// fast paths. docs/reference/grpc.md is its manual, the .proto files its definition.
 //
 // Package cmd/seriatim/server gives a [Server] to the client port. Package client is for
 // programs that use the API.

@@ -10,7 +10,7 @@ import (
 
 // The table of errors in the manual is that of the code.
 func TestManual(t *testing.T) {
-	text, err := os.ReadFile("../../docs/manual/grpc.md")
+	text, err := os.ReadFile("../../docs/reference/grpc.md")
 	if err != nil {
 		t.Fatal(err)
 	}

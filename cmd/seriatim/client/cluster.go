@@ -201,7 +201,7 @@ func (l memberList) table() table {
 		case len(l.Members) == 0: // there is no cluster to add it to
 			note = ""
 		case l.LeaderID == "":
-			note = "joins when there is a leader; if most members are lost for good: seriatim cluster force-recover on those left (docs/manual/backup.md#a-lost-majority)"
+			note = "joins when there is a leader; if most members are lost for good: seriatim cluster force-recover on those left (docs/operate/backup.md#a-lost-majority)"
 		}
 		t.add(waiting.NodeID, waiting.Name, "waiting", "yes", "-", "-", orDash(waiting.Address), note)
 	}

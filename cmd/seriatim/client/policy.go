@@ -29,7 +29,7 @@ type userPolicy struct {
 func policyCommand(o *options) *cobra.Command {
 	return group("policy", "Store, show, list, delete and simulate the policies of users",
 		"Store, show, list, delete and simulate the policies of users, which say what they may do.\n\n"+
-			"They are written in the language of IAM policies; docs/manual/security.md says which part of it is understood.\n"+
+			"They are written in the language of IAM policies; docs/operate/security.md says which part of it is understood.\n"+
 			"A user without a policy may do what the policies of queues and topics permit, and nothing else.",
 		policyPutCommand(o), policyGetCommand(o), policyListCommand(o), policyDeleteCommand(o), policySimulateCommand(o))
 }

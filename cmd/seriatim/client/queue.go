@@ -48,7 +48,7 @@ func queueCreateCommand(o *options) *cobra.Command {
 		Use: "create NAME", Short: "Create a queue", Args: arguments.Exactly("NAME"),
 		Long: "Create a queue. A name that ends in .fifo makes a FIFO queue.\n\n" +
 			"Attributes are those of the SQS API, such as VisibilityTimeout=60, and further ones. The page \"Queue attributes\" of the\n" +
-			"manual (docs/manual/queue-attributes.md) says what each does: " + strings.Join(queueAttributes(), ", ") + ".\n\n" +
+			"manual (docs/reference/queue-attributes.md) says what each does: " + strings.Join(queueAttributes(), ", ") + ".\n\n" +
 			"Creating a queue that exists with the same attributes succeeds.",
 		Example: "  seriatim queue create orders.fifo --attribute ContentBasedDeduplication=true\n" +
 			"  seriatim queue create jobs --attribute VisibilityTimeout=120 --tag team=billing",

@@ -10,7 +10,7 @@ import (
 )
 
 // Code is the exit code of the process. The values are a contract with
-// scripts and are listed in docs/manual/exit-codes.md.
+// scripts and are listed in docs/reference/exit-codes.md.
 type Code int
 
 // Codes of the command-line tool.

@@ -8,7 +8,7 @@
 //
 // Every setting is one field of Config with its names, default, description
 // and first version as tags; flags, environment variables, the file's keys, the
-// printed configuration and docs/manual/configuration.md are generated from the tags.
+// printed configuration and docs/reference/configuration.md are generated from the tags.
 // A setting that nobody knows is an error, wherever it comes from: a typing
 // error must not leave a default in force.
 //

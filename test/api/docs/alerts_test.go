@@ -14,7 +14,7 @@ const (
 	alertsFile     = "deploy/prometheus/alerts.yaml"
 	alertTestsFile = "deploy/prometheus/alerts_test.yaml"
 	dashboardFile  = "deploy/grafana/seriatim.json"
-	runbooksFile   = "docs/manual/runbooks.md"
+	runbooksFile   = "docs/operate/runbooks.md"
 )
 
 // alertRule is an alert of Prometheus as far as it matters here.
@@ -49,7 +49,7 @@ var metricNames = regexp.MustCompile(`\bseriatim_[a-z0-9_]+`)
 // itself is compared with what servers serve.
 func unknownMetrics(t *testing.T, text string) (unknown []string) {
 	t.Helper()
-	table := read(t, "docs/manual/monitoring.md")
+	table := read(t, "docs/operate/monitoring.md")
 	for _, name := range metricNames.FindAllString(text, -1) {
 		plain := name
 		for _, part := range []string{"_bucket", "_sum", "_count"} {

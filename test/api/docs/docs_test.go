@@ -72,7 +72,7 @@ func checkGenerated(t *testing.T, name, mark, want string) {
 }
 
 func TestSettingsTable(t *testing.T) {
-	checkGenerated(t, "docs/manual/configuration.md", "settings", server.SettingsTable())
+	checkGenerated(t, "docs/reference/configuration.md", "settings", server.SettingsTable())
 }
 
 // TestReadmeIsShort: whoever opens the project reads all of it.
@@ -182,7 +182,7 @@ func TestTargetsExist(t *testing.T) {
 // TestEveryPromiseIsShown checks that each row of the tables of promises names a test.
 func TestEveryPromiseIsShown(t *testing.T) {
 	rows := 0
-	for line := range strings.Lines(read(t, "docs/guarantees/promises.md")) {
+	for line := range strings.Lines(read(t, "docs/explanation/promises.md")) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) < 3 || strings.Contains(line, "Shown by") || strings.Contains(line, "---") {
 			continue
@@ -198,7 +198,7 @@ func TestEveryPromiseIsShown(t *testing.T) {
 
 // TestNamedTestsExist checks that the tests which the guarantees rest on exist.
 func TestNamedTestsExist(t *testing.T) {
-	text := read(t, "docs/guarantees/README.md") + read(t, "docs/guarantees/promises.md")
+	text := read(t, "docs/explanation/guarantees.md") + read(t, "docs/explanation/promises.md")
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1)
 	if len(named) == 0 {
 		t.Fatal("the guarantees name no test")

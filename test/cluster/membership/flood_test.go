@@ -14,7 +14,7 @@ import (
 )
 
 // Of a flood of packets at the gossip port a node decrypts no more than these, of which
-// docs/manual/security.md tells.
+// docs/operate/security.md tells.
 const decryptedPerSecond = 500
 
 // refusedGossip is how much a node has refused at its gossip port for a reason.

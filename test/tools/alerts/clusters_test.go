@@ -130,7 +130,7 @@ func noMetrics(at time.Duration, job string) ruleTest {
 		Labels: map[string]string{"severity": "critical", "namespace": "prod", "job": job},
 		Annotations: map[string]string{
 			"summary":     "No node of " + job + " answers the scraper.",
-			"runbook_url": "https://github.com/seriatimq/seriatim/blob/main/docs/manual/runbooks.md#seriatimnometrics",
+			"runbook_url": "https://github.com/seriatimq/seriatim/blob/main/docs/operate/runbooks.md#seriatimnometrics",
 		},
 	}}}
 }

@@ -16,7 +16,7 @@ const manifestHead = `# Three nodes of seriatim in the namespace seriatim, for t
 # A job makes certificates, keys and tokens; the nodes wait for them. Clients need the label
 # seriatim-client: "true"; their first access key is in the secret seriatim-first-key.
 # To apply it again, first: kubectl --namespace seriatim delete job seriatim-secrets
-# docs/manual/kubernetes.md says how to go on from here.
+# docs/operate/kubernetes.md says how to go on from here.
 #
 # Rendered from deploy/helm/seriatim by make chart; change it there.
 `

@@ -77,7 +77,7 @@ func top(name string) string {
 	return first
 }
 
-// areaOfPage returns the area of a document: docs/manual/security.md is in docs/manual.
+// areaOfPage returns the area of a document: docs/operate/security.md is in docs/manual.
 func areaOfPage(name string) string {
 	switch top(name) {
 	case "docs":

@@ -1,6 +1,6 @@
 // Package client is the Go client of the native API, package seriatim.v1: it sends, publishes
 // and consumes over any node of a cluster, follows the leader, and retries a failed call without
-// executing it twice. docs/manual/grpc.md is the manual. It uses the published proto alone, as
+// executing it twice. docs/reference/grpc.md is the manual. It uses the published proto alone, as
 // clients in other languages do.
 //
 // A retry has a token: a deduplication id for sends, an attempt id for receives, the receipt

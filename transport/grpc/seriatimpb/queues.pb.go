@@ -1,5 +1,5 @@
 // The native API of seriatim: queues. It is served on the client port, beside the
-// HTTP APIs, over HTTP/2 with or without TLS. docs/manual/grpc.md is its manual.
+// HTTP APIs, over HTTP/2 with or without TLS. docs/reference/grpc.md is its manual.
 //
 // Field numbers are never reused, and a field never changes its meaning: what
 // cannot be added compatibly becomes seriatim.v2.
