@@ -62,7 +62,7 @@ func TestSnippets(t *testing.T) {
 	})
 	t.Run("go", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "main.go")
-		if err := os.WriteFile(file, []byte(here(snippet(t, "docs/how-to/clients.md", "snippet: go"))), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(here(snippet(t, "docs/how-to/go.md", "snippet: go"))), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if out := runSnippet(ctx, t, "go", "run", file); out != "hello\n" {
@@ -72,7 +72,7 @@ func TestSnippets(t *testing.T) {
 	t.Run("grpc", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "main.go")
 		address := strings.TrimPrefix(cluster.Endpoint(), "http://")
-		program := strings.ReplaceAll(snippet(t, "docs/reference/grpc.md", "snippet: grpc"), "127.0.0.1:9324", address)
+		program := strings.ReplaceAll(snippet(t, "docs/how-to/grpc.md", "snippet: grpc"), "127.0.0.1:9324", address)
 		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
 			t.Fatal(err)
 		}
