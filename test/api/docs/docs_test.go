@@ -179,10 +179,10 @@ func TestTargetsExist(t *testing.T) {
 	}
 }
 
-// TestEveryPromiseIsShown checks that each row of the tables of promises names a test.
-func TestEveryPromiseIsShown(t *testing.T) {
+// TestEveryStatementIsShown checks that each row of the tables of other services names a test.
+func TestEveryStatementIsShown(t *testing.T) {
 	rows := 0
-	for line := range strings.Lines(read(t, "docs/explanation/promises.md")) {
+	for line := range strings.Lines(read(t, "docs/explanation/other-services.md")) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
 		if len(cells) < 3 || strings.Contains(line, "Shown by") || strings.Contains(line, "---") {
 			continue
@@ -192,13 +192,13 @@ func TestEveryPromiseIsShown(t *testing.T) {
 		}
 	}
 	if rows < 40 {
-		t.Errorf("%d promises were found", rows)
+		t.Errorf("%d statements were found", rows)
 	}
 }
 
 // TestNamedTestsExist checks that the tests which the guarantees rest on exist.
 func TestNamedTestsExist(t *testing.T) {
-	text := read(t, "docs/explanation/guarantees.md") + read(t, "docs/explanation/promises.md")
+	text := read(t, "docs/explanation/guarantees.md") + read(t, "docs/explanation/other-services.md")
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1)
 	if len(named) == 0 {
 		t.Fatal("the guarantees name no test")
