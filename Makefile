@@ -249,6 +249,10 @@ bench-peers bench-streams: build
 	if [ -f '$(PEERS_RECORD)' ] && [ $$(stat -c %Y '$(PEERS_RECORD)') -ge $$began ]; then \
 	  $(GO) run -tags '$(TAGS)' ./test/bench -peers '$(PEERS_RECORD)' -out test/bench/$(PEERS_DOCUMENT) || failed=1; fi; [ -z "$$failed" ]
 
+.PHONY: results
+results: ## write docs/results from the records of benchmarks and fault runs
+	$(GO) run ./test/results
+
 .PHONY: bench-go
 bench-go: ## benchmarks of the domain, the state machine, the wire formats, committer and forwarding
 	$(GO) test -tags '$(TAGS)' -run '^$$' -bench . -benchmem $(BENCHFLAGS) $(BENCH_PACKAGES)
