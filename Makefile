@@ -259,7 +259,7 @@ SITE_PYTHON ?= python3
 site: ## the documentation as a site with search, in bin/site; fails on a broken link; installs MkDocs from its registry
 	$(SITE_PYTHON) -m venv bin/site-venv
 	bin/site-venv/bin/pip install --quiet --disable-pip-version-check -r deploy/site/requirements.txt
-	bin/site-venv/bin/mkdocs build --strict --config-file deploy/site/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 bin/site-venv/bin/mkdocs build --strict --config-file deploy/site/mkdocs.yml
 
 .PHONY: bench-go
 bench-go: ## benchmarks of the domain, the state machine, the wire formats, committer and forwarding
