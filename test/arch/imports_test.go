@@ -120,7 +120,7 @@ var packageRules = []packageRule{
 		"google.golang.org/grpc/encoding/proto", "google.golang.org/grpc/keepalive", "google.golang.org/grpc/mem", "google.golang.org/grpc/peer",
 		"google.golang.org/protobuf/encoding/protowire",
 	}, users: []string{"cluster"}},
-	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/measure", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
+	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/measure", "~/cluster/rendezvous", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
 	{path: "cluster/clustertest", only: []string{std, "~/queue", "~/fsm", "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/clustertest/freeport", only: []string{std}, users: []string{"test/kit/harness"}},
 	{path: "cluster/fault", only: []string{"errors"}},
