@@ -60,7 +60,13 @@ type Node struct {
 	running  sync.WaitGroup // what talks to other nodes
 
 	server *forward.Server // answers the other nodes
-	selfChecks
+
+	auditor    *auditor
+	pressure   *pressure
+	fitness    wakeup.Signal // whether this node should lead may have changed
+	caughtUp   atomic.Bool   // with what was committed before the start
+	keysLock   sync.Mutex    // held while keys are replaced or looked at
+	encryption atomic.Pointer[EncryptionStatus]
 
 	mu    sync.Mutex
 	links map[string]*forward.Link // by node id
@@ -75,17 +81,6 @@ type lifetime struct {
 	beginClosing context.CancelFunc
 	life         context.Context // ends when all that was under way is done
 	endLife      context.CancelFunc
-}
-
-// selfChecks are a node's checks of its own state, disk and fitness to lead.
-type selfChecks struct {
-	auditor  *auditor
-	pressure *pressure
-	fitness  wakeup.Signal // whether this node should lead may have changed
-	caughtUp atomic.Bool   // with what was committed before the start
-
-	keysLock   sync.Mutex // held while keys are replaced or looked at
-	encryption atomic.Pointer[EncryptionStatus]
 }
 
 // Open starts a node and returns when it takes part in its cluster or looks for

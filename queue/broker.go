@@ -23,8 +23,17 @@ type Broker struct {
 	now           Timestamp
 	formatVersion uint32
 	epoch         uint32
-	counters
-	configuration
+
+	// Counters of what must have a number of its own for ever.
+	nextIncarnation uint64 // of queues, topics and subscriptions
+	nextMoveTask    uint64
+	sequenceFloor   uint64
+
+	// The configuration by operators, for the whole cluster.
+	settings *btree.Map[string, string]
+	key      statehash.Key // from SettingReceiptKey
+	access   *access.Table
+
 	queues     *btree.Map[string, *Queue]
 	topics     topic.Registry
 	sources    *btree.Map[string, struct{}] // dead-letter target NUL source
@@ -33,18 +42,19 @@ type Broker struct {
 	deadlines  *btree.BTreeG[queueDeadline]
 	generation uint64
 	sum        statehash.Sum // over the records of queues, tombstones, tasks
-	holdings
-	deliveries
-	workspace
-	senders   *btree.Map[string, *string] // shares equal sender ids; not state
-	unchecked int                         // commands since the last check, build tag invariants
-}
 
-// holdings are what the state takes, and where. They are not state.
-type holdings struct {
+	outbox       outbox.Outbox
+	publications topic.Ledger
+	releases     releases
+
+	// The size of the state, and where bodies are. It is not state.
 	bytes  int64 // estimated size of all queues
 	usage  account.Usages
 	bodies content.Store // of messages; publications are in memory
+
+	workspace
+	senders   *btree.Map[string, *string] // shares equal sender ids; not state
+	unchecked int                         // commands since the last check, build tag invariants
 }
 
 // workspace is what commands need while they are applied, and what they leave for the end
@@ -58,33 +68,21 @@ type workspace struct {
 	sent     pages.Blocks[SentEntry]
 }
 
-// configuration is what operators set for the whole cluster.
-type configuration struct {
-	settings *btree.Map[string, string]
-	key      statehash.Key // from SettingReceiptKey
-	access   *access.Table
-}
-
-// counters number what must have a number of its own for ever.
-type counters struct {
-	nextIncarnation uint64 // of queues, topics and subscriptions
-	nextMoveTask    uint64
-	sequenceFloor   uint64
-}
-
 // New returns an empty Broker.
 func New() *Broker {
 	return &Broker{
-		configuration: configuration{settings: new(btree.Map[string, string]), access: access.NewTable()},
-		queues:        new(btree.Map[string, *Queue]),
-		topics:        topic.NewRegistry(),
-		sources:       new(btree.Map[string, struct{}]),
-		tombstones:    newTombstones(),
-		moveTasks:     newMoveTasks(),
-		deadlines:     btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
-		deliveries:    deliveries{outbox: outbox.New()},
-		senders:       new(btree.Map[string, *string]),
-		holdings:      holdings{usage: account.NewUsages(), bodies: content.Memory{}},
+		settings:   new(btree.Map[string, string]),
+		access:     access.NewTable(),
+		queues:     new(btree.Map[string, *Queue]),
+		topics:     topic.NewRegistry(),
+		sources:    new(btree.Map[string, struct{}]),
+		tombstones: newTombstones(),
+		moveTasks:  newMoveTasks(),
+		deadlines:  btree.NewBTreeGOptions(queueDeadline.less, btree.Options{NoLocks: true}),
+		outbox:     outbox.New(),
+		senders:    new(btree.Map[string, *string]),
+		usage:      account.NewUsages(),
+		bodies:     content.Memory{},
 	}
 }
 

@@ -3,7 +3,6 @@ package queue
 import (
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/notification"
-	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
@@ -112,14 +111,6 @@ func (q *Queue) release(m *Message) {
 		p.publication.Release()
 		q.sums.published--
 	}
-}
-
-// deliveries is what the Broker knows of all publications, and of their deliveries over
-// HTTP, which alone are state.
-type deliveries struct {
-	outbox       outbox.Outbox
-	publications topic.Ledger
-	releases     releases
 }
 
 // releases are the messages of purged and deleted queues, whose bodies and

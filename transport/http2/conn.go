@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	frame "golang.org/x/net/http2"
@@ -49,12 +50,15 @@ type conn struct {
 	framer   *frame.Framer
 	input    input        // what framer reads
 	block    *headerBlock // the last one
-	silence
-	idle    idleFrames
-	settled bool    // the client has begun with its settings, as it must
-	waiting *stream // whose handler has not started, since more of the body may be there
+	heard    time.Time    // when anything came last
+	pinged   time.Time    // when the client was asked after that; zero: it was not
+	idle     idleFrames
+	settled  bool    // the client has begun with its settings, as it must
+	waiting  *stream // whose handler has not started, since more of the body may be there
 	frames
-	turn
+	alone   int         // requests, up to the last, during which there was no other; for the goroutine that reads
+	timer   *time.Timer // calls pass; nil before the first use
+	serving atomic.Bool // the goroutine that reads calls a handler
 
 	mu sync.Mutex
 	output
@@ -72,12 +76,6 @@ const (
 	begun
 	ended // or given away
 )
-
-// silence is what a connection does while nothing comes.
-type silence struct {
-	heard  time.Time // when anything came last
-	pinged time.Time // when the client was asked after that; zero: it was not
-}
 
 // ending is how a connection ends.
 type ending struct {

@@ -2,7 +2,6 @@ package http2
 
 import (
 	"errors"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,17 +20,10 @@ const (
 // errPassed ends the reading of a goroutine when another reads on.
 var errPassed = errors.New("another goroutine reads")
 
-// turn is about who reads the frames of a connection. Waking another goroutine for each
-// request costs as much as serving it. So the one that reads calls the handler itself if
-// nothing else is to be expected on the connection meanwhile; and when that takes long, or
-// waits for the client, another one reads on. alone belongs to the goroutine that reads.
-type turn struct {
-	alone   int         // requests, up to the last, during which there was no other
-	timer   *time.Timer // calls pass; nil before the first use
-	serving atomic.Bool // the goroutine that reads calls a handler
-}
-
-// mayServe reports whether the handler that waits may be called by the goroutine that reads.
+// mayServe reports whether the goroutine that reads may call the waiting handler. Waking
+// another goroutine for each request costs as much as serving it. So the reader serves a
+// request itself if it expects nothing else on the connection; if that takes long, or waits
+// for the client, another goroutine continues to read.
 func (c *conn) mayServe() bool {
 	if c.waiting == nil || c.alone < aloneMin || c.alone%lookEvery == 0 || c.reader.Buffered() > 0 {
 		return false
