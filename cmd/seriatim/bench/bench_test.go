@@ -314,6 +314,7 @@ func fakeRun(t *testing.T, answers map[string]string) (r *run, calls func() []st
 		case "interrupt":
 			interrupted()
 			<-q.Context().Done()
+		case "empty":
 		case "":
 			if action != "GetQueueUrl" {
 				t.Errorf("a call of %s", action)

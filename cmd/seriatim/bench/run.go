@@ -201,10 +201,11 @@ func (w *worker) measured(kind string, began, ended time.Time, messages int) {
 	w.done += int64(messages)
 }
 
-// count counts a message without a latency.
+// count counts a message of a stream, which is no call and has no latency.
 func (w *worker) count(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.calls++
 	w.done++
 	w.last = now
 }

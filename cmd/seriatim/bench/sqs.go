@@ -98,10 +98,13 @@ func (c *sqsCaller) call(ctx context.Context, action string, in, out any, wait t
 	if response.StatusCode != http.StatusOK {
 		return c.refused(response)
 	}
-	if out == nil {
+	if out == nil || c.answer.Len() == 0 { // a single deletion has no answer
 		return nil
 	}
-	return json.Unmarshal(c.answer.Bytes(), out)
+	if err := json.Unmarshal(c.answer.Bytes(), out); err != nil {
+		return &refusal{status: http.StatusServiceUnavailable, code: "Unreadable", text: err.Error()}
+	}
+	return nil
 }
 
 // exchange writes a request and reads the response into answer.
@@ -208,7 +211,7 @@ func (c *sqsCaller) send(ctx context.Context, messages []message) (ids []string,
 	case err != nil:
 		return nil, err
 	case len(messages) == 1:
-		return []string{out.MessageID}, nil
+		return []string{out.MessageID}, incomplete(min(len(out.MessageID), 1), 1)
 	}
 	for _, accepted := range out.Successful {
 		ids = append(ids, accepted.MessageID)

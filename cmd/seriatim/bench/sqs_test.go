@@ -108,6 +108,20 @@ type secret struct{}
 
 func (secret) Secret(string) (string, bool, error) { return "secret", true, nil }
 
+// TestSingleCalls: a deletion has an empty answer, and a send must have a message id.
+func TestSingleCalls(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{`{"MessageId":"a"}`: "", "empty": "IncompleteAnswer", "{}": "IncompleteAnswer", "nonsense": "Unreadable"} {
+		r, _ := fakeRun(t, map[string]string{"SendMessage": answer, "DeleteMessage": "empty"})
+		if _, err := r.admin.send(t.Context(), make([]message, 1)); codeOf(err) != want {
+			t.Errorf("a send that is answered with %s: %v", answer, err)
+		}
+		if err := r.admin.remove(t.Context(), []string{"h"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestPartOfABatch: one refused entry fails the call with its code.
 func TestPartOfABatch(t *testing.T) {
 	t.Parallel()
