@@ -205,10 +205,6 @@ fuzz: ## every fuzz target for FUZZTIME each
 	  done; \
 	done
 
-.PHONY: fuzz-corpus
-fuzz-corpus: ## keep in testdata/fuzz what fuzzing found: up to 40 small inputs a target; TARGET=name
-	$(GO) run -C test/tools ./corpus -root '$(CURDIR)' -tags '$(TEST_TAGS)' $(if $(TARGET),-target '$(TARGET)')
-
 .PHONY: bench
 bench: build ## the workloads of the performance goals 1 to 4 against a fresh cluster; writes test/bench/RESULTS.md
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) run -tags '$(TAGS)' ./test/bench -runs $(BENCH_RUNS) -duration $(BENCH_TIME)
