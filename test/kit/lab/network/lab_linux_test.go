@@ -1,7 +1,6 @@
 package network
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
@@ -9,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -120,18 +117,6 @@ func numbers(n int) []int {
 	return out
 }
 
-func TestDatagramsPassInOrder(t *testing.T) {
-	l := newTestLab(t, "a", "b")
-	a, b := l.pair(t, "a", "b")
-	a.send(t, b, 100)
-	if got := b.receive(t, 100); !slices.Equal(got, numbers(100)) {
-		t.Errorf("received %v", got)
-	}
-	if c := l.Traffic().Of("a", "b", Gossip); c.Passed != 100 || c.Dropped() != 0 {
-		t.Errorf("the switch counted %v", c)
-	}
-}
-
 // serve answers each connection with the digest of what it sent.
 func (l *Lab) serve(t *testing.T, host string, port uint16) string {
 	t.Helper()
@@ -190,42 +175,6 @@ func (l *Lab) dial(t *testing.T, host, address string) net.Conn {
 	}
 	t.Cleanup(func() { conn.Close() })
 	return conn
-}
-
-// TestStreamsSurvive sends a megabyte through lines of every kind that TCP has to
-// make good.
-func TestStreamsSurvive(t *testing.T) {
-	content := bytes.Repeat([]byte("what is sent must arrive\n"), 20_000)
-	cases := []struct {
-		name   string
-		policy Policy
-		done   func(Counts) uint64
-	}{
-		{"sound", Heal(), func(c Counts) uint64 { return c.Passed }},
-		{"loss", Lossy("", 0.02), func(c Counts) uint64 { return c.Lost }},
-		{"duplicates", Duplicating("", 0.2), func(c Counts) uint64 { return c.Duplicated }},
-		{"jitter", Delayed("", time.Millisecond, 5*time.Millisecond), func(c Counts) uint64 { return c.Delayed }},
-		{"corruption", Corrupting("", 0.01), func(c Counts) uint64 { return c.Corrupted }},
-		{"slow", Slow("", 20_000_000), func(c Counts) uint64 { return c.Delayed }},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			l := newTestLab(t, "a", "b")
-			must(t, l.SetPolicy(c.policy))
-			must(t, exchange(l.dial(t, "a", l.serve(t, "b", testPorts.API)), content))
-			if counts := l.Traffic().Of("a", "b", API); c.done(counts) == 0 {
-				t.Errorf("the switch counted %v", counts)
-			}
-		})
-	}
-}
-
-func TestClientReachesHosts(t *testing.T) {
-	l := newTestLab(t, "a")
-	must(t, exchange(l.dial(t, Client, l.serve(t, "a", testPorts.API)), []byte("from the test itself")))
-	if c := l.Traffic().Of(Client, "a", API); c.Passed == 0 {
-		t.Errorf("the switch counted %v", c)
-	}
 }
 
 // reach are the pairs of hosts, in both orders, between which a datagram passes.
@@ -314,13 +263,6 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-func TestPolicyNamesHosts(t *testing.T) {
-	l := newTestLab(t, "a")
-	if err := l.SetPolicy(Isolate("b")); err == nil {
-		t.Error("a policy about a host that is not there was taken")
-	}
-}
-
 func TestDuplicatesArriveTwice(t *testing.T) {
 	l := newTestLab(t, "a", "b")
 	a, b := l.pair(t, "a", "b")
@@ -351,41 +293,6 @@ func TestDelayKeepsAndJitterChangesTheOrder(t *testing.T) {
 	}
 }
 
-func TestSlowLineOverflows(t *testing.T) {
-	l := newTestLab(t, "a", "b")
-	a, b := l.pair(t, "a", "b")
-	must(t, l.SetPolicy(Slow("", 8_000))) // a thousand bytes a second
-	a.send(t, b, 200)
-	l.waitFor(t, "overflow", func(tr Traffic) bool {
-		c := tr.Of("a", "b", Gossip)
-		return c.Passed+c.Overflowed == 200 && c.Overflowed > 100 && c.Passed > 10
-	})
-}
-
-// TestSeedDecides sends the same through two labs of one seed and one of another.
-func TestSeedDecides(t *testing.T) {
-	arrived := func(seed uint64) []int {
-		l, err := New(Options{Seed: seed, Ports: testPorts}, "a", "b")
-		must(t, err)
-		defer l.Close()
-		a, b := l.pair(t, "a", "b")
-		must(t, l.SetPolicy(Lossy("", 0.5)))
-		a.send(t, b, 100)
-		tr := l.waitFor(t, "100 decisions", func(tr Traffic) bool {
-			c := tr.Of("a", "b", Gossip)
-			return c.Passed+c.Lost == 100
-		})
-		return b.receive(t, int(tr.Of("a", "b", Gossip).Passed))
-	}
-	one, again, other := arrived(1), arrived(1), arrived(2)
-	if !slices.Equal(one, again) {
-		t.Errorf("seed 1 lets pass %v, then %v", one, again)
-	}
-	if slices.Equal(one, other) {
-		t.Errorf("seeds 1 and 2 let pass the same: %v", one)
-	}
-}
-
 func TestCorruptionIsNoticedByTheKernel(t *testing.T) {
 	l := newTestLab(t, "a", "b")
 	a, b := l.pair(t, "a", "b")
@@ -398,37 +305,6 @@ func TestCorruptionIsNoticedByTheKernel(t *testing.T) {
 	if got := b.receive(t, 1); got[0] != 0 {
 		t.Errorf("received %v", got)
 	}
-}
-
-func TestGarblingReachesTheProgram(t *testing.T) {
-	l := newTestLab(t, "a", "b")
-	a, b := l.pair(t, "a", "b")
-	must(t, l.SetPolicy(Garbling("", 1)))
-	want := []byte("a text with a checksum")
-	for range 20 {
-		_, err := a.conn.WriteToUDPAddrPort(want, b.address)
-		must(t, err)
-		must(t, b.conn.SetReadDeadline(time.Now().Add(patience)))
-		got := make([]byte, 100)
-		n, err := b.conn.Read(got)
-		must(t, err)
-		if differ := different(got[:n], want); differ != 1 {
-			t.Errorf("%q differs from %q in %d bytes", got[:n], want, differ)
-		}
-	}
-}
-
-func different(a, b []byte) int {
-	if len(a) != len(b) {
-		return -1
-	}
-	count := 0
-	for i := range a {
-		if a[i] != b[i] {
-			count++
-		}
-	}
-	return count
 }
 
 func TestResetBreaksBothEnds(t *testing.T) {
@@ -478,31 +354,6 @@ func TestHalfOpenHidesTheEnd(t *testing.T) {
 	}
 }
 
-// TestFlapping sends until a datagram was cut and one passed after it.
-func TestFlapping(t *testing.T) {
-	l := newTestLab(t, "a", "b")
-	a, b := l.pair(t, "a", "b")
-	must(t, l.SetPolicy(Flapping("", 20*time.Millisecond)))
-	var changes int
-	var last Counts
-	deadline := time.Now().Add(patience)
-	for up := true; changes < 4; {
-		if time.Now().After(deadline) {
-			t.Fatalf("changed %d times: %v", changes, last)
-		}
-		a.send(t, b, 1)
-		now := l.waitFor(t, "decision", func(tr Traffic) bool {
-			c := tr.Of("a", "b", Gossip)
-			return c.Passed+c.Cut > last.Passed+last.Cut
-		}).Of("a", "b", Gossip)
-		if now.Passed > last.Passed != up {
-			up = !up
-			changes++
-		}
-		last = now
-	}
-}
-
 // TestClasses tells connections between nodes apart by their handshake.
 func TestClasses(t *testing.T) {
 	l := newTestLab(t, "a", "b")
@@ -527,45 +378,6 @@ func TestClasses(t *testing.T) {
 	must(t, exchange(l.dial(t, "a", address), []byte("SRTM\x01\x02, which is not cut")))
 	if c := l.Traffic().Of("", "", Forward); c.Cut != 0 {
 		t.Errorf("the switch cut %v", c)
-	}
-}
-
-func TestHostMoves(t *testing.T) {
-	l := newTestLab(t, "a", "b")
-	old := l.Host("b").Address()
-	address, err := l.Host("b").Move()
-	must(t, err)
-	if address == old {
-		t.Fatalf("the address is still %v", address)
-	}
-	must(t, exchange(l.dial(t, "a", l.serve(t, "b", testPorts.API)), []byte("to the new address")))
-	must(t, exchange(l.dial(t, Client, l.serve(t, "b", testPorts.Admin)), []byte("to the new address")))
-}
-
-func TestProgramsRunOnHosts(t *testing.T) {
-	l, err := New(Options{Names: true}, "a", "b")
-	must(t, err)
-	defer l.Close()
-	must(t, l.Resolve("b"))
-	cmd := exec.Command("sh", "-c", "cat /etc/hosts; ls /sys/class/net >/dev/null; cat /proc/net/dev; echo end; sleep 600")
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, l.Host("a").Start(cmd))
-	var text strings.Builder
-	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "end"; {
-		fmt.Fprintln(&text, lines.Text())
-	}
-	if !strings.Contains(text.String(), l.Host("b").Address().String()+" b") || !strings.Contains(text.String(), lineName) {
-		t.Errorf("the program saw\n%s", text.String())
-	}
-	must(t, l.Close())
-	if err := cmd.Wait(); err == nil {
-		t.Error("the program ended well although its host is gone")
-	}
-	own, err := os.ReadFile("/etc/hosts")
-	must(t, err)
-	if strings.Contains(string(own), l.Host("b").Address().String()) {
-		t.Error("the names are seen outside the lab")
 	}
 }
 
