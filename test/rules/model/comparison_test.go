@@ -127,7 +127,7 @@ func TestPlantedBugs(t *testing.T) {
 	for _, bug := range reference.Bugs() {
 		t.Run(string(bug), func(t *testing.T) {
 			t.Parallel()
-			const seeds, commands = 20, 3000
+			const seeds, commands = 40, 3000
 			for seed := uint64(1); seed <= seeds; seed++ {
 				if steps, d := generate(newWorld(seed, onlyPlain(), bug), seed, commands, homes[bug]...); d != nil {
 					t.Logf("noticed by seed %d after %d commands", seed, len(steps))
