@@ -161,7 +161,7 @@ lint: format-check vet ## formatting, vet, the rules of test/arch, and the linte
 	  (cd $$module && $(GOLANGCI) run --timeout 20m --config '$(CURDIR)/.golangci.yml' ./...); done
 
 .PHONY: prose
-prose: ## sentences, openings and words that style does not allow in documents, texts and comments: IN='docs/manual cmd'
+prose: ## sentences, openings and words that style does not allow in documents, texts and comments: IN='docs cmd'
 	@$(GO) run -C test/tools ./prose -root '$(CURDIR)' $(IN)
 
 .PHONY: lint-prose
@@ -181,7 +181,7 @@ test-alerts: ## promtool: the rules of deploy/prometheus and their tests, and th
 generate: build ## regenerate code and tables; leaves no difference in a sound tree
 	$(GO) generate ./...
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TAGS)' ./test/api/docs -run '^(TestSettingsTable|TestSnippets)$$/^metrics$$' -update
-	$(GO) test -tags '$(TAGS)' ./cmd/seriatim -run '^(TestCommandLineReference|TestQueueAttributesPage)$$' -update
+	$(GO) test -tags '$(TAGS)' ./cmd/seriatim -run '^(TestCommandLineReference|TestAttributePages)$$' -update
 	git diff --exit-code --stat -- docs '*.pb.go'
 
 .PHONY: conformance

@@ -49,7 +49,7 @@ var metricNames = regexp.MustCompile(`\bseriatim_[a-z0-9_]+`)
 // itself is compared with what servers serve.
 func unknownMetrics(t *testing.T, text string) (unknown []string) {
 	t.Helper()
-	table := read(t, "docs/operate/monitoring.md")
+	table := read(t, "docs/reference/metrics.md")
 	for _, name := range metricNames.FindAllString(text, -1) {
 		plain := name
 		for _, part := range []string{"_bucket", "_sum", "_count"} {

@@ -214,6 +214,27 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
+// TestEveryActionAndErrorIsListed checks that the reference has each action and each code
+// of an error that the tables of SQS and SNS have.
+func TestEveryActionAndErrorIsListed(t *testing.T) {
+	for page, rows := range map[string]*regexp.Regexp{
+		"docs/reference/actions.md": regexp.MustCompile(`Line\{Name: "(\w+)"`),
+		"docs/reference/errors.md":  regexp.MustCompile(`form\((?:model\+|aws\.Coral\+)?"(\w+?)(?:Exception)?"`),
+	} {
+		text, found := read(t, page), 0
+		for _, name := range tracked(t, "transport/sqs/actions.go", "transport/sns/actions.go", "transport/sqs/errors.go", "transport/sns/errors.go") {
+			for _, m := range rows.FindAllStringSubmatch(read(t, name), -1) {
+				if found++; !strings.Contains(text, "`"+m[1]) {
+					t.Errorf("%s does not list %s of %s", page, m[1], name)
+				}
+			}
+		}
+		if found < 30 {
+			t.Errorf("%d rows were found for %s", found, page)
+		}
+	}
+}
+
 // hasPlace reports whether a heading, row or item of text has a number. 13.4 may
 // also be item 4 of section 13.
 func hasPlace(text, number string) bool {

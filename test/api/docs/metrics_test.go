@@ -22,7 +22,7 @@ import (
 // they serve, but its name must stand in the code.
 func checkMetrics(t *testing.T, cluster *harness.Cluster) {
 	t.Helper()
-	const document = "docs/operate/monitoring.md"
+	const document = "docs/reference/metrics.md"
 	fillMetrics(t, cluster)
 	want := metricsTable(t, cluster.Nodes)
 	if *update {
@@ -58,10 +58,10 @@ func metricsCode(t *testing.T) string {
 // TestEveryMetricIsListed checks that the table has each metric that the code names, also
 // those that nodes serve only under some conditions.
 func TestEveryMetricIsListed(t *testing.T) {
-	table := read(t, "docs/operate/monitoring.md")
+	table := read(t, "docs/reference/metrics.md")
 	for _, m := range regexp.MustCompile(`"(seriatim_[a-z_]+)"`).FindAllStringSubmatch(metricsCode(t), -1) {
 		if !strings.Contains(table, "| `"+m[1]+"` |") {
-			t.Errorf("docs/operate/monitoring.md does not list %s: have fillMetrics bring it about, then make generate", m[1])
+			t.Errorf("docs/reference/metrics.md does not list %s: have fillMetrics bring it about, then make generate", m[1])
 		}
 	}
 }

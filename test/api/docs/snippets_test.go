@@ -59,6 +59,7 @@ func TestSnippets(t *testing.T) {
 		if n := strings.Count(out, "order 17"); n != 1 {
 			t.Errorf("the body is shown %d times, want 1\n%s", n, out)
 		}
+		runSnippet(ctx, t, binary, "queue", "delete", "orders.fifo", "--yes", "--endpoint", cluster.Endpoint())
 	})
 	t.Run("go", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "main.go")
@@ -97,10 +98,46 @@ func TestSnippets(t *testing.T) {
 			t.Errorf("printed %q", out)
 		}
 	})
-	t.Run("getting started", func(t *testing.T) {
-		out := shell(t, "docs/tutorials/first-queue.md", "run: fifo")
-		if n := strings.Count(out, `{"order": 18}`); n != 1 { // peek; the group is blocked for receive
-			t.Errorf("order 18 is shown %d times, want 1\n%s", n, out)
+	t.Run("first queue", func(t *testing.T) {
+		const page = "docs/tutorials/first-queue.md"
+		shell(t, page, "run: first queue, send")
+		if out := shell(t, page, "run: first queue, receive"); strings.Count(out, "order 17") != 2 || strings.Count(out, "order 18") != 1 {
+			t.Errorf("peek shows both orders, receive the first one:\n%s", out)
+		}
+		shell(t, page, "run: first queue, delete", "--wait 20", "--wait 1") // the group waits for order 17
+		runSnippet(ctx, t, binary, "queue", "delete", "orders.fifo", "--yes", "--endpoint", cluster.Endpoint())
+	})
+	t.Run("first topic", func(t *testing.T) {
+		const page = "docs/tutorials/first-topic.md"
+		shell(t, page, "run: first topic, subscribe")
+		shell(t, page, "run: first topic, publish")
+		if out := shell(t, page, "run: first topic, receive"); strings.Count(out, "sale 1") != 1 || strings.Count(out, "sale 2") != 2 {
+			t.Errorf("billing has both sales, fraud the second one:\n%s", out)
+		}
+	})
+	t.Run("first consumer", func(t *testing.T) {
+		const page = "docs/tutorials/first-consumer.md"
+		consumed := make(chan string, 1)
+		go func() { consumed <- shell(t, page, "run: first consumer, consume", "seq 20", "seq 3") }()
+		eventually(t, func() bool {
+			return exec.CommandContext(ctx, binary, "queue", "show", "orders.fifo", "--endpoint", cluster.Endpoint()).Run() == nil
+		})
+		shell(t, page, "run: first consumer, send", "seq 20", "seq 3", "sleep 0.5", "true")
+		out := <-consumed
+		if one, two, three := strings.Index(out, "order 1"), strings.Index(out, "order 2"), strings.Index(out, "order 3"); one < 0 || two < one || three < two {
+			t.Errorf("not three orders in order:\n%s", out)
+		}
+	})
+	t.Run("python", func(t *testing.T) {
+		if exec.CommandContext(ctx, "python3", "-c", "import boto3").Run() != nil {
+			t.Skip("no Python with boto3 here; make conformance installs one and runs this test with it")
+		}
+		t.Setenv("AWS_ENDPOINT_URL", cluster.Endpoint())
+		t.Setenv("AWS_DEFAULT_REGION", "us-east-1")
+		t.Setenv("AWS_ACCESS_KEY_ID", "dev")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "dev")
+		if out := runSnippet(ctx, t, "python3", "-W", "error", "-c", snippet(t, "docs/how-to/python.md", "snippet: python")); out != "order 1\norder 2\norder 3\n" {
+			t.Errorf("printed %q", out)
 		}
 	})
 	t.Run("sessions", func(t *testing.T) {
@@ -134,6 +171,16 @@ func TestSnippets(t *testing.T) {
 		}
 		shell(t, "docs/operate/backup.md", "run: offline", "/var/lib/seriatim", node.DataDir)
 	})
+}
+
+// eventually waits until a condition holds. A process offers no event to wait for.
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(snippetTimeout); !holds(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it never happened")
+		}
+	}
 }
 
 func runSnippet(ctx context.Context, t *testing.T, name string, args ...string) string {
