@@ -173,10 +173,10 @@ func TestSnippets(t *testing.T) {
 	})
 }
 
-// eventually waits until a condition holds. A process offers no event to wait for.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(snippetTimeout); !holds(); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(snippetTimeout); !holds(); time.Sleep(100 * time.Millisecond) { // a process offers no event to wait for
 		if time.Now().After(deadline) {
 			t.Fatal("it never happened")
 		}
