@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -49,18 +48,15 @@ type measurement struct {
 func main() {
 	runs := flag.Int("runs", 3, "runs of each workload, of which the median is taken")
 	duration := flag.Duration("duration", 5*time.Second, "measured time of one run")
-	out := flag.String("out", "test/bench/RESULTS.md", "file to write; pictures and records go into the folder results beside it")
+	out := flag.String("out", "bin/bench/RESULTS.md", "file to write")
 	only := flag.String("only", "", "run only workloads whose name contains this; with -goals: numbers of goals with commas, or a part of a name")
 	goals := flag.Bool("goals", false, "measure the goals that need a state, a fault or a look at the servers")
 	scale := flag.Float64("scale", 1, "of the numbers in those goals")
 	auth := flag.Bool("auth", false, "compare the rates with auth, with auth and TLS, and without")
-	peers := flag.String("peers", "", "measure nothing, write -out of this record of other queues")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	switch {
-	case *peers != "":
-		err = peersDocument(*peers, *out)
 	case *auth:
 		err = measureAuth(ctx, *runs, *duration, *out)
 	case *goals:
@@ -121,13 +117,11 @@ func measure(ctx context.Context, runs int, duration time.Duration, out, only st
 	return errors.Join(append(found.problems, found.save(out))...)
 }
 
-// save writes the document and its pictures.
+// save writes the document.
 func (r *results) save(out string) error {
 	var text bytes.Buffer
 	r.write(&text)
-	drawings := filepath.Join(filepath.Dir(out), "results")
-	return errors.Join(writeDocument(out, text.Bytes()), writeDocument(filepath.Join(drawings, "rates.svg"), r.drawRates()),
-		writeDocument(filepath.Join(drawings, "latencies.svg"), r.drawLatencies()))
+	return writeDocument(out, text.Bytes())
 }
 
 // clientOf is how the load generator reaches a cluster.

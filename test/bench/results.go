@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,13 +125,12 @@ type results struct {
 func (r *results) write(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("# Measured: rates and latencies, goals 1 to 4\n")
-	say("Written by `make bench`; do not edit. The performance goals have numbers: 1 to 4 are here, 5 to 10 in [GOALS.md](GOALS.md),")
-	say("and the same load on other queues is in [PEERS.md](PEERS.md).\n")
+	say("Written by `make bench`; do not edit. The performance goals have numbers: 1 to 4 are here, 5 to 10 in GOALS.md.\n")
 	say("Each figure is the median of %d runs, in brackets the lowest and the highest.", r.runs)
 	say("Three nodes and the load generator share one machine and the loopback interface. Each run makes a FIFO queue of its")
 	say("own; deduplication ids are unique unless said, bodies have 256 bytes unless said, and the server %s.", r.durability())
 	say("Each server has its part of the processors, %s, as `seriatim dev --nodes 3` gives it.", processors("")[0])
-	say("The protocol is SQS JSON over HTTP/1.1. Streams of the native API, of which goal 3 speaks too, are in [STREAMS.md](STREAMS.md).\n")
+	say("The protocol is SQS JSON over HTTP/1.1.\n")
 	writeMachine(w, r.host)
 	say("| Workload | Goal | Messages/s | p50 ms | p99 ms | Servers' CPU, us a message | Reached |")
 	say("| --- | --- | --- | --- | --- | --- | --- |")
@@ -138,7 +139,6 @@ func (r *results) write(w io.Writer) {
 	}
 	say("\np50 and p99 are of the call, for lives of the way from the start of the send to the confirmed deletion, for waiting")
 	say("consumers of the way from the start of the send to the consumer.\n")
-	say("![rates](results/rates.svg)\n\n![latencies](results/latencies.svg)\n")
 	say("## Command lines\n")
 	say("`make bench` measures all of it. One workload, against a cluster started with `seriatim dev --nodes 3`, whose ports these are:\n")
 	say("```sh\nnodes=http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344")
@@ -204,31 +204,8 @@ func (r *results) row(wl workload, list []measurement, problem error) string {
 		spread(rates, 0), spread(p50, 2), spread(p99, 2), spread(processor, 1), reached)
 }
 
-// drawRates draws the rate of every workload with its goal.
-func (r *results) drawRates() []byte {
-	var rows []dotRow
-	for i, wl := range r.list {
-		rows = append(rows, dotRow{wl.name, []runs{of(r.measured[i], rate)}, wl.goal.rate})
-	}
-	return drawDots(fmt.Sprintf("Messages a second, median of %d with lowest and highest", r.runs), "messages a second; red: the goal", []string{"measured"}, rows)
-}
-
-// drawLatencies draws quantiles of every workload.
-func (r *results) drawLatencies() []byte {
-	quantiles := []func(latency) float64{
-		func(l latency) float64 { return l.P50Us }, func(l latency) float64 { return l.P90Us },
-		func(l latency) float64 { return l.P99Us }, func(l latency) float64 { return l.P999Us },
-	}
-	var rows []dotRow
-	for i, wl := range r.list {
-		row := dotRow{label: wl.name}
-		for _, quantile := range quantiles {
-			row.dots = append(row.dots, of(r.measured[i], func(m measurement) float64 { return quantile(m.Latency[wl.goal.timed]) / 1e3 }))
-		}
-		rows = append(rows, row)
-	}
-	return drawDots(fmt.Sprintf("Latency, median of %d with lowest and highest", r.runs), "milliseconds", []string{"p50", "p90", "p99", "p99.9"}, rows)
-}
+// runs are the figures of one thing, lowest first.
+type runs []float64
 
 // verdict compares medians with a goal.
 func verdict(g goal, rate, p50, p99 float64, bodyBytes int) string {
@@ -251,4 +228,38 @@ func spread(sorted []float64, digits int) string {
 		return text(sorted[0])
 	}
 	return fmt.Sprintf("%s (%s-%s)", text(median(sorted)), text(sorted[0]), text(sorted[len(sorted)-1]))
+}
+
+// writeDocument writes a file that all may read, and the folder it is in.
+func writeDocument(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // documents
+		return fmt.Errorf("folder of the results: %w", err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil { //nolint:gosec // a document to be read by all
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+// oneLine makes a text fit into a cell.
+func oneLine(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	first = strings.ReplaceAll(first, "|", "/")
+	return first[:min(len(first), 160)]
+}
+
+// writeMachine is the table of what was measured on.
+func writeMachine(w io.Writer, h host) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+	say("| | |\n| --- | --- |")
+	say("| Date, commit | %s, %s |", h.at.Format("2006-01-02 15:04 UTC"), h.commit)
+	say("| Processor | %s, %d CPUs |", h.processor, runtime.NumCPU())
+	say("| Memory | %s |", h.memory)
+	say("| System | %s/%s, kernel %s, %s |", runtime.GOOS, runtime.GOARCH, h.kernel, runtime.Version())
+	say("| Load average before | %.1f |", h.load)
+	say("| Processor time others used before | %.0f %% of all CPUs |\n", h.others)
+	if h.busy() {
+		say("**The machine was busy with other work when this was measured: the rates and latencies below say nothing about the")
+		say("goals.** The processor time for a message moves least with the load.\n")
+	}
 }

@@ -86,8 +86,6 @@ func TestResultsWithFailures(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	wellFormed(t, found.drawRates())
-	wellFormed(t, found.drawLatencies())
 }
 
 func TestGoals(t *testing.T) {

@@ -116,7 +116,6 @@ func beside(p *page, lines []line, heading string) []byte {
 	var rows []row
 	for _, w := range workloads {
 		cells, bars := []string{w}, make([]figure, len(systems))
-		var own figure
 		for i, s := range systems {
 			at := slices.IndexFunc(lines, func(l line) bool { return l.System == s && l.Workload == w })
 			if at < 0 {
@@ -130,11 +129,9 @@ func beside(p *page, lines []line, heading string) []byte {
 			p50, _ := lines[at].figure("p50")
 			p99, _ := lines[at].figure("p99")
 			cells = append(cells, strings.TrimSuffix(rate.String(), " /s"), number(p50.Value)+" / "+number(p99.Value))
-			if i == 0 {
-				own = rate
-			} else if own.Value > 0 {
-				cells = append(cells, fmt.Sprintf("%.2f", own.Value/rate.Value))
-			} else {
+			if ratio, ok := lines[at].figure("ratio"); ok {
+				cells = append(cells, number(ratio.Value))
+			} else if i > 0 {
 				cells = append(cells, "")
 			}
 			bars[i] = rate
@@ -172,7 +169,7 @@ const shown = 25
 func faults(all []line, files map[string][]byte) {
 	p := &page{}
 	p.say("# Faults\n\n%s", written)
-	p.say("Real clients call a cluster of real processes while processes, disks, networks and clocks fail. Checkers then compare the clients' histories and the log with the [guarantees](../README.md).")
+	p.say("Real clients call a cluster of real processes while processes, disks, networks and clocks fail. Checkers then compare the clients' histories and the log with the [guarantees](../explanation/guarantees.md).")
 	p.say("A run passes if no guarantee is violated and every kind of fault happened often enough. Earlier runs found bugs; git has their fixes and tests.\n")
 	p.say("## Runs\n")
 	for _, name := range []string{"soak", "power", "crash"} {
@@ -274,6 +271,13 @@ func compatibility(root string, files map[string][]byte) error {
 		}
 	}
 	files["compatibility.md"] = p.Bytes()
+	p = &page{}
+	p.say("# Results\n\n%s", written)
+	p.head("Page", "Answers")
+	p.row("[Performance](performance.md)", "How fast is it, beside which other queues, and how much memory does it take?")
+	p.row("[Faults](faults.md)", "Which faults were tried, what was lost, and how long did service stop?")
+	p.row("[Compatibility](compatibility.md)", "Which clients and actions does the conformance suite test?")
+	files["README.md"] = p.Bytes()
 	return nil
 }
 

@@ -152,6 +152,7 @@ func loadPeers(path, part string) ([]line, error) {
 	}
 	var all []line
 	for i, w := range record.Workloads {
+		own := 0.0
 		for j, m := range record.Measured[i] {
 			if len(m.Runs) == 0 || strings.HasPrefix(record.Queues[j].Name, "syncs and hops") {
 				continue
@@ -165,6 +166,11 @@ func loadPeers(path, part string) ([]line, error) {
 			}
 			l := line{Part: part, Commit: commit, At: record.At.Format(time.RFC3339), Machine: benchMachine, Workload: w.Name, System: record.Queues[j].Name}
 			l.Figures = []figure{of("messages", "/s", rate), of("p50", "ms", p50), of("p99", "ms", p99)}
+			if l.System == "seriatim" {
+				own = l.Figures[0].Value
+			} else if own > 0 {
+				l.Figures = append(l.Figures, figure{Name: "ratio", Value: own / l.Figures[0].Value})
+			}
 			if len(us) > 0 {
 				l.Figures = append(l.Figures, of("processor time of the servers for a message", "us", us))
 			}
