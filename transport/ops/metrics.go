@@ -126,7 +126,7 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 		{Name: "seriatim_client_connections_held_total", Help: "Times a connection had to wait until another ended.", Kind: cluster.Counter, Value: float64(now.Held)},
 		{Name: "seriatim_client_panics_total", Help: "Connections that a mistake of the server ended; see the log.", Kind: cluster.Counter, Value: float64(now.Panics)},
 		{Name: "seriatim_client_memory_bytes", Help: "Memory of requests being read and answers being written.", Kind: cluster.Gauge, Value: float64(now.Memory.Used)},
-		{Name: "seriatim_client_memory_bytes_max", Help: "What that memory may be.", Kind: cluster.Gauge, Value: float64(now.Memory.Limit)},
+		{Name: "seriatim_client_memory_bytes_max", Help: "The limit of that memory.", Kind: cluster.Gauge, Value: float64(now.Memory.Limit)},
 		{Name: "seriatim_client_memory_refused_total", Help: "Requests and answers that found no room in that memory.", Kind: cluster.Counter, Value: float64(now.Memory.Refused)},
 	} {
 		out <- exported(m)
