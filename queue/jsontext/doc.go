@@ -4,9 +4,8 @@
 //
 // # How it reads
 //
-// [Parse] goes over a text once and notes where each value stands; a [Value] is
-// such a place, and the rest of the text costs nothing more to step over. What is
-// read can therefore be walked many times, and say where in the text it stands.
+// A [Scanner] reads a text once, token by token; the JSON protocol of AWS uses it. [Parse] notes with
+// a Scanner the place of each value, so that a [Value] can be walked many times and knows its offset.
 // An [Object] is for texts that are changed and written again.
 //
 // # How it writes

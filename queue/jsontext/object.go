@@ -64,7 +64,7 @@ func compact(raw string) string {
 			i++ // what is escaped, also a quotation mark
 		case c == '"':
 			quoted = !quoted
-		case !quoted && isBlank(c):
+		case !quoted && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
 			continue
 		}
 		out = append(out, raw[i])

@@ -1,269 +1,219 @@
 package jsontext
 
-import (
-	"strconv"
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
-)
+import "strings"
 
-// scanner reads JSON (RFC 8259) and notes where each name and value stands.
-type scanner struct {
-	text  string
-	at    int
-	deep  int // how much deeper values may still nest
-	nodes []node
+// Scanner reads a JSON text (RFC 8259) once, token by token. Its errors are of type [SyntaxError].
+// Used by one goroutine.
+type Scanner struct {
+	text     string
+	pos      int
+	depth    int
+	depthMax int
+	halves   bool // half of a surrogate pair reads as U+FFFD, and is no error
 }
 
-func (s *scanner) peek() byte {
-	if s.at < len(s.text) {
-		return s.text[s.at]
+// NewScanner makes a Scanner that refuses arrays and objects nested deeper than depthMax.
+func NewScanner(text string, depthMax int) Scanner { return Scanner{text: text, depthMax: depthMax} }
+
+func (s *Scanner) fail(what string) error { return &SyntaxError{Offset: s.pos, What: what} }
+
+// ExpectedValue returns the error for a text that has no value at this point.
+func (s *Scanner) ExpectedValue() error { return s.fail("expected a value") }
+
+// Peek skips white space and returns the next byte, or 0 at the end.
+func (s *Scanner) Peek() byte {
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; c {
+		case ' ', '\t', '\r', '\n':
+			s.pos++
+		default:
+			return c
+		}
 	}
 	return 0
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-
-func (s *scanner) skipBlanks() {
-	for s.at < len(s.text) && isBlank(s.text[s.at]) {
-		s.at++
-	}
-}
-
-// ended reports whether nothing but blanks is left.
-func (s *scanner) ended() bool {
-	s.skipBlanks()
-	return s.at == len(s.text)
-}
-
-// take consumes c if it comes next, after blanks.
-func (s *scanner) take(c byte) bool {
-	s.skipBlanks()
-	if s.peek() != c {
-		return false
-	}
-	s.at++
-	return true
-}
-
-// value reads any value.
-func (s *scanner) value() bool {
-	s.skipBlanks()
-	i, start, kind := len(s.nodes), s.at, s.nextKind()
-	if kind == 0 {
-		return false
-	}
-	s.nodes = append(s.nodes, node{})
-	ok := false
-	switch kind {
-	case KindObject:
-		ok = s.nested(s.members)
-	case KindArray:
-		ok = s.nested(s.elements)
-	case KindString:
-		ok = s.quoted()
-	case KindNumber:
-		ok = s.number()
-	default:
-		ok = s.word(words[kind])
-	}
-	s.nodes[i] = node{start: uint32(start), end: uint32(s.at), next: uint32(len(s.nodes)), kind: kind}
-	return ok
-}
-
-// words are the values that are written as a word.
-var words = [...]string{KindTrue: "true", KindFalse: "false", KindNull: "null"}
-
-// nextKind is the kind of the value that begins here, 0 if none can.
-func (s *scanner) nextKind() Kind {
-	switch c := s.peek(); {
+// Kind skips white space and returns the kind of the next value, 0 if none can begin here.
+func (s *Scanner) Kind() Kind {
+	switch c := s.Peek(); {
+	case c == '"':
+		return KindString
 	case c == '{':
 		return KindObject
 	case c == '[':
 		return KindArray
-	case c == '"':
-		return KindString
-	case c == '-' || c >= '0' && c <= '9':
-		return KindNumber
 	case c == 't':
 		return KindTrue
 	case c == 'f':
 		return KindFalse
 	case c == 'n':
 		return KindNull
+	case c == '-' || c >= '0' && c <= '9':
+		return KindNumber
 	}
 	return 0
 }
 
-// nested reads an object or an array. Reading recurses, so that nesting needs
-// a bound.
-func (s *scanner) nested(read func() bool) bool {
-	if s.deep == 0 {
-		return false
+// open enters an object or an array.
+func (s *Scanner) open() error {
+	if s.depth++; s.depth > s.depthMax {
+		return s.fail("too many nested values")
 	}
-	s.deep--
-	s.at++ // the bracket
-	ok := read()
-	s.deep++
-	return ok
+	s.pos++
+	return nil
 }
 
-// members reads an object behind its bracket.
-func (s *scanner) members() bool {
-	if s.take('}') {
-		return true
+// next moves to the next member or element. It reports false after the closing bracket.
+func (s *Scanner) next(first bool, closing byte) (bool, error) {
+	c := s.Peek()
+	if c == closing {
+		s.pos++
+		s.depth--
+		return false, nil
 	}
-	for {
-		s.skipBlanks()
-		start := s.at
-		if !s.quoted() {
-			return false
+	if first {
+		return true, nil
+	}
+	if c != ',' {
+		return false, s.fail("expected , or " + string(rune(closing)))
+	}
+	s.pos++
+	if s.Peek() == closing {
+		return false, s.fail("a comma before " + string(rune(closing)))
+	}
+	return true, nil
+}
+
+// colon reads the colon behind a member name.
+func (s *Scanner) colon() error {
+	if s.Peek() != ':' {
+		return s.fail("expected :")
+	}
+	s.pos++
+	return nil
+}
+
+// Object reads an object, whose bracket is the next byte. It calls each for every member; each reads
+// the value.
+func (s *Scanner) Object(each func(name string) error) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		more, err := s.next(first, '}')
+		if err != nil || !more {
+			return err
 		}
-		s.nodes = append(s.nodes, node{start: uint32(start), end: uint32(s.at), next: uint32(len(s.nodes) + 1), kind: KindString})
-		if !s.take(':') || !s.value() {
-			return false
+		if s.Peek() != '"' {
+			return s.fail("expected a member name")
 		}
-		if s.take('}') {
-			return true
+		name, err := s.Text()
+		if err != nil {
+			return err
 		}
-		if !s.take(',') {
-			return false
+		if err := s.colon(); err != nil {
+			return err
+		}
+		if err := each(name); err != nil {
+			return err
 		}
 	}
 }
 
-// elements reads an array behind its bracket.
-func (s *scanner) elements() bool {
-	if s.take(']') {
-		return true
+// Array reads an array, whose bracket is the next byte. It calls each for every element; each reads
+// the element.
+func (s *Scanner) Array(each func() error) error {
+	if err := s.open(); err != nil {
+		return err
 	}
-	for {
-		if !s.value() {
-			return false
+	for first := true; ; first = false {
+		more, err := s.next(first, ']')
+		if err != nil || !more {
+			return err
 		}
-		if s.take(']') {
-			return true
-		}
-		if !s.take(',') {
-			return false
+		if err := each(); err != nil {
+			return err
 		}
 	}
 }
 
-func (s *scanner) word(w string) bool {
-	if !strings.HasPrefix(s.text[s.at:], w) {
-		return false
+// words are the values that are written as a word.
+var words = [...]string{KindTrue: "true", KindFalse: "false", KindNull: "null"}
+
+// Word reads a value of the kind true, false or null.
+func (s *Scanner) Word(kind Kind) error {
+	if !strings.HasPrefix(s.text[s.pos:], words[kind]) {
+		return s.fail("an unknown word")
 	}
-	s.at += len(w)
-	return true
+	s.pos += len(words[kind])
+	return nil
 }
 
-// quoted reads a string as it is written.
-func (s *scanner) quoted() bool {
-	if s.peek() != '"' {
-		return false
+// Number reads a number as it is written, and reports whether it is an integer.
+func (s *Scanner) Number() (token string, integer bool, err error) {
+	start := s.pos
+	if s.at('-') {
+		s.pos++
 	}
-	for i := s.at + 1; i < len(s.text); i++ {
-		switch c := s.text[i]; {
-		case c == '"':
-			s.at = i + 1
-			return true
-		case c < ' ':
-			return false
-		case c == '\\':
-			i++
-			if i == len(s.text) || strings.IndexByte(`"\/bfnrtu`, s.text[i]) < 0 {
-				return false
-			}
-			if s.text[i] == 'u' {
-				if _, ok := codeUnit(s.text[i+1:]); !ok {
-					return false
-				}
-				i += 4
-			}
+	if s.at('0') {
+		s.pos++
+	} else if !s.digits() {
+		return "", false, s.fail("a malformed number")
+	}
+	integer = true
+	if s.at('.') {
+		integer = false
+		s.pos++
+		if !s.digits() {
+			return "", false, s.fail("a malformed number")
 		}
 	}
-	return false
+	if s.at('e') || s.at('E') {
+		integer = false
+		s.pos++
+		if s.at('+') || s.at('-') {
+			s.pos++
+		}
+		if !s.digits() {
+			return "", false, s.fail("a malformed number")
+		}
+	}
+	return s.text[start:s.pos], integer, nil
 }
 
-// codeUnit reads the four digits of a \u escape.
-func codeUnit(text string) (rune, bool) {
-	if len(text) < 4 || strings.ContainsAny(text[:4], "+-_") {
-		return 0, false
+func (s *Scanner) at(c byte) bool { return s.pos < len(s.text) && s.text[s.pos] == c }
+
+func (s *Scanner) digits() bool {
+	start := s.pos
+	for s.pos < len(s.text) && s.text[s.pos] >= '0' && s.text[s.pos] <= '9' {
+		s.pos++
 	}
-	n, err := strconv.ParseUint(text[:4], 16, 16)
-	return rune(n), err == nil
+	return s.pos > start
 }
 
-func (s *scanner) number() bool {
-	i := s.at
-	digits := func() bool {
-		from := i
-		for i < len(s.text) && s.text[i] >= '0' && s.text[i] <= '9' {
-			i++
-		}
-		return i > from
+// Skip reads a value of any kind.
+func (s *Scanner) Skip() (err error) {
+	switch kind := s.Kind(); kind {
+	case KindObject:
+		return s.Object(func(string) error { return s.Skip() })
+	case KindArray:
+		return s.Array(s.Skip)
+	case KindString:
+		_, err = s.Text()
+	case KindNumber:
+		_, _, err = s.Number()
+	case KindTrue, KindFalse, KindNull:
+		err = s.Word(kind)
+	default:
+		err = s.ExpectedValue()
 	}
-	is := func(set string) bool { return i < len(s.text) && strings.IndexByte(set, s.text[i]) >= 0 }
-	if is("-") {
-		i++
-	}
-	if is("0") {
-		i++
-	} else if !digits() {
-		return false
-	}
-	if is(".") {
-		if i++; !digits() {
-			return false
-		}
-	}
-	if is("eE") {
-		if i++; is("+-") {
-			i++
-		}
-		if !digits() {
-			return false
-		}
-	}
-	s.at = i
-	return true
+	return err
 }
 
-// unquote is the text of a string that quoted has read. Half of a surrogate
-// pair becomes U+FFFD.
-func unquote(raw string) string {
-	raw = raw[1 : len(raw)-1]
-	if strings.IndexByte(raw, '\\') < 0 {
-		return raw
+// End refuses anything but white space behind the value.
+func (s *Scanner) End() error {
+	if s.Peek() != 0 || s.pos < len(s.text) {
+		return s.fail("text after the end of the value")
 	}
-	var text strings.Builder
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' {
-			text.WriteByte(raw[i])
-			continue
-		}
-		i++
-		if k := strings.IndexByte("bfnrt", raw[i]); k >= 0 {
-			text.WriteByte("\b\f\n\r\t"[k])
-			continue
-		}
-		if raw[i] != 'u' {
-			text.WriteByte(raw[i])
-			continue
-		}
-		c, _ := codeUnit(raw[i+1:])
-		i += 4
-		if utf16.IsSurrogate(c) {
-			second := rune(-1)
-			if strings.HasPrefix(raw[i+1:], `\u`) {
-				second, _ = codeUnit(raw[i+3:])
-			}
-			if c = utf16.DecodeRune(c, second); c != utf8.RuneError {
-				i += 6
-			}
-		}
-		text.WriteRune(c)
-	}
-	return text.String()
+	return nil
 }

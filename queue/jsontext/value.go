@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a value is.
+// Kind is the kind of a value.
 type Kind uint8
 
 // The kinds of values.
@@ -21,53 +21,58 @@ const (
 	KindNull
 )
 
-// Value is a value in a text that was read, with all that is in it. It is a
-// place in that text: nothing is copied or converted until it is asked for.
+// Value is a value in a text that was read. It is a place in that text: nothing is copied or
+// converted before a method needs it.
 type Value struct {
 	of *tree
 	at int
 }
 
-// tree is a text and, in the order of the text, a node for each value and each
-// name of a member.
+// tree holds a text and a node for each value and each member name, in the order of the text.
 type tree struct {
 	text  string
 	nodes []node
 }
 
-// node says where in the text a value stands, and which node follows after
-// those in it.
+// node is the place of a value in the text. next is the first node behind the value.
 type node struct {
 	start, end, next uint32
 	kind             Kind
 }
 
-// nodeBytesTypical is about how many bytes of text there are for each node.
+// nodeBytesTypical is the typical number of bytes of text for each node.
 const nodeBytesTypical = 8
 
-// SyntaxError says where a text stops being JSON that can be read.
-type SyntaxError struct{ Offset int }
+// SyntaxError describes the place where a text stops being JSON.
+type SyntaxError struct {
+	Offset int
+	What   string // is wrong there
+}
 
 func (e *SyntaxError) Error() string { return "not JSON from byte " + strconv.Itoa(e.Offset) + " on" }
 
-// Parse reads a JSON text; the error is a [SyntaxError]. It refuses text that is
-// not UTF-8, and arrays and objects that nest deeper than depthMax, since who
-// reads them recurses. A name that occurs twice in an object is there twice.
+// Parse reads a JSON text; the error is a [SyntaxError]. It refuses text that is not UTF-8, and arrays
+// and objects that nest deeper than depthMax, because readers recurse. It keeps both of two members
+// with the same name.
 func Parse(text string, depthMax int) (Value, error) {
 	if uint64(len(text)) > math.MaxUint32 {
-		return Value{}, &SyntaxError{}
+		return Value{}, &SyntaxError{What: "the text is too long"}
 	}
 	if !utf8.ValidString(text) {
-		return Value{}, &SyntaxError{Offset: invalidAt(text)}
+		return Value{}, &SyntaxError{Offset: invalidAt(text), What: "malformed UTF-8"}
 	}
-	s := scanner{text: text, deep: depthMax, nodes: make([]node, 0, len(text)/nodeBytesTypical+1)}
-	if !s.value() || !s.ended() {
-		return Value{}, &SyntaxError{Offset: s.at}
+	b := builder{Scanner: NewScanner(text, depthMax), nodes: make([]node, 0, len(text)/nodeBytesTypical+1)}
+	b.halves = true
+	if err := b.value(); err != nil {
+		return Value{}, err
 	}
-	return Value{of: &tree{text: text, nodes: s.nodes}}, nil
+	if err := b.End(); err != nil {
+		return Value{}, err
+	}
+	return Value{of: &tree{text: text, nodes: b.nodes}}, nil
 }
 
-// invalidAt is where a text stops being UTF-8.
+// invalidAt returns the offset where a text stops being UTF-8.
 func invalidAt(text string) int {
 	for i, r := range text {
 		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
@@ -79,20 +84,20 @@ func invalidAt(text string) int {
 
 func (v Value) node() *node { return &v.of.nodes[v.at] }
 
-// Kind is what the value is.
+// Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.node().kind }
 
-// Start is where in the text the value begins.
+// Start returns the offset of the value in the text.
 func (v Value) Start() int { return int(v.node().start) }
 
-// End is where in the text the value ends.
+// End returns the offset behind the value.
 func (v Value) End() int { return int(v.node().end) }
 
-// Raw is the value as it is written.
+// Raw returns the value as it is written.
 func (v Value) Raw() string { return v.of.text[v.Start():v.End()] }
 
-// Text is what a string says, "" for any other value. Half of a surrogate pair
-// becomes U+FFFD.
+// Text returns the content of a string, "" for any other value. Half of a surrogate pair becomes
+// U+FFFD.
 func (v Value) Text() string {
 	if v.Kind() != KindString {
 		return ""
@@ -100,7 +105,7 @@ func (v Value) Text() string {
 	return unquote(v.Raw())
 }
 
-// Members are the names, which are strings, and the values in an object.
+// Members iterates over the names, which are strings, and the values of an object.
 func (v Value) Members() iter.Seq2[Value, Value] {
 	return func(yield func(name, value Value) bool) {
 		if v.Kind() != KindObject {
@@ -116,7 +121,7 @@ func (v Value) Members() iter.Seq2[Value, Value] {
 	}
 }
 
-// Elements are the values in an array.
+// Elements iterates over the values of an array.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		if v.Kind() != KindArray {

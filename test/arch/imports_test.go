@@ -153,7 +153,7 @@ var packageRules = []packageRule{
 		std, "~/cluster/hostlimit", "~/transport/budget", "~/transport/http1", "~/transport/limits", "~/transport/unverified", "golang.org/x/net/http/httpguts", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack",
 	}, users: []string{"transport"}},
 	transport("/aws", append([]string{"~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/console", "~/transport/ops"}, aws...)...),
-	transport("/awswire", "~/cluster", "~/queue"),
+	{path: "transport/awswire", only: []string{std, "~/queue/jsontext"}},
 	transport("/auth", append([]string{"~/cluster", "~/transport/sqs", "~/transport/sns"}, aws...)...),
 	{path: "transport/auth/gate", only: []string{std, "~/queue/access", "~/transport/auth", "~/transport/auth/iam", "~/transport/auth/sigv4", "~/transport/unverified"}, users: []string{"cmd/seriatim/server"}},
 	{path: "transport/auth/iam", only: []string{std, "~/queue/account", "~/queue/jsontext"}},

@@ -5,33 +5,33 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Coral is the namespace of the errors that all services share.
 const Coral = "com.amazon.coral.service#"
 
-// Form is how an error looks on the wire.
+// Form is the type, the code and the status of an error on the wire.
 type Form struct {
 	Type   string // in JSON, with namespace
 	Code   string // in Query
 	Status int
 }
 
-// InternalForm is the form of a mistake of the server.
+// InternalForm is the form of an error that the server did not expect.
 var InternalForm = form(Coral+"InternalFailure", "InternalFailure", http.StatusInternalServerError)
 
 func form(kind, code string, status int) Form { return Form{Type: kind, Code: code, Status: status} }
 
-// Error is the error of this form with a message.
+// Error returns an error of this form.
 func (f Form) Error(message string) *awswire.Error {
 	return &awswire.Error{Type: f.Type, Code: f.Code, Status: f.Status, Message: message}
 }
 
-// errGone says that nobody waits for the answer any more.
+// errGone means that the client has disconnected.
 var errGone = errors.New("the client is gone")
 
 // wireError turns any error of an action into its wire form.
@@ -39,8 +39,6 @@ func (h *Handler) wireError(c *Call, err error) *awswire.Error {
 	var refusal *queue.Error
 	var wire *awswire.Error
 	var denied *auth.Error
-	var pressure *cluster.PressureError
-	var upgrade *cluster.UpgradeNeededError
 	switch {
 	case errors.As(err, &wire):
 		return wire
@@ -48,16 +46,13 @@ func (h *Handler) wireError(c *Call, err error) *awswire.Error {
 		return c.API.Refusal(c.Record.Protocol, refusal)
 	case errors.As(err, &denied):
 		return form(Coral+strings.TrimSuffix(denied.Code, "Exception")+"Exception", denied.Code, denied.Status).Error(denied.Message)
-	case errors.Is(err, cluster.ErrOutcomeUnknown):
-		return outcomeUnknown(c.API, "The outcome of this request is unknown: it may or may not have taken effect. Retry it with the same deduplication id or attempt id.")
-	case errors.As(err, &pressure):
-		return Unavailable("Sends are refused at the moment: " + pressure.Reason + ". Receives and deletes go on. Nothing was written, retry later.")
-	case errors.Is(err, cluster.ErrOverloaded):
-		return Unavailable("Reduce your request rate: too many requests are waiting to be written. Nothing was written.")
-	case errors.As(err, &upgrade):
-		return Unavailable("The cluster cannot do this yet: " + upgrade.Reason + ". Nothing was written.")
-	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cluster.ErrNotLeader):
-		return Unavailable("The cluster has no leader at the moment. Nothing was written, retry.")
+	}
+	switch failure, text := service.FailureOf(err); failure {
+	case service.OutcomeUnknown:
+		return outcomeUnknown(c.API, text)
+	case service.Unexpected:
+	default:
+		return Unavailable(text)
 	}
 	h.Logger.Error("a request failed with an unexpected error", "request_id", c.Record.ID, "action", c.Record.Action, "error", err)
 	internal := InternalForm
@@ -68,7 +63,7 @@ func (h *Handler) wireError(c *Call, err error) *awswire.Error {
 }
 
 // outcomeUnknown reports an uncertain outcome as such, not as a failure (decision 10). SDKs retry any
-// 503, and the code tells those who look that the first try may have worked.
+// 503. The code shows that the first try may have worked.
 func outcomeUnknown(api *API, message string) *awswire.Error {
 	return form(api.Errors+"OutcomeUnknown", "OutcomeUnknown", http.StatusServiceUnavailable).Error(message)
 }
@@ -78,7 +73,7 @@ func Unavailable(message string) *awswire.Error {
 	return form(Coral+"ServiceUnavailable", "ServiceUnavailable", http.StatusServiceUnavailable).Error(message)
 }
 
-// InvalidAction refuses an action that does not exist, or not on this path.
+// InvalidAction refuses an action that does not exist on this path.
 func InvalidAction(name string) error {
 	return form(Coral+"UnknownOperationException", "InvalidAction", http.StatusBadRequest).Error(
 		"The action " + name + " is not valid for this endpoint.")
@@ -97,7 +92,7 @@ func unknownTarget(target string) error {
 		"The header X-Amz-Target must name an action as AmazonSQS.<Action>, but was: " + target)
 }
 
-// onlyByLink refuses what a browser was made to ask for.
+// onlyByLink refuses a change by an unsigned GET of a browser, which any page can cause.
 func onlyByLink(name string) error {
 	return form(Coral+"AccessDeniedException", "AccessDenied", http.StatusForbidden).Error(
 		"A browser's unsigned GET request may not change anything, as " + name + " does. Use POST, or sign the request.")

@@ -5,11 +5,9 @@
 //
 // # Design
 //
-// Sending and receiving messages is the hot path, and the bodies are most of
-// the bytes. So the JSON reader is written by hand: it walks the text once and
-// hands out substrings of it, and members are stored through small typed
-// accessors. encoding/json was rejected here because it goes through reflection
-// for every member, cannot tell a string from a number in the error text AWS
-// uses, and replaces malformed UTF-8 silently, which would change a message
-// body behind the sender's back. The reader is fuzzed against encoding/json.
+// Sending and receiving messages is the hot path, and the bodies are most of the bytes. Package
+// jsontext reads the text once and returns substrings of it, and small typed accessors store the
+// members. encoding/json uses reflection for every member, cannot tell a string from a number in the
+// error texts of AWS, and replaces malformed UTF-8 silently, which would change the body of a
+// message. A fuzz test compares the reader with encoding/json.
 package awswire

@@ -1,5 +1,7 @@
 package awswire
 
+import "github.com/seriatimq/seriatim/queue/jsontext"
+
 // Schema is the Shape of structures T.
 //
 // Only what is named in declarations has the type of its structure. What reads and writes
@@ -71,14 +73,14 @@ func (c *Shape) Empty() bool { return len(c.members) == 0 }
 // DecodeJSON reads one JSON object. An empty text counts as {}. Unknown
 // members are ignored, and null equals absent.
 func (c *Shape) DecodeJSON(text string, into any) error {
-	s := &scanner{text: text}
-	if s.peek() == 0 && s.pos == len(text) {
+	s := &scanner{Scanner: jsontext.NewScanner(text, depthMax)}
+	if s.Peek() == 0 && s.End() == nil {
 		return nil
 	}
 	if err := c.decodeObject(s, into); err != nil {
-		return err
+		return malformed(err)
 	}
-	return s.end()
+	return malformed(s.End())
 }
 
 func (c *Shape) decodeObject(s *scanner, into any) error {
@@ -92,7 +94,7 @@ func (c *Shape) decodeObject(s *scanner, into any) error {
 			}
 			return c.members[i].decodeJSON(s, into)
 		}
-		return s.skip()
+		return s.Skip()
 	})
 }
 

@@ -9,15 +9,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/budget"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// domain is that of the reasons in google.rpc.ErrorInfo.
+// domain is the domain of the reasons in google.rpc.ErrorInfo.
 const domain = "seriatim"
 
 // Reasons of the server itself. All but the first say that nothing was done.
@@ -82,7 +82,16 @@ var failures = map[refusal.Code]failure{
 	refusal.InvalidClusterSetting: {codes.Internal, reasonInternal},
 }
 
-// newError is an error with a status and its reason.
+// clusterFailures has the form of each failure of the cluster.
+var clusterFailures = map[service.Failure]failure{
+	service.OutcomeUnknown: {codes.Unavailable, reasonOutcomeUnknown},
+	service.UnderPressure:  {codes.Unavailable, reasonUnderPressure},
+	service.Overloaded:     {codes.Unavailable, reasonOverloaded},
+	service.UpgradeNeeded:  {codes.FailedPrecondition, reasonUpgradeNeeded},
+	service.NoLeader:       {codes.Unavailable, reasonNoLeader},
+}
+
+// newError makes an error with a status and its reason.
 func newError(code codes.Code, reason, message string) error {
 	plain := status.New(code, message)
 	detailed, err := plain.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: domain})
@@ -92,7 +101,7 @@ func newError(code codes.Code, reason, message string) error {
 	return detailed.Err()
 }
 
-// reasonOf is the reason of a status of this API, else the name of its code.
+// reasonOf returns the reason of a status of this API, or else the name of its code.
 func reasonOf(s *status.Status) string {
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == domain {
@@ -109,7 +118,7 @@ var (
 		"The request was served, but its answer is lost. Retry it with the same deduplication id or attempt id.")
 )
 
-// refusalFailure is the form of a refusal in the results of a batch.
+// refusalFailure returns the form of a refusal in the results of a batch.
 func refusalFailure(e *queue.Error) *seriatimpb.Failure {
 	f, known := failures[e.Code]
 	if !known {
@@ -118,21 +127,19 @@ func refusalFailure(e *queue.Error) *seriatimpb.Failure {
 	return &seriatimpb.Failure{Code: int32(f.code), Reason: f.reason, Message: e.Message}
 }
 
-// errorFailure is the form of any error in the results of a stream.
+// errorFailure returns the form of any error in the results of a stream.
 func errorFailure(err error) *seriatimpb.Failure {
 	s := status.Convert(err)
 	return &seriatimpb.Failure{Code: int32(s.Code()), Reason: reasonOf(s), Message: s.Message()}
 }
 
-// statusOf turns any error of a method into one with a status.
+// statusOf converts any error of a method into an error with a status.
 func (c *call) statusOf(err error) error {
 	if err == nil {
 		return nil
 	}
 	var refused *queue.Error
 	var denied *auth.Error
-	var pressure *cluster.PressureError
-	var upgrade *cluster.UpgradeNeededError
 	switch {
 	case errors.As(err, &refused):
 		f := refusalFailure(refused)
@@ -145,21 +152,12 @@ func (c *call) statusOf(err error) error {
 			return newError(codes.Unavailable, denied.Code, denied.Message)
 		}
 		return newError(codes.Unauthenticated, denied.Code, denied.Message)
-	case errors.Is(err, cluster.ErrOutcomeUnknown):
-		return newError(codes.Unavailable, reasonOutcomeUnknown,
-			"The outcome of this request is unknown: it may or may not have taken effect. Retry it with the same deduplication id or attempt id.")
-	case errors.As(err, &pressure):
-		return newError(codes.Unavailable, reasonUnderPressure,
-			"Sends are refused at the moment: "+pressure.Reason+". Receives and deletes go on. Nothing was written, retry later.")
-	case errors.Is(err, cluster.ErrOverloaded):
-		return newError(codes.Unavailable, reasonOverloaded,
-			"Reduce your request rate: too many requests are waiting to be written. Nothing was written.")
-	case errors.As(err, &upgrade):
-		return newError(codes.FailedPrecondition, reasonUpgradeNeeded, "The cluster cannot do this yet: "+upgrade.Reason+". Nothing was written.")
-	case errors.Is(err, cluster.ErrUnavailable), errors.Is(err, cluster.ErrNotLeader):
-		return newError(codes.Unavailable, reasonNoLeader, "The cluster has no leader at the moment. Nothing was written, retry.")
 	case errors.Is(err, budget.ErrExhausted):
 		return errBudget
+	}
+	if failure, text := service.FailureOf(err); failure != service.Unexpected {
+		f := clusterFailures[failure]
+		return newError(f.code, f.reason, text)
 	}
 	if s, ok := status.FromError(err); ok {
 		return s.Err()

@@ -1,4 +1,4 @@
-package awswire
+package jsontext
 
 import (
 	"strings"
@@ -6,19 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// stringValue reads a string member.
-func (s *scanner) stringValue() (string, error) {
-	if s.peek() != '"' {
-		return "", s.mismatch("a String")
-	}
-	return s.string()
-}
+// Text reads a string, whose quotation mark is the next byte. It returns a string without escapes as
+// a part of the text, without copying.
+func (s *Scanner) Text() (string, error) { return s.quoted(true) }
 
-// string reads a string; the next byte is its opening quote. A string without
-// escapes is returned as a part of the text, without copying.
-func (s *scanner) string() (string, error) {
+// quoted reads a string. Unless decode is set, it only checks a string with escapes.
+func (s *Scanner) quoted(decode bool) (string, error) {
 	s.pos++
-	start, slowly := s.pos, 0 // until where bytes are looked at one by one
+	start, slowly := s.pos, 0 // end of the part that is read byte by byte
 	ascii := true
 	for {
 		if s.pos >= slowly {
@@ -39,7 +34,10 @@ func (s *scanner) string() (string, error) {
 			s.pos++
 			return out, nil
 		case c == '\\':
-			return s.escapedString(start)
+			if !decode {
+				return "", s.skipEscaped()
+			}
+			return s.escaped(start)
 		case c < ' ':
 			return "", s.fail("a control character in a string")
 		case c >= utf8.RuneSelf:
@@ -49,21 +47,21 @@ func (s *scanner) string() (string, error) {
 	}
 }
 
-// plain reports whether the first eight bytes of a text are ASCII of a string, without
-// its end, an escape or a control.
+// plain reports whether the first eight bytes of a text are ASCII characters of a string: no quotation
+// mark, no escape and no control character.
 func plain(text string) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	_ = text[7]
 	w := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
 		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
-	// Taken from a byte without its high bit, a number sets it if it was larger. A borrow
-	// can only come from such a byte, so no other word passes.
+	// Subtracting a larger number from a byte without its high bit sets the bit. Only such a byte
+	// causes a borrow, so no other word passes.
 	quotes, escapes := w^'"'*ones, w^'\\'*ones
 	return (w|(w-' '*ones)|(quotes-ones)|(escapes-ones))&highs == 0
 }
 
-// escapedString goes on with a string whose first escape is at s.pos.
-func (s *scanner) escapedString(start int) (string, error) {
+// escaped reads the rest of a string whose first escape is at s.pos.
+func (s *Scanner) escaped(start int) (string, error) {
 	out := make([]byte, 0, 2*(s.pos-start)+64)
 	out = append(out, s.text[start:s.pos]...)
 	for s.pos < len(s.text) {
@@ -94,8 +92,29 @@ func (s *scanner) escapedString(start int) (string, error) {
 	return "", s.fail("a string without end")
 }
 
-// escape appends what the escape at s.pos stands for.
-func (s *scanner) escape(out []byte) ([]byte, error) {
+// skipEscaped checks the rest of a string whose first escape is at s.pos.
+func (s *Scanner) skipEscaped() error {
+	var character [utf8.UTFMax]byte
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; {
+		case c == '"':
+			s.pos++
+			return nil
+		case c == '\\':
+			if _, err := s.escape(character[:0]); err != nil {
+				return err
+			}
+		case c < ' ':
+			return s.fail("a control character in a string")
+		default:
+			s.pos++
+		}
+	}
+	return s.fail("a string without end")
+}
+
+// escape appends the character of the escape at s.pos.
+func (s *Scanner) escape(out []byte) ([]byte, error) {
 	if s.pos+1 >= len(s.text) {
 		return nil, s.fail("a string without end")
 	}
@@ -111,10 +130,9 @@ func (s *scanner) escape(out []byte) ([]byte, error) {
 	return append(out, "\"\\/\b\f\n\r\t"[at]), nil
 }
 
-// unicodeEscape reads \uXXXX, or two of them for a surrogate pair. Half a pair
-// is refused: it is no character, and replacing it would change the body that
-// the sender has computed a digest of.
-func (s *scanner) unicodeEscape(out []byte) ([]byte, error) {
+// unicodeEscape reads \uXXXX, or two of them for a surrogate pair. It refuses half of a pair, unless
+// halves is set: replacing it would change a body whose digest the sender has computed.
+func (s *Scanner) unicodeEscape(out []byte) ([]byte, error) {
 	r, ok := s.hex4(s.pos)
 	if !ok {
 		return nil, s.fail("a malformed \\u escape")
@@ -123,16 +141,18 @@ func (s *scanner) unicodeEscape(out []byte) ([]byte, error) {
 	if utf16.IsSurrogate(r) {
 		low, ok := s.hex4(s.pos)
 		pair := utf16.DecodeRune(r, low)
-		if !ok || pair == utf8.RuneError {
+		switch {
+		case ok && pair != utf8.RuneError:
+			s.pos += 6
+		case !s.halves:
 			return nil, s.fail("half of a surrogate pair")
 		}
-		s.pos += 6
 		r = pair
 	}
 	return utf8.AppendRune(out, r), nil
 }
 
-func (s *scanner) hex4(at int) (rune, bool) {
+func (s *Scanner) hex4(at int) (rune, bool) {
 	if at+6 > len(s.text) || s.text[at] != '\\' || s.text[at+1] != 'u' {
 		return 0, false
 	}
@@ -150,4 +170,11 @@ func (s *scanner) hex4(at int) (rune, bool) {
 		}
 	}
 	return r, true
+}
+
+// unquote returns the text of a string that quoted has read. Half of a surrogate pair becomes U+FFFD.
+func unquote(raw string) string {
+	s := Scanner{text: raw, halves: true}
+	text, _ := s.Text() // checked before
+	return text
 }
