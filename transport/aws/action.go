@@ -36,8 +36,7 @@ func (a *API) Repeats() map[string]service.Repeat {
 	return repeats
 }
 
-// Line is what the table of actions says of an action: what it is called, what
-// a caller must be permitted to do, and to what.
+// Line is a row of the table of actions: the name, the permission that a caller needs, and the resource.
 type Line struct {
 	Name string
 	// Permission is as in an access policy; the batch form of an action has
@@ -130,7 +129,7 @@ func (a *Action) Input() []awswire.MemberInfo { return a.in.Members() }
 // Output describes the members of its answers.
 func (a *Action) Output() []awswire.MemberInfo { return a.out.Members() }
 
-// accept reads the input of a call that is to be executed.
+// accept decodes the input of a call and finds its resource.
 func (a *Action) accept(c *Call) (input any, err error) {
 	input = a.newInput()
 	if err := a.decode(c, input); err != nil {
@@ -158,8 +157,8 @@ func (a *Action) encode(c *Call, output any, dst []byte) []byte {
 	return a.out.AppendXML(dst, c.API.Namespace, a.Name, c.Record.ID, output)
 }
 
-// resolve finds out what the call is about, notes it for the action, the access log and
-// the metrics, and refuses a caller who may not do it: this is the one place for that.
+// resolve finds the resource of the call, records it for the action, the access log and the metrics, and
+// refuses a caller without the permission. No other function does that.
 func (c *Call) resolve(line Line, input any) error {
 	resource, err := line.Resource(c, input)
 	if err != nil {

@@ -48,7 +48,7 @@ const (
 	bufferKeepMax = 256 << 10
 )
 
-// Options are what a Handler is made of.
+// Options configure a Handler.
 type Options struct {
 	Backend  service.Backend
 	Verifier sigv4.Authenticator
@@ -65,7 +65,7 @@ type Handler struct {
 	searches chan struct{}
 }
 
-// space is what serving one request takes, used again for others.
+// space holds the memory for serving one request, and is reused.
 type space struct {
 	call   Call
 	buffer bytes.Buffer // for bodies in and out
@@ -130,7 +130,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.answer(w, c, f.action, output, err, buffer)
 }
 
-// answer answers with what an action gave.
+// answer sends the output or the error of an action.
 func (h *Handler) answer(w http.ResponseWriter, c *Call, a *Action, output any, err error, buffer *bytes.Buffer) {
 	if err != nil {
 		h.writeError(w, c, err)
@@ -300,7 +300,7 @@ func readError(err error) error {
 	return unreadableBody()
 }
 
-// Content types of answers, made once; nobody changes them.
+// Content types of answers, allocated once and never changed.
 var (
 	typeJSON       = []string{JSONType}
 	typeNegotiated = []string{jsonNegotiated}
@@ -338,7 +338,7 @@ func (h *Handler) write(w http.ResponseWriter, c *Call, status int, body []byte)
 		header[headerAttempt] = []string{c.AttemptID}
 	}
 	w.WriteHeader(status)
-	// Any other error means that the client is gone; nobody is left to tell.
+	// Any other error means that the client is gone.
 	if _, err := w.Write(body); errors.Is(err, budget.ErrExhausted) {
 		h.writeError(w, c, answerOverBudget(c.API))
 	}

@@ -44,8 +44,8 @@ func ReadPage(maxResults awswire.Int, token string) (Page, *queue.Error) {
 	return p, nil
 }
 
-// Limit is how many names to ask for: one more than the page holds, which tells
-// whether there is a next one.
+// Limit returns the number of names to ask for: one more than the page holds, to find out whether a
+// next page exists.
 func (p Page) Limit() int { return p.limit + 1 }
 
 // QueueURLs turns names, as many as Limit, into URLs and a token.

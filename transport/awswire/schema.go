@@ -39,7 +39,7 @@ type member interface {
 	appendXML(dst []byte, v any) []byte
 }
 
-// untyped is where a field is, for a structure whose type the caller does not know.
+// untyped locates a field of a structure whose type the caller does not know.
 func untyped[T, F any](at func(*T) *F) func(any) *F {
 	return func(v any) *F { return at(v.(*T)) }
 }

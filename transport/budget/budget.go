@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// WaitMax is how long one request, or one answer, should wait for room.
+// WaitMax bounds the wait of one request or answer for room.
 const WaitMax = 5 * time.Second
 
 // ErrExhausted says that a request or an answer found no room. The same request
@@ -101,7 +101,7 @@ func (b *Bytes) Release(n int64) {
 	b.grant()
 }
 
-// grant serves those who wait and now have room. It needs the mutex.
+// grant serves the waiting callers that have room now. It needs the mutex.
 func (b *Bytes) grant() {
 	for len(b.waiting) > 0 && b.used.Load()+b.waiting[0].n <= b.limit {
 		w := b.waiting[0]

@@ -16,7 +16,7 @@ import (
 // compressed, and its length.
 const prefixBytes = 5
 
-// chunkBytes is how much of a long message is taken from the budget at a time.
+// chunkBytes is the part of a long message that is taken from the budget at a time.
 const chunkBytes = 64 << 10
 
 // errMoreMessages ends a body with more than one message where there is to be one.

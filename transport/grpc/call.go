@@ -60,7 +60,7 @@ type call struct {
 // callOf is the call that a method serves.
 func callOf(ctx context.Context) *call { return inboundOf(ctx).call }
 
-// begin notes who calls what, and refuses a caller who may not.
+// begin records the caller and the method, and refuses a caller without a valid key.
 func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c := &call{server: s, in: inboundOf(ctx), started: s.Now()}
 	c.in.call, c.Backend, c.Record = c, &s.backend, new(service.Request)

@@ -18,9 +18,9 @@ import (
 
 const (
 	creditMax = 1000
-	// settlementsMax is how many settlements of a stream may be under way.
+	// settlementsMax bounds the settlements of a stream in progress.
 	settlementsMax = 16
-	// consumeWait is how long one receive of a stream waits.
+	// consumeWait is the wait of one receive of a stream.
 	consumeWait = limits.WaitSecondsMax * time.Second
 )
 
@@ -227,7 +227,7 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 	}
 }
 
-// reception is what one receive brought.
+// reception is the result of one receive.
 type reception struct {
 	queue.MessagesReceived
 	index uint64 // where in the log it stands

@@ -34,7 +34,7 @@ func newHoldings(credit int, visibilitySeconds int32, now func() time.Time) *hol
 	}
 }
 
-// room is how many more deliveries the client takes.
+// room returns the number of further deliveries that the client takes.
 func (h *holdings) room() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// inbound is what a call knows of the HTTP request that carries it.
+// inbound is the HTTP request that carries a call.
 type inbound struct {
 	account  allowance // of what the call holds beside its body
 	body     *requestBody

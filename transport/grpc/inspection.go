@@ -209,7 +209,7 @@ func clock(at queue.Timestamp) string {
 	return time.UnixMilli(int64(at)).UTC().Format(time.RFC3339)
 }
 
-// ReleaseGroup takes a group away from whoever holds it.
+// ReleaseGroup ends the hold of a group.
 func (i *inspection) ReleaseGroup(ctx context.Context, in *seriatimpb.ReleaseGroupRequest) (*seriatimpb.ReleaseGroupResponse, error) {
 	c := callOf(ctx)
 	if err := c.on(in.GetQueue()); err != nil {

@@ -99,7 +99,7 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 	return out, nil
 }
 
-// receiveOptions are what no SQS client can ask for, nil if nothing of it was.
+// receiveOptions returns the options that SQS does not have, nil if the request has none.
 func (c *call) receiveOptions(ctx context.Context, in *seriatimpb.ReceiveRequest) (*queue.ReceiveOptions, error) {
 	if in.GetSession() == nil && !in.GetDeleteOnReceipt() {
 		return nil, nil //nolint:nilnil // a receive without options has none

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// unansweredMax is how many messages of a stream may wait for their answers.
+	// unansweredMax bounds the messages of a stream that wait for their answers.
 	unansweredMax = 1000
 	// requestMessagesMax is how many messages, or deliveries to settle, one request of a
 	// stream has.
@@ -22,7 +22,7 @@ const (
 	// ones large, which costs less than many small ones.
 	commandsMax      = 16
 	largeCommandsMax = 4
-	// resultsMax is how many results one answer has.
+	// resultsMax bounds the results of one answer.
 	resultsMax = 500
 )
 
@@ -45,7 +45,7 @@ type lane[E, R any] struct {
 	waiting []*outgoing[E, R]
 }
 
-// commands are what a pipeline makes of messages.
+// commands executes the messages of a pipeline.
 type commands[E, R any] struct {
 	entriesMax int   // of one command
 	bytesMax   int64 // of the messages of one command
@@ -145,7 +145,7 @@ func (p *pipeline[E, R]) dispatch() {
 	}
 }
 
-// atOnce is how many commands may be under way.
+// atOnce returns the bound for the commands in progress.
 func (c *commands[E, R]) atOnce() int {
 	if c.entriesMax > limits.BatchEntriesMax {
 		return largeCommandsMax

@@ -162,7 +162,7 @@ func checkRequestCount(n int, what string) *queue.Error {
 	return nil
 }
 
-// sizeOf is what counts of a message against the size of a batch.
+// sizeOf returns the size of a message that counts against the size of a batch.
 func sizeOf(body string, attributes map[string]*seriatimpb.Attribute) int64 {
 	n := len(body)
 	for name, a := range attributes {

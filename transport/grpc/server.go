@@ -52,7 +52,7 @@ type Node interface {
 // of text together, and the rest is names, ids and structure.
 const messageBytesMax = 2 << 20
 
-// Options are what a Server is made of.
+// Options configure a Server.
 type Options struct {
 	Node     Node
 	Verifier sigv4.Authenticator

@@ -111,7 +111,7 @@ func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMetho
 		addStatus(trailers, status.Convert(err))
 	} else {
 		trailers.AddTrailer(trailerStatus, "0")
-		_, _ = w.Write(out) // nobody is left who would hear of an error
+		_, _ = w.Write(out) // an error means that the client is gone
 	}
 }
 
@@ -168,7 +168,7 @@ func escaped(text string) string {
 	return out.String()
 }
 
-// answerBytes is how many bytes most answers have at most.
+// answerBytes is the size that most answers do not exceed.
 const answerBytes = 128
 
 // framedAnswer is a message as on the wire.

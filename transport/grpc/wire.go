@@ -26,7 +26,7 @@ func sendEntry(m *seriatimpb.OutgoingMessage) queue.SendEntry {
 	}
 }
 
-// sendOptions are what no SQS client can ask for, nil if nothing of it was.
+// sendOptions returns the options that SQS does not have, nil if the request has none.
 func sendOptions(m *seriatimpb.OutgoingMessage) *queue.SendOptions {
 	if m.GetEnqueueAtMs() == 0 && m.GetPartitionKey() == "" {
 		return nil

@@ -28,7 +28,7 @@ func (a *answer) reset() {
 	a.status, a.body, a.out = 0, nil, nil
 }
 
-// Header is what the answer will say besides its body.
+// Header returns the header of the answer.
 func (a *answer) Header() http.Header { return a.header }
 
 // WriteHeader sets the status. The first one counts.

@@ -98,13 +98,13 @@ func (c *conn) recoverPanic() {
 	c.abort()
 }
 
-// course is what becomes of a connection.
+// course is the next step of a connection.
 type course uint8
 
 const (
 	ended      course = iota // it is to be closed
 	handedOver               // to net/http
-	suspended                // whoever resumes its request goes on with it
+	suspended                // the goroutine that resumes its request continues the connection
 	next                     // its next request is to be served
 )
 

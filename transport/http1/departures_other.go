@@ -2,7 +2,7 @@
 
 package http1
 
-// departures are told to nobody here: each connection that waits has a goroutine.
+// departures does nothing on this system: each connection that waits has a goroutine.
 type departures struct{}
 
 func (*departures) add(*peerWatch) bool { return false }

@@ -22,7 +22,7 @@
 //
 // # Threats
 //
-// The port may face strangers. What they can try, and what stops it:
+// The port may face the internet. Attacks, and the defence against each:
 //
 //   - Silence. A connection must show the first byte of a request and the end
 //     of its header within HeaderTimeout each, whether it is new, idle or
@@ -37,7 +37,7 @@
 //     connections share (package budget). When that is used up a request waits
 //     a few seconds, then its body is read and dropped, and the handler answers
 //     with a retryable error. While it is scarce slow clients get less time.
-//   - Answers that nobody reads. They are taken from the same account until the
+//   - Answers that the client does not read. They are taken from the same account until the
 //     kernel has them or WriteTimeout ends.
 //   - Many or large headers. More than HeaderBytesMax or headersMax are not
 //     served here. Nothing of a header outlives its request.

@@ -11,30 +11,30 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// refuse tells of a connection that ends because of what its client did, or did not.
+// refuse reports a connection that ends because of its client.
 func (c *conn) refuse(why string, err error) {
 	if c.server.Refused != nil && c.ctx.Err() == nil {
 		c.server.Refused(why, c.accepted.RemoteAddr(), err)
 	}
 }
 
-// refuseHandshake is about a handshake that failed. Whoever only looks whether the port is
-// open, as load balancers do, is not refused.
+// refuseHandshake reports a failed handshake. A client that only checks whether the port is open, such
+// as a load balancer, does not count as refused.
 func (c *conn) refuseHandshake(err error) {
 	if !errors.Is(err, io.EOF) {
 		c.refuse(limits.RefusedHandshake, err)
 	}
 }
 
-// refuseLate is about a connection whose client took too long.
+// refuseLate reports a connection whose client took too long.
 func (c *conn) refuseLate(why string, err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.refuse(why, err)
 	}
 }
 
-// handshakes are the turns of those that compute handshakes: half of the processors are left
-// for the requests of who is connected already, however many strangers come.
+// handshakes bounds the TLS handshakes that are computed at once: half of the processors remain for the
+// requests of open connections.
 type handshakes chan struct{}
 
 func newHandshakes() handshakes { return make(handshakes, max(1, runtime.GOMAXPROCS(0)/2)) }

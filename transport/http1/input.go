@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// readBufferBytes is what a connection begins with. It keeps what its largest
+	// readBufferBytes is the first size of the buffer of a connection. It keeps the size that its largest
 	// request so far needed, 2 KiB with most clients: thousands of them wait.
 	readBufferBytes = 1 << 10
 	// readBufferKeepMax is the largest buffer that is kept for the next request.
@@ -25,7 +25,7 @@ const (
 	lineEndsMax = 4
 )
 
-// input is what a connection has read and not yet used.
+// input holds the bytes that a connection has read and not used yet.
 type input struct {
 	buffer     []byte // [start:end] was read and not yet used
 	start, end int

@@ -5,8 +5,7 @@ import (
 	"net"
 )
 
-// Replayed is a connection whose first bytes were read already and are read
-// again by whom it was handed over to.
+// Replayed returns a connection that first yields the bytes that were read already.
 func Replayed(c net.Conn, read []byte) net.Conn {
 	r := replayConn{Conn: c, read: read}
 	if secure, ok := c.(secureConn); ok {
@@ -45,5 +44,5 @@ type secureReplayConn struct {
 	secure secureConn
 }
 
-// ConnectionState is what the handshake agreed on.
+// ConnectionState returns the result of the handshake.
 func (c *secureReplayConn) ConnectionState() tls.ConnectionState { return c.secure.ConnectionState() }

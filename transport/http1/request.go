@@ -48,7 +48,7 @@ func bareLineFeed(b []byte, searched int) bool {
 	return false
 }
 
-// headersMax is how many headers a plain request may have; SDKs send a dozen.
+// headersMax bounds the headers of a plain request; SDKs send a dozen.
 // The map that holds them is used for all requests of a connection, and it
 // never shrinks.
 const headersMax = 64

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/budget"
 )
 
-// Config is what a Server is made of.
+// Config describes a Server.
 type Config struct {
 	Handler http.Handler
 	TLS     *tls.Config   // nil: no TLS
@@ -66,7 +66,7 @@ func (s *Server) Serve(accepted net.Conn) {
 	go c.serve()
 }
 
-// Panics is how many connections a panic outside of the handler has ended.
+// Panics returns the number of connections that a panic outside of the handler has ended.
 func (s *Server) Panics() uint64 { return s.panics.Load() }
 
 // KeepAlives says whether connections are kept after an answer, as they are from

@@ -29,7 +29,7 @@ type answer struct {
 	answerState
 }
 
-// answerState is how far an answer has come.
+// answerState is the progress of an answer.
 type answerState struct {
 	status   int // 0: none yet
 	typed    bool
@@ -47,7 +47,7 @@ func (a *answer) reset() {
 // less than a map of lists costs.
 func (a *answer) AddTrailer(name, value string) { a.ending = appendField(a.ending, name, value) }
 
-// Header is what the answer will say besides its body.
+// Header returns the header of the answer.
 func (a *answer) Header() http.Header {
 	if a.header == nil {
 		a.header = make(http.Header, 8)

@@ -28,7 +28,7 @@ const (
 	readBufferLarge = 32 << 10
 	frameBytesMax   = 16 << 10 // of a frame, in both directions
 	frameHeader     = 9        // bytes of what is before the content of a frame
-	// windowAtFirst is what both sides may send before anybody has said a word (RFC 9113, 6.9.2).
+	// windowAtFirst is the initial window of both sides (RFC 9113, 6.9.2).
 	windowAtFirst = 65535
 	windowMax     = 1<<31 - 1
 	// streamNumberMax is the last; the bit above it means nothing (RFC 9113, 4.1).
@@ -68,7 +68,7 @@ type conn struct {
 	stage   stage
 }
 
-// stage is how far a connection has come.
+// stage is the progress of a connection.
 type stage int
 
 const (

@@ -10,7 +10,7 @@
 // streams of the connection have to say meanwhile leaves with the next. Where several handlers
 // of a connection run, the one that writes first lets those that are ready append theirs:
 // a commit wakes many. A connection that fills its small buffer of input gets a
-// large one, for the requests of all who share it. A request
+// large one, for the requests of all users of the connection. A request
 // whose frames came together is complete before its handler starts, which then
 // waits for nothing.
 //
@@ -21,17 +21,17 @@
 //
 // # Threats
 //
-// The port may face strangers. What they can try, and what stops it:
+// The port may face the internet. Attacks, and the defence against each:
 //
 //   - Silence. The preface and each frame, a block of headers included, must be
 //     there HeaderTimeout after their first byte. A connection of which nothing
 //     was heard for pingAfter is asked whether it lives; one without requests is
 //     closed after IdleTimeout. A body must be there within BodyTimeout unless its
 //     handler says otherwise.
-//   - Bodies that nobody reads. A client may have sent windowOfStream bytes of a
+//   - Bodies that no handler reads. A client may have sent windowOfStream bytes of a
 //     body, and windowOfConn of all bodies of its connection, that no handler has
 //     asked for. Handlers take from the budget before they ask.
-//   - Answers that nobody reads. A handler waits, and its bytes stay taken from
+//   - Answers that the client does not read. A handler waits, and its bytes stay taken from
 //     the budget, until the kernel has what it wrote; after limits.WriteLimit the
 //     stream is reset, or the connection closed. Acknowledgements wait with them,
 //     and no further frame is read meanwhile.

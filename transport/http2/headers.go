@@ -36,7 +36,7 @@ func newHeaderBlock() *headerBlock {
 	return b
 }
 
-// knownMax is how many fields a block may have that is kept as known.
+// knownMax bounds the fields of a header block that is kept as known.
 const knownMax = 32
 
 // know keeps a block that was read if every octet of it is one field in the table

@@ -11,7 +11,7 @@ import (
 // number of frames, empty ones among them. No header of HeaderBytesMax needs as much.
 const inputMax = 2*limits.HeaderBytesMax + 2*frameBytesMax
 
-// input is what a framer may read for one frame and those that must follow it.
+// input bounds the bytes that a framer reads for one frame and those that must follow it.
 type input struct {
 	reader *bufio.Reader
 	left   int

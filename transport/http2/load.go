@@ -25,7 +25,7 @@ type load struct {
 	hosts map[string]*share
 }
 
-// share is what one host has of a load.
+// share is the part of a load that belongs to one host.
 type share struct {
 	host    string
 	conns   int // with the mutex of the load

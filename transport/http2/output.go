@@ -14,7 +14,7 @@ const (
 	outputMax = 64 << 10
 	// outputKeepMax is the largest buffer that is kept for what comes next.
 	outputKeepMax = 16 << 10
-	// turnsMax is how often a goroutine writes what others have to say, after its own.
+	// turnsMax bounds how often a goroutine writes the frames of others after its own.
 	turnsMax = 4
 	// updatesOfRequest and updatesOfData are how many updates of windows a client may send for
 	// each request, and for each frame of an answer's body: of the stream and of the connection.

@@ -141,7 +141,7 @@ func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 			return frame.ConnectionError(frame.ErrCodeFlowControl)
 		}
 		if before > 0 {
-			return nil // nobody waited for it
+			return nil // no request waited for it
 		}
 		for _, st := range c.streams.open {
 			st.changed.Broadcast()

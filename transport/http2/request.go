@@ -99,7 +99,7 @@ const (
 	// keptHeadersMax is how many headers a stream may have had that is kept: the map that
 	// holds them never shrinks.
 	keptHeadersMax = 64
-	// keptMax is how many streams a connection keeps, as long as it is used.
+	// keptMax bounds the finished streams that a connection keeps for reuse.
 	keptMax = 32
 )
 

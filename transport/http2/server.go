@@ -38,7 +38,7 @@ const (
 // itself.
 const lingering = 250 * time.Millisecond
 
-// Config is what a Server is made of.
+// Config describes a Server.
 type Config struct {
 	Handler http.Handler
 	Budget  *budget.Bytes // says when memory is scarce; nil: never
@@ -79,7 +79,7 @@ func (s *Server) Serve(accepted net.Conn) {
 	if !s.open.Add(c) {
 		c.cancel()
 		s.load.release(c.streams.share)
-		_ = accepted.Close() // nobody is left who would hear of an error
+		_ = accepted.Close() // the client is gone
 		return
 	}
 	go c.serve()
@@ -92,7 +92,7 @@ func (s *Server) refused(why string, conn net.Conn, err error) {
 	}
 }
 
-// Panics is how many connections a panic outside of the handler has ended.
+// Panics returns the number of connections that a panic outside of the handler has ended.
 func (s *Server) Panics() uint64 { return s.panics.Load() }
 
 // KeepAlives says whether connections are kept when they have no request, as they

@@ -43,7 +43,7 @@ type stream struct {
 	window     int64     // what may be sent
 	readUntil  time.Time // zero: no limit
 	writeUntil time.Time // zero: what the size of a write gives it
-	lost       error     // nobody is there to read the answer
+	lost       error     // the client does not read the answer
 	over       bool      // the end of the answer was said
 	running    bool      // its handler is counted as such
 
@@ -54,7 +54,7 @@ type stream struct {
 	answer  answer
 }
 
-// body is what has come of a request's body. It has the mutex of the connection.
+// body is the received part of a request body. It has the mutex of the connection.
 type body struct {
 	unread   []byte
 	start    int   // of what is unread
@@ -82,7 +82,7 @@ func (b *body) wrong() bool {
 	return b.declared >= 0 && (b.arrived > b.declared || b.ended && b.arrived < b.declared)
 }
 
-// credit is what a client may send, and what was read since it was told so.
+// credit counts the bytes that a client may send, and those read since the last window update.
 type credit struct{ left, owed int64 }
 
 // take takes n bytes. It reports false if there is no credit for them.
@@ -115,7 +115,7 @@ func (c *conn) giveBack(st *stream, n int64) {
 	}
 }
 
-// lose ends a stream whose answer nobody will read. It needs the mutex.
+// lose ends a stream whose answer the client will not read. It needs the mutex.
 func (c *conn) lose(st *stream, err error) {
 	if st.lost != nil {
 		return

@@ -86,12 +86,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 		host := hostlimit.HostOf(conn.RemoteAddr())
 		if !l.hosts.Begin(conn.RemoteAddr()) && !(l.closeOldest(host) && l.hosts.Begin(conn.RemoteAddr())) {
 			l.refused.Refuse(RefusedAddress, slog.LevelWarn, "refused a connection: its address has too many open", "remote", conn.RemoteAddr().String())
-			_ = conn.Close() // the client is refused anyway
+			_ = conn.Close() // the connection is refused in any case
 			continue
 		}
 		if !l.takeSlot() {
 			l.hosts.End(conn.RemoteAddr())
-			_ = conn.Close() // the client is refused anyway
+			_ = conn.Close() // the connection is refused in any case
 			return nil, net.ErrClosed
 		}
 		l.open.Add(1)

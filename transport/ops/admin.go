@@ -29,7 +29,7 @@ type Node interface {
 	Read(ctx context.Context, read func(queue.View) error) (cluster.Position, error)
 }
 
-// Options are what an Admin is made of.
+// Options configure an Admin.
 type Options struct {
 	Node         Node
 	Version      string
@@ -45,16 +45,16 @@ type Options struct {
 	// RequestsRefused is how many requests of an account, the cluster's own is empty, were
 	// refused because of its quota; may be nil.
 	RequestsRefused func(owner string) uint64
-	// Spans are what became of spans of requests; may be nil.
+	// Spans counts the spans of requests by outcome; may be nil.
 	Spans func() service.Spans
 	// Connections describes those of the client and of the admin port; may be nil.
 	Connections func() (clients, operators transport.Connections)
 	Tokens      Tokens
-	// CertificatesEnd is when the certificates in force end, by port; may be nil.
+	// CertificatesEnd returns the ends of the certificates in use, by port; may be nil.
 	CertificatesEnd func() map[string]time.Time
 	// Debug writes what helps to find out what is wrong with the process, by name; may be nil.
 	Debug map[string]func(io.Writer) error
-	// LastBackup is when a backup was last read from this node, before its start; zero: never.
+	// LastBackup is the time of the last backup from this node before its start; zero: never.
 	LastBackup time.Time
 	// OnBackup is called when one was read to its end; may be nil.
 	OnBackup func(at time.Time)

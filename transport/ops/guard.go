@@ -17,10 +17,10 @@ import (
 // reaches the port can cause as many as he likes.
 const refusalPause = 30 * time.Second
 
-// pathMax is how much of a path is logged.
+// pathMax bounds the part of a path that is logged.
 const pathMax = 256
 
-// guard lets in who has the role that a route needs, and logs what he does.
+// guard admits callers with the role that a route needs, and logs their calls.
 type guard struct {
 	admin   *Admin
 	refused *prometheus.CounterVec
@@ -113,7 +113,7 @@ func (g *guard) few(most int, serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// caller is who sent a request.
+// caller returns the operator that sent a request.
 func (g *guard) caller(r *http.Request) (Operator, bool) {
 	if g.admin.Tokens.Find == nil {
 		return anybody, true
@@ -140,7 +140,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, who Operator, sta
 	g.admin.fail(w, status, text)
 }
 
-// audited serves a call and logs who did what, and what came of it.
+// audited serves a call and logs the operator, the action and the outcome.
 func (g *guard) audited(w http.ResponseWriter, r *http.Request, who Operator, serve http.HandlerFunc) {
 	began, c, answer := g.admin.Now(), &call{}, &answerStatus{ResponseWriter: w, status: http.StatusOK}
 	outcome := "broken off" // a backup that is not read to its end

@@ -55,7 +55,7 @@ func newRequests(registry *prometheus.Registry) *Requests {
 	return r
 }
 
-// authFailures are the codes that tell callers who they are not or what they may not.
+// authFailures are the codes of refused signatures and missing permissions.
 var authFailures = [...]string{
 	sigv4.Unsigned, sigv4.UnknownKey, "IncompleteSignature", "SignatureDoesNotMatch", "RequestExpired", "AccessDenied",
 }
@@ -140,7 +140,7 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	})
 }
 
-// refusedConnections is what a port has refused, and why.
+// refusedConnections counts the refusals of a port by reason.
 func refusedConnections(name, port string, of transport.Connections) (metrics []cluster.Metric) {
 	for _, refused := range of.Refused {
 		metrics = append(metrics, cluster.Metric{

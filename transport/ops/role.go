@@ -1,6 +1,6 @@
 package ops
 
-// Role is what somebody may do on the admin port. Each role includes those before it.
+// Role is a level of permissions on the admin port. Each role includes the roles before it.
 type Role uint8
 
 // The roles.
@@ -26,7 +26,7 @@ func ParseRole(name string) (Role, bool) {
 	return Nobody, false
 }
 
-// Operator is who calls the admin port.
+// Operator is a caller of the admin port.
 type Operator struct {
 	Name string
 	Role Role
@@ -41,5 +41,5 @@ type Tokens struct {
 	OwnFile string
 }
 
-// anybody is who calls a port without tokens.
+// anybody is every caller of a port without tokens.
 var anybody = Operator{Name: "anybody", Role: Administrator}

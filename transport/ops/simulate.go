@@ -21,12 +21,12 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// Policies is how the client port decides about its callers.
+// Policies decides about the callers of the client port.
 type Policies struct {
 	// Decide says what becomes of a request. given are values of condition keys.
 	Decide func(caller auth.Identity, to auth.Permission, given map[string][]string) iam.Decision
 	Names  service.Names
-	// Permissions are what actions need, by their names in lower case.
+	// Permissions maps the names of actions, in lower case, to the permissions that they need.
 	Permissions map[string]string
 	Enforced    bool // the client port refuses who may not
 }
@@ -45,7 +45,7 @@ type simulation struct {
 	Enforced       bool     `json:"enforced"` // the client port of this node verifies signatures
 }
 
-// verdict is what one policy says, absent if it says nothing of the request.
+// verdict is the decision of one policy, absent if the policy does not cover the request.
 type verdict struct {
 	Effect    string `json:"effect"`
 	Statement int    `json:"statement"` // from 1
@@ -62,7 +62,7 @@ func verdictOf(v iam.Verdict) *verdict {
 // simulatePath says what policies make of a request.
 const simulatePath = "/v1/access/simulate"
 
-// disabledKey is what decides about requests with a key that is disabled.
+// disabledKey is the source of decisions about requests with a disabled key.
 const disabledKey = "disabled key"
 
 // simulate decides about a request that nobody makes, by the code that decides about those
@@ -101,7 +101,7 @@ func (s accessAdmin) simulate(w http.ResponseWriter, r *http.Request) {
 // reading is a state that is being read.
 type reading struct{ view queue.View }
 
-// Access is who may use the cluster.
+// Access returns the accounts, keys and policies.
 func (r reading) Access() *access.Table { return r.view.Access() }
 
 func exists(v queue.View, about service.Resource) bool {
@@ -140,7 +140,7 @@ func (s accessAdmin) decided(w http.ResponseWriter, r *http.Request, decide func
 	}
 }
 
-// callerOf is whose request it would be, and whether the key is accepted.
+// callerOf returns the caller of the simulated request, and whether its key is active.
 func (s accessAdmin) callerOf(table *access.Table, query url.Values) (caller auth.Identity, active bool, err error) {
 	id, user, owner := query.Get("key"), query.Get("user"), query.Get("account")
 	switch {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// requestTimeout is how long a subscriber may take to answer (SNS).
+	// requestTimeout bounds the time in which a subscriber must answer (SNS).
 	requestTimeout = 15 * time.Second
 	// answerBytesMax is what is read of an answer, so that its connection can be used
 	// again; that of a longer one is closed.
@@ -42,7 +42,7 @@ func New(addresses Addresses) *Poster {
 func newPoster(dial func(ctx context.Context, network, address string) (net.Conn, error)) *Poster {
 	p := &Poster{transport: &http.Transport{
 		DialContext:            dial,
-		DisableCompression:     true, // nobody reads what the answer says
+		DisableCompression:     true, // the answer is not read
 		TLSHandshakeTimeout:    requestTimeout,
 		MaxResponseHeaderBytes: headerBytesMax,
 		IdleConnTimeout:        idleTimeout,
@@ -92,5 +92,5 @@ func withoutURL(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// Close closes the connections that nobody uses.
+// Close closes the idle connections.
 func (p *Poster) Close() { p.transport.CloseIdleConnections() }

@@ -39,7 +39,7 @@ func confirmSubscription(ctx context.Context, c *aws.Call, in *confirmSubscripti
 	if refused := cmd.Validate(); refused != nil {
 		return nil, refused
 	}
-	// Nobody needs a permission for this, so a token that is made up must not get into the log.
+	// This needs no permission, so an invented token must not get into the log.
 	if err := c.Search(ctx, func(v queue.View) *queue.Error { return v.RefusesConfirmation(cmd) }); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func form(code string, status int) aws.Form {
 	return aws.Form{Type: model + code, Code: code, Status: status}
 }
 
-// internalCode is what SNS calls a mistake of the server.
+// internalCode is the code of SNS for an error that the server did not expect.
 const internalCode = "InternalError"
 
 var internalForm = form(internalCode, 500)

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
-// message is what Publish and an entry of PublishBatch have in common.
+// message holds the members that Publish and an entry of PublishBatch share.
 type message struct {
 	Message         awswire.Text
 	Subject         awswire.Text

@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// pageMax is how many elements an answer of a list has at most (SNS).
+// pageMax bounds the elements of one answer of a list (SNS).
 const pageMax = 100
 
 // tokenPrefix begins the decoded form of a token, so that text which merely happens to be

@@ -24,7 +24,7 @@ var publishInputSchema = awswire.Structure(append([]awswire.Member[publishInput]
 	awswire.OptionalString("PhoneNumber", func(v *publishInput) *awswire.Text { return &v.PhoneNumber }),
 }, messageMembers(func(v *publishInput) *message { return &v.message })...)...)
 
-// published is what the answers of Publish and of an entry of PublishBatch have in common.
+// published holds the members that the answers of Publish and of an entry of PublishBatch share.
 type published struct {
 	MessageID      string
 	SequenceNumber string

@@ -51,7 +51,7 @@ func byTopic(c *aws.Call, input any) (service.Resource, error) {
 	return topicResource(c, text, name), nil
 }
 
-// arnElementsMin is how many elements every ARN has.
+// arnElementsMin is the least number of elements of an ARN.
 const arnElementsMin = 6
 
 // topicResource is the topic of a name in an ARN.

@@ -12,7 +12,7 @@ import (
 
 const traceAttribute = "AWSTraceHeader"
 
-// message is what SendMessage and an entry of SendMessageBatch have in common.
+// message holds the members that SendMessage and an entry of SendMessageBatch share.
 type message struct {
 	Body             string
 	DelaySeconds     awswire.Int

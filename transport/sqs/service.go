@@ -24,7 +24,7 @@ type Node interface {
 	BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(cluster.Reply, error))
 }
 
-// Options are what a Service is made of.
+// Options configure a Service.
 type Options struct {
 	Node   Node
 	Names  service.Names

@@ -23,7 +23,7 @@ var systemAttributeNames = [...]string{
 	"SequenceNumber",
 }
 
-// systemFilter is what a receive asks for of systemAttributeNames.
+// systemFilter selects the systemAttributeNames that a receive asks for.
 type systemFilter struct {
 	all   bool
 	names []string

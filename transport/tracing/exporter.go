@@ -7,7 +7,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// errFull is why spans are dropped.
+// errFull is the reason to drop spans.
 var errFull = errors.New("more spans wait for the collector than are kept")
 
 // processor lets no more spans wait than there is room for, and counts the others.

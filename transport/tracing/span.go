@@ -27,7 +27,7 @@ var operations = map[string]string{
 	"Delete": settle, "ChangeVisibility": settle, "Complete": settle, "Abandon": settle, "Renew": settle, "Defer": settle, "DeadLetter": settle,
 }
 
-// spanName is what a request does, and to which queue or topic.
+// spanName returns the operation of a request and its queue or topic.
 func spanName(r *service.Request) string {
 	name, known := operations[r.Action]
 	switch {

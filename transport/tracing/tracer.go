@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// waitingMax is how many spans may wait for the collector, some megabytes.
+	// waitingMax bounds the spans that wait for the collector: some megabytes.
 	waitingMax = 8192
 	// complaintInterval is the least time between two lines of the log about exports.
 	complaintInterval = time.Minute
-	// retryMax is how long an export is tried again.
+	// retryMax bounds the time in which an export is retried.
 	retryMax = 15 * time.Second
-	// tracesPath is where a collector takes spans, below its endpoint (OTLP/HTTP).
+	// tracesPath is the path for spans below the endpoint of a collector (OTLP/HTTP).
 	tracesPath = "/v1/traces"
 )
 
-// Options are what a Tracer is made of.
+// Options configure a Tracer.
 type Options struct {
 	Endpoint string  // URL of the collector, without the path for traces
 	Ratio    float64 // of the requests without a parent that are traced
@@ -71,7 +71,7 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 	}
 	t := &Tracer{logger: o.Logger, now: o.Now}
 	// The room is one larger than what is ever let in, so that the processor drops nothing
-	// by itself, where nobody would count it.
+	// without counting it.
 	batches := sdk.NewBatchSpanProcessor(&exporter{client, t}, sdk.WithMaxQueueSize(waitingMax+1))
 	t.provider = sdk.NewTracerProvider(sdk.WithResource(about),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(o.Ratio))), sdk.WithSpanProcessor(&processor{batches, t}))

@@ -17,9 +17,9 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// Node is where keys and policies come from. Safe for concurrent use.
+// Node provides keys and policies. Safe for concurrent use.
 type Node interface {
-	// Access is who may use the cluster, as far as this node knows.
+	// Access returns the accounts, keys and policies that this node has applied.
 	Access() *access.Table
 	// Secret opens the secret of an access key.
 	Secret(key access.Key) (string, error)
@@ -42,9 +42,9 @@ var (
 	_ auth.Authorizer     = (*Gate)(nil)
 )
 
-// searchesMax is how many requests may wait at once until the node has caught up, because it
-// knows no such key or permission. More are refused by what it knows, so that strangers
-// cannot keep it busy.
+// searchesMax bounds the requests that wait at once for the node to catch up, because it does not know
+// their key or permission. More are refused at once, so that unauthenticated callers cannot keep the
+// node busy.
 const searchesMax = 16
 
 // New makes a Gate.
@@ -99,8 +99,7 @@ func is(err error, code string) bool {
 	return errors.As(err, &refused) && refused.Code == code
 }
 
-// search has the node learn of keys and policies that are newer than it is. It reports
-// whether to look again.
+// search makes the node catch up with newer keys and policies. It reports whether to look again.
 func (g *Gate) search(ctx context.Context) bool {
 	select {
 	case g.searches <- struct{}{}:
@@ -114,8 +113,8 @@ func (g *Gate) search(ctx context.Context) bool {
 	}
 }
 
-// Revoked refuses a caller whose key does not count any more, by what this node knows. The
-// signature, whose date may be long ago, is not looked at again.
+// Revoked refuses a caller whose key was revoked, by the state that this node has applied. It does not
+// verify the signature again, whose date may be long past.
 func (g *Gate) Revoked(caller auth.Identity) error {
 	if caller.AccessKeyID == "" {
 		return nil
@@ -160,9 +159,8 @@ func (g *Gate) permitted(from *auth.Connection, caller auth.Identity, to auth.Pe
 	return g.decide(caller, to, func(keys map[string][]string) { ofConnection(keys, from) }).Allowed
 }
 
-// Simulate decides about a request that nobody makes, by what this node knows. given are
-// values of condition keys, under their names in lower case, in place of those that the
-// connection of a request gives.
+// Simulate decides about a hypothetical request by the state that this node has applied. given holds
+// values of condition keys, under their names in lower case, instead of those of a connection.
 func (g *Gate) Simulate(caller auth.Identity, to auth.Permission, given map[string][]string) iam.Decision {
 	return g.decide(caller, to, func(keys map[string][]string) {
 		keys["aws:securetransport"] = []string{"false"}
@@ -170,8 +168,8 @@ func (g *Gate) Simulate(caller auth.Identity, to auth.Permission, given map[stri
 	})
 }
 
-// decide is where all requests are decided. fill adds the condition keys that caller and
-// permission do not tell, if a policy is asked at all.
+// decide decides all requests. fill adds the condition keys of the connection; it is called only if a
+// policy is evaluated.
 func (g *Gate) decide(caller auth.Identity, to auth.Permission, fill func(keys map[string][]string)) iam.Decision {
 	request := iam.Request{
 		Caller: iam.Caller{Account: caller.Account, User: caller.User}, Action: to.Action, Resource: to.Resource, Account: to.Account,

@@ -2,7 +2,7 @@ package iam
 
 import "strings"
 
-// Request is what is to be decided.
+// Request describes the request to decide.
 type Request struct {
 	Caller   Caller
 	Action   string // such as sqs:SendMessage
@@ -14,7 +14,7 @@ type Request struct {
 	Keys map[string][]string
 }
 
-// Effect is what policies say of a request.
+// Effect is the decision of a policy about a request.
 type Effect uint8
 
 const (
@@ -31,7 +31,7 @@ func (e Effect) String() string {
 	return [...]string{Unspecified: "", Allowed: "allow", Denied: "deny"}[e]
 }
 
-// Verdict is what one policy says of a request.
+// Verdict is the decision of one policy, with the statement that made it.
 type Verdict struct {
 	Effect Effect
 	// Statement is the number, from 1, of the first statement that says so; 0: none does.
@@ -39,7 +39,7 @@ type Verdict struct {
 	Sid       string // of the statement, empty if it has none
 }
 
-// Evaluate is what one policy says of a request. A nil Document says nothing.
+// Evaluate returns the decision of one policy. A nil Document decides nothing.
 func (d *Document) Evaluate(r *Request) (v Verdict) {
 	if d == nil {
 		return v
@@ -71,7 +71,7 @@ func (s *statement) match(action string, r *Request) bool {
 	return true
 }
 
-// Source is what decides about a request.
+// Source is the origin of a decision.
 type Source uint8
 
 const (
@@ -94,11 +94,11 @@ func (s Source) String() string {
 	}[s]
 }
 
-// Decision is what becomes of a request, and why.
+// Decision is the decision about a request, with its reasons.
 type Decision struct {
 	Allowed bool
 	By      Source
-	// Caller and Resource are what the two policies say, each for itself.
+	// Caller and Resource are the decisions of the two policies.
 	Caller, Resource Verdict
 }
 

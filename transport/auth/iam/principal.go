@@ -135,7 +135,7 @@ func (p principals) match(c Caller) bool {
 	return found != p.negated
 }
 
-// Caller is who makes a request. The zero Caller is anonymous.
+// Caller is the identity that makes a request. The zero Caller is anonymous.
 type Caller struct {
 	Account string // twelve digits
 	User    string // name; empty: the account itself

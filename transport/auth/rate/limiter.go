@@ -18,7 +18,7 @@ type Limiter struct {
 	buckets map[Payer]*bucket
 }
 
-// Payer is whose requests are counted together.
+// Payer identifies the requests that are counted together.
 type Payer struct {
 	// Account is the account as the state calls it; the cluster's own is empty.
 	Account string
@@ -77,7 +77,7 @@ func (l *Limiter) limit(owner string) float64 {
 	return float64(account.Quota.RequestsPerSecond)
 }
 
-// Refused is how many requests were refused at this node by the limit of an account.
+// Refused returns the number of requests that the limit of an account refused at this node.
 func (l *Limiter) Refused(owner string) (n uint64) {
 	if l == nil {
 		return 0

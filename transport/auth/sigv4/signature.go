@@ -17,13 +17,13 @@ const (
 	keyLengthMax = 128
 	// expiresMax is the longest validity of a presigned URL, in seconds: 7 days.
 	expiresMax = 7 * 24 * 60 * 60
-	// signedHeadersMax is how many headers a signature may cover. SDKs sign ten.
+	// signedHeadersMax bounds the headers of a signature. SDKs sign ten.
 	signedHeadersMax = 64
 	// signatureLength is a SHA-256 in hexadecimal digits.
 	signatureLength = 64
 )
 
-// signature is what a request says of how it was signed.
+// signature is the signature of a request.
 type signature struct {
 	scope
 	date    time.Time

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
-// SkewMax is how far the date of a request may be from the server's clock, as of AWS.
+// SkewMax bounds the difference between the date of a request and the server's clock (AWS).
 const SkewMax = 15 * time.Minute
 
 // Keys are the access keys that the server knows. Safe for concurrent use.

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// DefaultRetryFor is how long a call is repeated.
+	// DefaultRetryFor is the time in which a call is repeated.
 	DefaultRetryFor = 30 * time.Second
 
 	keepaliveTime    = 20 * time.Second
@@ -134,7 +134,7 @@ func (c *Client) learn(at int, hints metadata.MD) {
 	}
 }
 
-// leave goes on to the next endpoint, unless somebody did already.
+// leave switches to the next endpoint, unless another call has switched already.
 func (c *Client) leave(at int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,7 +244,7 @@ func kindOf(err error) kind {
 
 const reasonOutcomeUnknown = "OutcomeUnknown"
 
-// FailureError is why a message, or a delivery, was not dealt with.
+// FailureError is the reason why the server refused a message or a settlement.
 type FailureError struct {
 	Code    codes.Code
 	Reason  string // as in the error table of the manual

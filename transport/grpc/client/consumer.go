@@ -101,7 +101,7 @@ type consumer struct {
 	progress   bool // the stream got anywhere
 }
 
-// consumeAnswer is what the stream brought.
+// consumeAnswer is one answer on the stream.
 type consumeAnswer struct {
 	out *seriatimpb.ConsumeResponse
 	err error

@@ -16,7 +16,7 @@ type GroupState string
 
 // States of message groups.
 const (
-	GroupEmpty      GroupState = "empty"       // it has no messages, and nobody holds it
+	GroupEmpty      GroupState = "empty"       // it has no messages and no holder
 	GroupReady      GroupState = "ready"       // the next receive can get its first message
 	GroupSession    GroupState = "session"     // a receiver has locked it as a session
 	GroupInFlight   GroupState = "in-flight"   // its first message is with a receiver
@@ -120,7 +120,7 @@ func groupOf(g *seriatimpb.MessageGroup) Group {
 	}
 }
 
-// ReleasedGroup is what was taken away from the holder of a group.
+// ReleasedGroup describes the released messages and locks of a group.
 type ReleasedGroup struct {
 	Messages int64 // that were in flight
 	Session  bool  // a session lock was in force

@@ -81,7 +81,7 @@ func BinaryAttribute(dataType string, value []byte) *Attribute {
 	return &Attribute{DataType: dataType, Value: &seriatimpb.Attribute_Binary{Binary: value}}
 }
 
-// Result is what became of a message; Failure is nil if it was accepted.
+// Result is the outcome of a message; Failure is nil if it was accepted.
 type Result = seriatimpb.SendResult
 
 // Send sends 1 to 10 messages. The error is that of the call, or of the first

@@ -56,7 +56,7 @@ type Pipeline[M, R any] struct {
 	waiting []*Pending[M, R] // to be sent, in order
 }
 
-// streamKind is what differs between queues and topics.
+// streamKind holds the differences between queues and topics.
 type streamKind[M, R any] struct {
 	fifo    bool
 	withID  func(*M) *M // with a deduplication id, if there is to be one
@@ -236,7 +236,7 @@ type sends[M, R any] struct {
 	answered bool
 }
 
-// sendAnswer is what the stream brought.
+// sendAnswer is one answer on the stream.
 type sendAnswer[R any] struct {
 	results []*R
 	err     error

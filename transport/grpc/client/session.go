@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// DefaultLockSeconds is how long the lock of a session lasts unless it is renewed.
+// DefaultLockSeconds is the duration of a session lock that is not renewed.
 const DefaultLockSeconds = 30
 
 // SessionOptions change how a session is held. The zero value is good.
@@ -46,7 +46,7 @@ func (c *Client) Accept(ctx context.Context, queue, id string, o SessionOptions)
 	return c.accept(ctx, queue, &id, o, 0)
 }
 
-// AcceptNext locks the next session that has a message to receive and that nobody holds.
+// AcceptNext locks the next session that has a message to receive and is not locked.
 // It waits for one until ctx ends, or as long as the options say.
 func (c *Client) AcceptNext(ctx context.Context, queue string, o SessionOptions) (*Session, error) {
 	if o.WaitSeconds != 0 {

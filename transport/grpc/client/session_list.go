@@ -15,7 +15,7 @@ type SessionInfo struct {
 	ID          string
 	StateSetAt  time.Time
 	StateBytes  int64
-	LockedUntil time.Time // zero: nobody holds it
+	LockedUntil time.Time // zero: it is not locked
 }
 
 // Sessions visits the sessions of a queue whose state was set at a time or later, by that

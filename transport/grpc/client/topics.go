@@ -12,7 +12,7 @@ import (
 // TopicMessage is a message to publish. Its fields are as in the proto.
 type TopicMessage = seriatimpb.TopicMessage
 
-// PublishResult is what became of a message that was published.
+// PublishResult is the outcome of a message that was published.
 type PublishResult = seriatimpb.PublishResult
 
 // Subscription is a queue or a URL that a topic delivers to.
