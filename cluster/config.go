@@ -22,7 +22,7 @@ import (
 type Config struct {
 	NodeName        string   // the name the operator gave; the node id is derived from it
 	DataDir         string   // where everything this node must remember lives
-	PeerAddr        string   // host:port to bind for raft and node-to-node gRPC
+	PeerAddr        string   // host:port to bind for raft and calls between nodes
 	GossipAddr      string   // host:port to bind for gossip, TCP and UDP
 	AdvertisePeer   string   // host:port other nodes dial; default: the bound one
 	AdvertiseGossip string   // host:port other nodes gossip with; default: the bound one

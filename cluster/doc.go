@@ -82,4 +82,4 @@
 // election notices a missing leader long before that timeout.
 package cluster
 
-//go:generate go run -C ../test/tools ./protogen -grpc -out cluster/peerpb cluster/peer.proto
+//go:generate go run -C ../test/tools ./protogen -fast RequestFrame,Request,Audit,AnswerFrame,Answer -out cluster/peerpb cluster/peer.proto

@@ -234,7 +234,7 @@ func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
 	if answer, err := ask(map[string]any{"vacant": true}); err == nil {
 		t.Errorf("whether there is a leader a starting node answers with %+v", answer)
 	}
-	if _, err := network.Dial(clustertest.Context(t), before.LeaderID, peernet.KindRaft, thisGroup); !errors.Is(err, peernet.ErrRefused) {
+	if _, err := network.Dial(clustertest.Context(t), before.LeaderID, peernet.KindConsensus, thisGroup); !errors.Is(err, peernet.ErrRefused) {
 		t.Errorf("consensus with a starting node: %v", err)
 	}
 	for _, i := range others {

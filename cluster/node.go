@@ -118,7 +118,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.process.hold.Store(&hold)
 	n.group.NoteApplied(n.replica.AppliedIndex())
 	n.process.inForce.Store(n.replica.FormatVersion())
-	n.serve(n.process.network.Listener(peernet.KindForward, thisGroup), n.process.network.Listener(peernet.KindGRPC, thisGroup))
+	n.serve(n.process.network.Listener(peernet.KindForward, thisGroup))
 	n.auditor.nodeID = n.process.nodeID
 	n.openScrubber()
 	n.follower.Go(n.followLeadership)
@@ -182,9 +182,8 @@ func (n *Node) applied(index uint64, _ queue.Timestamp, events []queue.Event) {
 	}
 }
 
-// serve answers the requests of other nodes: in frames of our own, and over gRPC those of
-// programs that do not know them.
-func (n *Node) serve(framed, grpc net.Listener) {
+// serve answers the requests of other nodes.
+func (n *Node) serve(listener net.Listener) {
 	n.server = forward.NewServer(forward.ServerOptions{
 		NodeID:    n.process.nodeID,
 		Group:     thisGroup,
@@ -194,29 +193,17 @@ func (n *Node) serve(framed, grpc net.Listener) {
 		Bodies:    n.readBodies,
 		Log:       n.log,
 	})
-	n.running.Go(func() { n.server.Serve(n.life, framed) })
-	n.running.Go(func() {
-		if err := n.server.ServeGRPC(grpc); err != nil && n.life.Err() == nil {
-			n.log.Error("serving other nodes ended", "error", err)
-		}
-	})
+	n.running.Go(func() { n.server.Serve(n.life, listener) })
 }
 
-// connect opens a stream to another node. A program that does not know our frames is
-// spoken to over gRPC.
+// connect opens a stream to another node.
 func (n *Node) connect(ctx context.Context, nodeID string) (forward.Stream, func() error, error) {
 	conn, err := n.process.network.Dial(ctx, nodeID, peernet.KindForward, thisGroup)
-	if err == nil {
-		stream := forward.NewFramedStream(ctx, conn)
-		return stream, stream.Close, nil
-	}
-	if !errors.Is(err, peernet.ErrUnknownKind) {
+	if err != nil {
 		return nil, nil, err
 	}
-	dial := func(ctx context.Context) (net.Conn, error) {
-		return n.process.network.Dial(ctx, nodeID, peernet.KindGRPC, thisGroup)
-	}
-	return forward.Connect(ctx, nodeID, dial, n.cfg.Timing.Dial)
+	stream := forward.NewFramedStream(ctx, conn)
+	return stream, stream.Close, nil
 }
 
 // link is the way to another node.

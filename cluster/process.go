@@ -197,14 +197,10 @@ func (p *process) answerAboutLeader() {
 	p.wg.Go(func() { p.detector.Serve(p.ctx, p.network.Listener(peernet.KindFailureDetector, thisGroup)) })
 }
 
-// probeCalls finds out whether a node answers the calls that others pass on to it. One
-// whose program knows no frames of calls is taken to do so.
+// probeCalls finds out whether a node answers the calls that other nodes forward to it.
 func (p *process) probeCalls(ctx context.Context, nodeID string) error {
 	conn, err := p.network.Dial(ctx, nodeID, peernet.KindForward, thisGroup)
-	switch {
-	case errors.Is(err, peernet.ErrUnknownKind):
-		return nil
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	sender := fmt.Sprintf("%s/probe%d", p.nodeID, p.probes.Add(1)%probesAtOnce)

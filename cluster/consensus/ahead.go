@@ -19,7 +19,7 @@ import (
 // aheadLog is the log as the library writes it.
 type aheadLog struct {
 	*storage.LogStore
-	begun   func(entries []*raft.Log) // told before entries are written
+	begun   func(entries []*raft.Log) // called before entries are written
 	writing *writing
 }
 
@@ -35,7 +35,7 @@ func (l aheadLog) StoreLogs(entries []*raft.Log) error {
 type writing struct {
 	mu    sync.Mutex
 	under bool
-	ended func() // called once at the end; nil: nobody waits
+	ended func() // called once at the end; nil: no goroutine waits
 }
 
 func (w *writing) begin() {
@@ -54,8 +54,8 @@ func (w *writing) end() {
 	}
 }
 
-// now reports whether the log is being appended to; then ended is called at the end. Of
-// several only one is called: there is one who asks.
+// now reports whether the log is being appended to; then ended is called at the end. Only the
+// last ended is called: only one goroutine asks.
 func (w *writing) now(ended func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +73,7 @@ type aheadSender interface {
 	sendAhead(args *raft.AppendEntriesRequest, wait bool) (message *appended, finish func() error, err error)
 	// busy reports whether it would wait for others to be answered.
 	busy() bool
-	// ask hands out the answer to such a message, or will when it comes.
+	// ask delivers the answer to such a message as soon as it is there.
 	ask(message *appended) error
 }
 
@@ -100,7 +100,7 @@ func (c *commitNotifier) begun(entries []*raft.Log) {
 	}
 }
 
-// nowMax is how much data is sent by who begins to write it, which copies it.
+// nowMax bounds the data that the writing goroutine sends itself, which copies the data.
 const nowMax = 64 << 10
 
 // begun sends entries without waiting for anything. What cannot be done at once another
@@ -113,8 +113,8 @@ func (p *notifyingPipeline) begun(entries []*raft.Log, now bool) {
 		}
 		return
 	}
-	// To the other goroutine it would be a way through the scheduler while the disk has
-	// the processor, as far as the runtime knows.
+	// The other goroutine would have to be scheduled while the disk keeps the processor
+	// busy, as far as the runtime knows.
 	if finish := p.goAhead(entries, false); finish != nil {
 		p.unfinished <- finish // with the turn; there is one of them
 		return

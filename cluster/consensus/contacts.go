@@ -24,7 +24,7 @@ type contact struct {
 	matched uint64        // the entry; 0: the follower has confirmed none in that term
 }
 
-// newContacts returns contacts with nobody, timed by a clock.
+// newContacts returns empty contacts, timed by a clock.
 func newContacts(clock environment.Clock) *contacts {
 	return &contacts{clock: clock, nodes: map[string]contact{}}
 }

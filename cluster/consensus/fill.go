@@ -12,40 +12,30 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/consensus/wire"
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// incoming is a snapshot that the leader sends without bodies, and what this node makes of
-// it: a snapshot that refers to bodies of its own. Those that its present state has are
-// where they are; the leader is asked for the others, which go into segments. All of that
-// is done before the library hears of the snapshot, which does nothing else while it reads
-// one: meanwhile this node answers the leader, and stays a voter.
+// incoming is a snapshot that the leader sends without bodies. This node assembles one that
+// refers to bodies of its own: bodies that its present state has stay where they are, and it
+// asks the leader for the others, which go into segments. It does that before it passes the
+// snapshot to the library, which does nothing else while it reads one: meanwhile this node
+// answers the leader and can vote.
 type incoming struct {
 	group   *Group
 	conn    net.Conn
-	from    *wire.Compact
+	from    *wire.Conn
 	request *raft.InstallSnapshotRequest
 	begun   bool           // it has the turn
-	handed  bool           // the library was given it
+	handed  bool           // the library has it
 	intake  *bodies.Intake // nil: bodies are in memory
 	file    *storage.Spool
 }
 
-// incomingConn is the end of a connection over which this node is sent a snapshot.
-type incomingConn struct {
-	*wire.Compact
-	conn  net.Conn
-	group *Group
-}
-
-func (t *transport) speakInstall(conn net.Conn) wire.Conn {
-	return incomingConn{wire.NewCompact(conn), conn, t.Snapshots}
-}
-
-// intakes has the snapshots that are sent to this node put together one at a time. A later
-// one ends the one before, whose leader has given up or has been replaced.
+// intakes assembles the snapshots that are sent to this node one at a time. A later one ends
+// the one before, whose leader has stopped sending or has been replaced.
 type intakes struct {
 	mu   sync.Mutex
 	now  *incoming     // nil: none
@@ -73,7 +63,7 @@ func (i *intakes) end() {
 	close(i.free)
 }
 
-// fetch puts the snapshot together, and returns the request to install it.
+// fetch assembles the snapshot and returns the request to install it.
 func (i *incoming) fetch() (*raft.InstallSnapshotRequest, error) {
 	g := i.group
 	g.intakes.begin(i)
@@ -102,11 +92,10 @@ func (i *incoming) fetch() (*raft.InstallSnapshotRequest, error) {
 	return &here, err
 }
 
-// Read reads what was put together. With the end the file goes: the library has its own
-// then, and bodies that were in the snapshot are written to segments from that.
+// Read reads the assembled snapshot.
 func (i *incoming) Read(content []byte) (int, error) { return i.file.Read(content) }
 
-// close lets go of what was fetched.
+// close releases the fetched snapshot.
 func (i *incoming) close() {
 	if !i.begun {
 		return
@@ -114,7 +103,7 @@ func (i *incoming) close() {
 	defer i.group.intakes.end()
 	if i.intake != nil {
 		if !i.handed {
-			_ = i.intake.Sync() // what was written can go; if it fails, the node ends
+			_ = i.intake.Sync() // the bodies are not needed; if it fails, the node ends
 		}
 		i.group.options.Machine.BetweenCommands(func() { i.intake.End(i.handed) })
 	}
@@ -133,7 +122,7 @@ func (i *incoming) partReader() partReader {
 }
 
 type partReader struct {
-	from   *wire.Compact
+	from   *wire.Conn
 	within func() error
 }
 
@@ -151,8 +140,8 @@ func (r partReader) part() ([]byte, error) {
 	return r.from.Part()
 }
 
-// references is what the leader sends that refers to bodies. At most one part of it is in
-// memory.
+// references reads the references to bodies that the leader sends. At most one part of them is
+// in memory.
 type references struct {
 	partReader
 	rest []byte
@@ -177,7 +166,7 @@ func (r *references) Read(content []byte) (int, error) {
 	return n, nil
 }
 
-// filler gives the bodies of one section after the other.
+// filler returns the bodies of one section after the other.
 type filler struct {
 	partReader
 	machine *fsm.FSM
@@ -190,14 +179,16 @@ type filler struct {
 
 var errTooMany = errors.New("a section of the snapshot has too many bodies")
 
-// needsWhole reports whether a snapshot could not be put together and may be installed all
-// the same if the leader puts it together.
-func needsWhole(err error) bool { return errors.Is(err, errTooMany) || errors.Is(err, wire.ErrDamaged) }
+// needsWhole reports whether a snapshot that this node cannot assemble may be installed if the
+// leader assembles it.
+func needsWhole(err error) bool {
+	return errors.Is(err, errTooMany) || errors.Is(err, frame.ErrDamaged)
+}
 
-// Begin is told how bodies are hashed.
+// Begin sets the hash function for bodies.
 func (f *filler) Begin(digest func(text string) uint64) { f.digest = digest }
 
-// Section asks the leader for what this node lacks of a section.
+// Section asks the leader for the bodies of a section that this node lacks.
 func (f *filler) Section(wanted []fsm.WantedBody) error {
 	f.held, f.lacking = f.held[:0], f.lacking[:0]
 	for _, w := range wanted {
@@ -218,7 +209,7 @@ func (f *filler) Section(wanted []fsm.WantedBody) error {
 	return nil
 }
 
-// Read is the next body of the section.
+// Read returns the next body of the section.
 func (f *filler) Read(wanted fsm.Body) (fsm.Body, error) {
 	body := f.held[0]
 	f.held = f.held[1:]
@@ -239,7 +230,7 @@ func (f *filler) Read(wanted fsm.Body) (fsm.Body, error) {
 	f.rest = f.rest[wanted.Len():]
 	// The restored state will not show it: of a stored body it has the hash alone.
 	if f.digest(text) != wanted.Digest() {
-		return body, fmt.Errorf("%w: another body than that with the hash %016x came", wire.ErrDamaged, wanted.Digest())
+		return body, fmt.Errorf("%w: another body than that with the hash %016x came", frame.ErrDamaged, wanted.Digest())
 	}
 	if f.intake == nil {
 		return fsm.NewBody(text), nil

@@ -74,8 +74,8 @@ func TestAnotherBodyIsNotTakenIn(t *testing.T) {
 	leader, here := net.Pipe()
 	defer leader.Close()
 	defer here.Close()
-	go func() { _ = wire.NewCompact(leader).SendPart([]byte("rightwrong")) }() // what fails shows below
-	f := &filler{partReader: partReader{from: wire.NewCompact(here), within: func() error { return nil }}}
+	go func() { _ = wire.NewConn(leader).SendPart([]byte("rightwrong")) }() // what fails shows below
+	f := &filler{partReader: partReader{from: wire.NewConn(here), within: func() error { return nil }}}
 	f.Begin(func(text string) uint64 { return uint64(text[0]) })
 	f.held = make([]fsm.Body, 2) // the leader is to send both
 	want := content.StoredBody(content.Place{Segment: 1, Offset: 16}, 5, 'r')

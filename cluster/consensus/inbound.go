@@ -9,13 +9,14 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// inbound is what the library of this node gets of the messages of other nodes, in
-// their order. It mends three faults of the library:
+// inbound passes the messages of other nodes to the library in their order. It works around three
+// faults of the library:
 //
 // A follower commits up to what the leader has committed, as far as its own log
-// goes, although the message need not reach that far. What lies behind the message
-// may be entries that nobody committed, of an older leader: the follower would apply
-// them. Here a message commits no more than what it compares with the follower's log.
+// goes, although the message need not reach that far. The entries behind those of the
+// message may be uncommitted ones of an older leader, which the follower would apply.
+// Here a message commits only entries up to the last one that it compares with the
+// follower's log.
 //
 // And a follower that has installed a snapshot goes on believing in its old log,
 // which is wiped, until its log is truncated (storage.TruncationEntry). A leader that sent
@@ -27,12 +28,11 @@ import (
 // has confirmed since. So a snapshot is taken for installed if the log has the entry
 // at its end, or if this node has applied that entry, which is committed then.
 //
-// What this relies on in the library is tested by exploit_truncation_test.go and
-// exploit_commit_test.go.
+// exploit_truncation_test.go and exploit_commit_test.go test the reliance on the library.
 type inbound struct {
 	library chan raft.RPC
-	// turn orders the messages. Capacity 1: whoever has one fills it, and may wait for
-	// the library, which nobody should do with a mutex held.
+	// turn orders the messages. Capacity 1: a goroutine that passes a message fills it. It
+	// may wait for the library, so a mutex would be held too long.
 	turn    chan struct{}
 	history *history
 	stop    chan struct{}
@@ -42,12 +42,12 @@ type inbound struct {
 	staleLog bool // the library may believe in a log that was wiped
 }
 
-// newInbound takes messages until close.
+// newInbound passes messages until close.
 func newInbound(own *history) *inbound {
 	return &inbound{history: own, library: make(chan raft.RPC), turn: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
-// Consumer gives the library its messages.
+// Consumer returns the messages for the library.
 func (i *inbound) Consumer() <-chan raft.RPC { return i.library }
 
 // close ends it, and waits for what goes on beside it; more than once is allowed. What
@@ -57,7 +57,7 @@ func (i *inbound) close() {
 	i.stopped.Wait()
 }
 
-// take hands a message of another node to the library.
+// take passes a message of another node to the library.
 func (i *inbound) take(rpc raft.RPC) {
 	if snapshot, ok := rpc.Reader.(*incoming); ok {
 		if !i.needs(snapshot, rpc) {
@@ -113,7 +113,7 @@ func (i *inbound) needs(snapshot *incoming, rpc raft.RPC) bool {
 	return true
 }
 
-// ask hands a message of this node to the library and waits for the answer.
+// ask passes a message of this node to the library and waits for the answer.
 func (i *inbound) ask(rpc raft.RPC) (any, error) {
 	answers := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = answers
@@ -134,7 +134,7 @@ func (i *inbound) deliver(rpc raft.RPC) {
 	}
 }
 
-// boundCommit is a message that commits nothing behind its own entries.
+// boundCommit returns a message that commits nothing behind its own entries.
 func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	end := message.PrevLogEntry
 	if n := len(message.Entries); n > 0 {
@@ -148,11 +148,11 @@ func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest 
 	return &bounded
 }
 
-// install gives the library a snapshot that it needs, and truncates its log. If that
+// install passes a snapshot to the library, if it needs it, and truncates its log. If that
 // fails, the leader sends the snapshot again.
 func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	if answer, needed := i.compare(message); !needed {
-		// Heartbeats and votes do not wait for a content that nobody needs.
+		// Heartbeats and votes do not wait until unneeded content is read.
 		i.stopped.Go(func() {
 			var err error
 			if _, here := rpc.Reader.(*incoming); !here {
@@ -212,12 +212,12 @@ func (i *inbound) compare(message *raft.InstallSnapshotRequest) (answer raft.Ins
 	return answer, !found.Success
 }
 
-// errForeign is the answer to a leader of another history, see history.
+// errForeign is the answer to a leader with another history, see history.
 var errForeign = errors.New("this node's log contradicts the leader's")
 
 var errInboundEnds = errors.New("this node takes no messages any more")
 
-// askWithin waits for what the library answers to a message. The caller has the turn.
+// askWithin waits for the answer of the library to a message. The caller has the turn.
 func askWithin[Answer any](i *inbound, rpc raft.RPC) (*Answer, error) {
 	answers := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = answers

@@ -18,13 +18,13 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// A snapshot of a node with segments refers to bodies in them. Another node is sent what
-// refers to bodies, and asks for those that its own state does not have, section by section
-// (installLacking here, fill.go there): most of them it has, if it was away for a while.
-// What it makes of that refers to its own segments. A node of an older version gets a
-// snapshot with all bodies in it, and puts them where it keeps them as it restores the state.
+// A snapshot of a node with segments refers to bodies in them. The leader sends the references
+// to another node, which asks for the bodies that its own state lacks, section by section
+// (installLacking here, fill.go there). A node that was away for a while has most of them. The
+// snapshot that it assembles refers to its own segments. A node that fails at this is sent the
+// snapshot with all bodies in it.
 
-// pinned is a snapshot of this node. What it refers to stays until it is closed.
+// pinned is a snapshot of this node. Bodies that it refers to stay until it is closed.
 type pinned struct {
 	content io.ReadCloser
 	size    int64 // with the bodies in it
@@ -66,26 +66,26 @@ func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
 	return p, err
 }
 
-// whole is a snapshot with its bodies.
+// whole returns a snapshot with its bodies.
 func (g *Group) whole(p *pinned) *inlined {
 	return newInlined(func(w io.Writer) error {
 		return fsm.InlineSnapshot(w, bufio.NewReaderSize(p.content, inlineBuffer), g.options.Bodies)
 	})
 }
 
-// inlineBuffer is how much is handed on at once.
+// inlineBuffer is the size of the buffers for snapshots.
 const inlineBuffer = 256 << 10
 
-// inlined is a snapshot that is put together as it is read.
+// inlined is a snapshot that is assembled as it is read.
 type inlined struct {
 	read   *io.PipeReader
 	writer *io.PipeWriter
 	write  func(io.Writer) error
 	begun  sync.Once
-	done   chan struct{} // closed when nothing is put together any more
+	done   chan struct{} // closed when nothing is assembled any more
 }
 
-// newInlined reads what write writes, which is called with the first Read.
+// newInlined returns a reader of the output of write. The first Read calls write.
 func newInlined(write func(io.Writer) error) *inlined {
 	w := &inlined{write: write, done: make(chan struct{})}
 	w.read, w.writer = io.Pipe()
@@ -105,7 +105,7 @@ func (w *inlined) run() {
 	if err == nil {
 		err = buffered.Flush()
 	}
-	if err != nil { // not as it is: one that says that a file ended would pass for the end here
+	if err != nil { // not wrapped: an io.EOF would pass for the end of the snapshot
 		err = fmt.Errorf("putting bodies into the snapshot: %v", err) //nolint:errorlint // see above
 	}
 	_ = w.writer.CloseWithError(err) // never fails
@@ -118,10 +118,9 @@ func (w *inlined) close() {
 	<-w.done
 }
 
-// installLacking sends a node what it asks for of a snapshot. The error of a program that
-// does not ask is peernet.ErrUnknownKind.
+// installLacking sends a node the parts of a snapshot that it asks for.
 func (t *transport) installLacking(id raft.ServerID, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, p *pinned) error {
-	l, compact, err := t.links.dialInstall(id)
+	l, err := t.links.dial(id, peernet.KindInstall)
 	if err != nil {
 		return err
 	}
@@ -134,14 +133,14 @@ func (t *transport) installLacking(id raft.ServerID, args *raft.InstallSnapshotR
 	}
 	part := make([]byte, 0, wire.PartMax)
 	for {
-		wanted, answered, err := compact.Wanted(resp)
+		wanted, answered, err := l.Wanted(resp)
 		if err != nil || answered {
 			return err
 		}
 		if len(wanted) > 0 {
-			err = t.sendBodies(compact, wanted, part)
+			err = t.sendBodies(l.Conn, wanted, part)
 		} else {
-			err = t.sendReferences(compact, p, part)
+			err = t.sendReferences(l.Conn, p, part)
 		}
 		if err != nil {
 			return err
@@ -149,12 +148,12 @@ func (t *transport) installLacking(id raft.ServerID, args *raft.InstallSnapshotR
 	}
 }
 
-func (t *transport) sendPart(to *wire.Compact, part []byte) error {
+func (t *transport) sendPart(to *wire.Conn, part []byte) error {
 	t.snapshotBytes.Add(int64(len(part)))
 	return to.SendPart(part)
 }
 
-func (t *transport) sendReferences(to *wire.Compact, p *pinned, part []byte) error {
+func (t *transport) sendReferences(to *wire.Conn, p *pinned, part []byte) error {
 	n, err := io.ReadFull(p.content, part[:wire.PartMax])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
@@ -162,7 +161,7 @@ func (t *transport) sendReferences(to *wire.Compact, p *pinned, part []byte) err
 	return t.sendPart(to, part[:n])
 }
 
-func (t *transport) sendBodies(to *wire.Compact, wanted []wire.Wanted, part []byte) error {
+func (t *transport) sendBodies(to *wire.Conn, wanted []wire.Wanted, part []byte) error {
 	for _, w := range wanted {
 		text, err := t.Snapshots.readBody(w)
 		if err != nil {
@@ -193,15 +192,4 @@ func (g *Group) readBody(w wire.Wanted) (string, error) {
 		g.log.DemandSnapshot()
 	}
 	return text, err
-}
-
-// dialInstall opens a connection over which a node asks for what it lacks.
-func (l *links) dialInstall(id raft.ServerID) (*link, *wire.Compact, error) {
-	conn, err := l.connect(id, peernet.KindInstall)
-	if err != nil {
-		return nil, nil, unreachable{Err: err}
-	}
-	compact := wire.NewCompact(conn)
-	use, err := l.begin(&link{to: id, conn: conn, Conn: compact})
-	return use, compact, err
 }

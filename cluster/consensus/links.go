@@ -15,21 +15,21 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// linksKept is how many connections without a use are kept per node: replication,
-// heartbeats and votes use one each.
+// linksKept bounds the idle connections kept per node: replication, heartbeats and votes use
+// one each.
 const linksKept = 3
 
 // link is a connection that this node has opened to another, for one exchange at a
 // time.
 type link struct {
-	wire.Conn
+	*wire.Conn
 	conn net.Conn
 	to   raft.ServerID
 }
 
-// links are the connections that this node has opened. A node is dialed by its id,
-// which is resolved each time: one that comes back elsewhere needs no change of the
-// replicated configuration. Safe for concurrent use.
+// links holds the connections that this node has opened. It dials a node by its id, which is
+// resolved each time: a node with a new address needs no change of the replicated
+// configuration. Safe for concurrent use.
 type links struct {
 	life    context.Context
 	network *peernet.Network
@@ -50,9 +50,9 @@ func newLinks(life context.Context, network *peernet.Network, group uint32, time
 	}
 }
 
-// exchange sends a message and waits for the answer. A kept connection may have ended
-// with the process at its other end, of which nobody has heard: the message goes over
-// a new one then. All messages may arrive twice.
+// exchange sends a message and waits for the answer. If a kept connection turns out to have
+// ended with the process at its other end, exchange sends the message over a new one. All
+// messages may arrive twice.
 func (l *links) exchange(id raft.ServerID, request, answer any) error {
 	use, kept, err := l.take(id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (l *links) exchange(id raft.ServerID, request, answer any) error {
 		return err
 	}
 	l.drop(id)
-	if use, err = l.dial(id); err != nil {
+	if use, err = l.dial(id, peernet.KindConsensus); err != nil {
 		return err
 	}
 	return l.exchangeOn(use, request, answer)
@@ -85,7 +85,7 @@ func (l *links) exchangeOn(use *link, request, answer any) error {
 	return err
 }
 
-// take returns a connection for one use, one that was kept if there is one.
+// take returns a kept connection, if there is one, or a new one.
 func (l *links) take(id raft.ServerID) (use *link, kept bool, err error) {
 	l.mu.Lock()
 	if idle := l.idle[id]; len(idle) > 0 {
@@ -96,36 +96,19 @@ func (l *links) take(id raft.ServerID) (use *link, kept bool, err error) {
 	if use != nil {
 		return use, true, nil
 	}
-	use, err = l.dial(id)
+	use, err = l.dial(id, peernet.KindConsensus)
 	return use, false, err
 }
 
-// dial opens a connection. A program that does not know our encoding is spoken to in
-// that of the library.
-func (l *links) dial(id raft.ServerID) (*link, error) {
-	use := &link{to: id}
-	conn, err := l.connect(id, peernet.KindConsensus)
-	if err == nil {
-		use.conn, use.Conn = conn, wire.NewCompact(conn)
-	} else if errors.Is(err, peernet.ErrUnknownKind) {
-		if conn, err = l.connect(id, peernet.KindRaft); err == nil {
-			use.conn, use.Conn = conn, wire.NewMessagePack(conn)
-		}
-	}
+// dial opens a connection for a kind of messages.
+func (l *links) dial(id raft.ServerID, kind peernet.Kind) (*link, error) {
+	ctx, cancel := context.WithTimeout(l.life, l.timeout)
+	defer cancel()
+	conn, err := l.network.Dial(ctx, string(id), kind, l.group)
 	if err != nil {
 		return nil, unreachable{Err: err}
 	}
-	return l.begin(use)
-}
-
-func (l *links) connect(id raft.ServerID, kind peernet.Kind) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(l.life, l.timeout)
-	defer cancel()
-	return l.network.Dial(ctx, string(id), kind, l.group)
-}
-
-// begin counts a new connection among those that are open.
-func (l *links) begin(use *link) (*link, error) {
+	use := &link{Conn: wire.NewConn(conn), conn: conn, to: id}
 	l.mu.Lock()
 	closed := l.closed
 	if !closed {
@@ -139,7 +122,7 @@ func (l *links) begin(use *link) (*link, error) {
 	return use, nil
 }
 
-// keep takes a connection back whose last exchange is complete.
+// keep keeps a connection whose last exchange is complete.
 func (l *links) keep(use *link) {
 	l.mu.Lock()
 	_, open := l.open[use]
@@ -153,9 +136,9 @@ func (l *links) keep(use *link) {
 	}
 }
 
-// follow is told whether another node leads. One that follows closes what it kept and keeps
-// nothing: it would not use it, so it would not notice that a node has ended whose program,
-// as told on the connection, counts for as long as that is open (FormatMaxOf).
+// follow sets whether another node leads. A follower closes kept connections and keeps no
+// others: without using them, it would not notice that the other node has ended, and
+// FormatMaxOf would go on to count its program.
 func (l *links) follow(another bool) {
 	var kept []*link
 	l.mu.Lock()

@@ -12,7 +12,7 @@ import (
 // to the library as one, and each of them gets its own answer. Doc.go has the argument
 // why that is the same.
 
-// mergedMax is how many entries are handed to the library as one message at the most.
+// mergedMax bounds the entries that are passed to the library as one message.
 // Their bytes are bounded by what a connection reads ahead.
 const mergedMax = 4 * appendEntriesMax
 

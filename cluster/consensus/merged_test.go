@@ -13,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/consensus/wire"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
 // stream is one direction of a connection without a network: what is written is there at
@@ -70,7 +71,7 @@ func (c streamConn) Close() error                     { c.in.end(); c.out.end();
 // askedBy is a follower that a test leads over such a connection.
 type askedBy struct {
 	*member
-	ask  *wire.Compact
+	ask  *wire.Conn
 	send func(p []byte) (int, error)
 }
 
@@ -85,16 +86,16 @@ func newAsked(t *testing.T) *askedBy {
 	there, back := newStream(), newStream()
 	conn := streamConn{in: there, out: back}
 	var serving sync.WaitGroup
-	serving.Go(func() { m.group.transport.answer(conn, wire.ServeCompact(conn)) })
+	serving.Go(func() { m.group.transport.answer(conn, peernet.KindConsensus) })
 	t.Cleanup(func() { conn.Close(); serving.Wait() })
-	return &askedBy{m, wire.NewCompact(streamConn{in: back, out: there}), there.Write}
+	return &askedBy{m, wire.NewConn(streamConn{in: back, out: there}), there.Write}
 }
 
 // sends sends messages so that they are there at the same moment.
 func (a *askedBy) sends(t *testing.T, messages ...*raft.AppendEntriesRequest) {
 	t.Helper()
 	var together bytes.Buffer
-	to := wire.NewCompact(&together)
+	to := wire.NewConn(&together)
 	for _, message := range messages {
 		if err := to.Ask(message); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 // appendBytesMax bounds the entries of one message. One entry may be larger.
 const appendBytesMax = 1 << 20
 
-// fitting is how many of the entries one message takes: at least one.
+// fitting returns the number of entries that fit into one message: at least one.
 func fitting(entries []*raft.Log) (n int) {
 	for bytes := 0; n < len(entries); n++ {
 		if bytes += storage.EntryBytes(entries[n]); bytes > appendBytesMax && n > 0 {

@@ -11,22 +11,21 @@ import (
 )
 
 const (
-	// sentMax is how many messages are under way to a follower at the most. With
-	// more, entries wait in the connection instead of being sent together.
+	// sentMax bounds the messages under way to a follower. With more, entries would wait
+	// in the connection instead of being sent together.
 	sentMax = 2
-	// answersMax is how many answers wait until the library takes them. It stops
-	// taking them when a follower refuses entries or knows a later term; if it sends
-	// once more before it notices that itself, nothing may wait for an answer to be
-	// taken, or the library waits for ever: the follower gets heartbeats and no entries
-	// until another node leads, and the leader cannot even stop (raft issue 612). It
-	// sends at most a few messages after it stopped asking.
+	// answersMax bounds the answers that wait for the library. The library stops reading
+	// them when a follower refuses entries or knows a later term, but may send a few more
+	// messages. If one of these waited until an answer is read, the library would wait for
+	// ever: the follower would get heartbeats and no entries until another node leads, and
+	// the leader could not even stop (raft issue 612).
 	answersMax = 64
 )
 
 // pipeline sends entries to one follower, and the next ones before it has answered.
 // One goroutine sends.
 type pipeline struct {
-	heard   *contacts // told of every answer
+	heard   *contacts // records every answer
 	links   *links
 	use     *link
 	leads   func(term uint64) bool
@@ -44,7 +43,7 @@ type pipeline struct {
 
 var _ raft.AppendPipeline = (*pipeline)(nil)
 
-// appended is one message of a pipeline. Only its end is ever told.
+// appended is one message of a pipeline.
 type appended struct {
 	at   time.Time
 	args *raft.AppendEntriesRequest
@@ -52,18 +51,18 @@ type appended struct {
 	done chan struct{} // closed when it is answered, or will not be
 	err  error
 
-	// kept says that the library has not asked for it yet, ended that its answer is
-	// there. Both under the pipeline's mu.
+	// kept: the library has not asked for it yet; ended: its answer is there. Both under
+	// the pipeline's mu.
 	kept, ended bool
 }
 
-// Start is when it was sent.
+// Start returns the time of sending.
 func (a *appended) Start() time.Time { return a.at }
 
-// Request is what was sent.
+// Request returns the message.
 func (a *appended) Request() *raft.AppendEntriesRequest { return a.args }
 
-// Response is the answer.
+// Response returns the answer.
 func (a *appended) Response() *raft.AppendEntriesResponse { return a.resp }
 
 // Error waits for the answer.
@@ -122,7 +121,7 @@ func (p *pipeline) sendAhead(args *raft.AppendEntriesRequest, wait bool) (_ *app
 // busy reports whether as many messages are under way as may be.
 func (p *pipeline) busy() bool { return len(p.slots) == cap(p.slots) }
 
-// finish writes what is left of a message.
+// finish writes the rest of a message.
 func (p *pipeline) finish(rest func() error) error {
 	err := rest()
 	if err != nil {
@@ -131,7 +130,7 @@ func (p *pipeline) finish(rest func() error) error {
 	return err
 }
 
-// send sends a message that has its place.
+// send sends a message that has a slot.
 func (p *pipeline) send(message *appended, write func() error) (*appended, error) {
 	if !p.leads(message.args.Term) {
 		<-p.slots
@@ -159,7 +158,7 @@ func (p *pipeline) send(message *appended, write func() error) (*appended, error
 	return message, nil
 }
 
-// ask hands out the answer to a message that was sent ahead, see aheadSender.
+// ask delivers the answer to a message that was sent ahead, see aheadSender.
 func (p *pipeline) ask(message *appended) error {
 	select {
 	case <-p.broken:
@@ -176,7 +175,7 @@ func (p *pipeline) ask(message *appended) error {
 	return nil
 }
 
-// give hands out an answer.
+// give delivers an answer to the library.
 func (p *pipeline) give(message *appended) error {
 	select {
 	case p.answers <- message:
@@ -186,12 +185,11 @@ func (p *pipeline) give(message *appended) error {
 	}
 }
 
-// Consumer gives the answers, in the order of the messages.
+// Consumer returns the answers, in the order of the messages.
 func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.answers }
 
-// read takes the answers from the connection until it breaks. The message that was to
-// be answered then is handed out without an answer, which is what the library gives the
-// pipeline up for.
+// read reads the answers from the connection until it breaks. It then delivers the next message
+// without an answer, which makes the library close the pipeline.
 func (p *pipeline) read() {
 	defer close(p.broken)
 	defer p.use.conn.Close()
@@ -212,9 +210,9 @@ func (p *pipeline) read() {
 	}
 }
 
-// answered ends the oldest message, and gives the next one its time. It returns nil if
-// there is none: the connection broke while nothing was under way. A message that is
-// kept is handed out when the library asks for it.
+// answered ends the oldest message and starts the timeout of the next one. It returns nil if
+// there is none: the connection broke while nothing was under way. A kept message is delivered
+// when the library asks for it.
 func (p *pipeline) answered(answer raft.AppendEntriesResponse, err error) (message *appended, kept bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

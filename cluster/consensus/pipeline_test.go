@@ -73,7 +73,7 @@ func openPipeline(t *testing.T) (p *pipeline, to *transport, b *peernet.Network)
 	a, b := peernettest.Pair(t, nil)
 	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
 	to = newTransport(testOptions(b, newContacts(environment.SystemClock())))
-	use, err := from.links.dial("b-2")
+	use, err := from.links.dial("b-2", peernet.KindConsensus)
 	if err != nil {
 		t.Fatal(err)
 	}

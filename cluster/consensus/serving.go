@@ -12,45 +12,40 @@ import (
 	"github.com/seriatimq/seriatim/cluster/consensus/wire"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// serve answers the messages of other nodes until the listeners close: in our
-// encoding, and in the library's those of programs that do not know ours.
+// serve answers the messages of other nodes until the listeners close.
 func (t *transport) serve() {
-	t.serving.Go(func() {
-		t.accept(peernet.KindConsensus, func(conn net.Conn) wire.Conn { return wire.ServeCompact(conn) })
-	})
-	t.serving.Go(func() { t.accept(peernet.KindInstall, t.speakInstall) })
-	t.serving.Go(func() {
-		t.accept(peernet.KindRaft, func(conn net.Conn) wire.Conn { return wire.NewMessagePack(conn) })
-	})
+	t.serving.Go(func() { t.accept(peernet.KindConsensus) })
+	t.serving.Go(func() { t.accept(peernet.KindInstall) })
 }
 
-func (t *transport) accept(kind peernet.Kind, speak func(net.Conn) wire.Conn) {
+func (t *transport) accept(kind peernet.Kind) {
 	listener := t.Network.Listener(kind, t.Group)
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		t.serving.Go(func() { t.answer(conn, speak(conn)) })
+		t.serving.Go(func() { t.answer(conn, kind) })
 	}
 }
 
 // endServing closes the listeners, and waits for the connections, which end with t.open.
 func (t *transport) endServing() {
-	for _, kind := range []peernet.Kind{peernet.KindConsensus, peernet.KindRaft, peernet.KindInstall} {
+	for _, kind := range []peernet.Kind{peernet.KindConsensus, peernet.KindInstall} {
 		_ = t.Network.Listener(kind, t.Group).Close()
 	}
 	t.serving.Wait()
 }
 
 // answer answers the messages of one connection, which the other node closes.
-func (t *transport) answer(conn net.Conn, from wire.Conn) {
+func (t *transport) answer(conn net.Conn, kind peernet.Kind) {
 	defer conn.Close()
 	stop := context.AfterFunc(t.open, func() { conn.Close() })
 	defer stop()
-	asker := &asker{transport: t, conn: conn, from: from, answers: make(chan raft.RPCResponse, 1)}
+	asker := &asker{transport: t, kind: kind, conn: conn, from: wire.ServeConn(conn), answers: make(chan raft.RPCResponse, 1)}
 	for {
 		request, err := asker.next()
 		if err != nil {
@@ -68,16 +63,17 @@ func (t *transport) answer(conn net.Conn, from wire.Conn) {
 	}
 }
 
-// asker is the other end of a connection, which asks and is answered by one goroutine.
+// asker is the other end of a connection, whose messages one goroutine answers.
 type asker struct {
 	transport *transport
+	kind      peernet.Kind // of the connection
 	conn      net.Conn
-	from      wire.Conn
+	from      *wire.Conn
 	answers   chan raft.RPCResponse // capacity 1: the library has one message at a time
 	ahead     any                   // a message that was read and is not answered; nil: none
 }
 
-// next is the next message.
+// next returns the next message.
 func (a *asker) next() (request any, err error) {
 	if request, a.ahead = a.ahead, nil; request != nil {
 		return request, nil
@@ -91,8 +87,8 @@ var errAskedLast = errors.New("nothing is asked after this")
 func (a *asker) other(request any) error {
 	rpc := raft.RPC{Command: request}
 	install, last := request.(*raft.InstallSnapshotRequest)
-	if asking, ok := a.from.(incomingConn); ok && last {
-		snapshot := &incoming{group: asking.group, conn: asking.conn, from: asking.Compact, request: install}
+	if last && a.kind == peernet.KindInstall {
+		snapshot := &incoming{group: a.transport.Snapshots, conn: a.conn, from: a.from, request: install}
 		defer snapshot.close()
 		rpc.Reader = snapshot
 	} else if last { // the library need not read all of it
@@ -112,14 +108,15 @@ func (a *asker) other(request any) error {
 	return err
 }
 
-// inTime gives each read its time, as the library votes for nobody while it reads a snapshot.
+// inTime bounds the time of each read, because the library does not vote while it reads a
+// snapshot.
 type inTime struct {
 	io.Reader
 	conn    net.Conn
 	timeout time.Duration
 }
 
-// Read reads what comes in time.
+// Read reads content that arrives in time.
 func (r inTime) Read(content []byte) (int, error) {
 	if err := r.conn.SetReadDeadline(environment.DeadlineAfter(r.timeout)); err != nil {
 		return 0, err
@@ -127,7 +124,7 @@ func (r inTime) Read(content []byte) (int, error) {
 	return r.Reader.Read(content)
 }
 
-// appends answers a message with entries, and those that wait behind it, see merged.go.
+// appends answers a message with entries, and those that have arrived behind it, see merged.go.
 func (a *asker) appends(first *raft.AppendEntriesRequest) error {
 	requests, err := a.waiting(first)
 	if err != nil {
@@ -147,7 +144,7 @@ func (a *asker) appends(first *raft.AppendEntriesRequest) error {
 			}
 			return nil
 		}
-		// Some of them may be fine: the library says of each.
+		// The library may accept some of them.
 	}
 	for _, request := range requests {
 		answer, err := a.ask(raft.RPC{Command: request})
@@ -161,7 +158,7 @@ func (a *asker) appends(first *raft.AppendEntriesRequest) error {
 	return nil
 }
 
-// waiting is a message with those that have arrived behind it and follow it.
+// waiting returns a message with those that have arrived behind it and follow it.
 func (a *asker) waiting(first *raft.AppendEntriesRequest) (requests []*raft.AppendEntriesRequest, err error) {
 	requests = []*raft.AppendEntriesRequest{first}
 	for entries, last := len(first.Entries), first; entries < mergedMax && a.from.Waits(); {
@@ -179,7 +176,7 @@ func (a *asker) waiting(first *raft.AppendEntriesRequest) (requests []*raft.Appe
 	return requests, nil
 }
 
-// ask hands a message to the library and waits for the answer.
+// ask passes a message to the library and waits for the answer.
 func (a *asker) ask(rpc raft.RPC) (raft.RPCResponse, error) {
 	rpc.RespChan = a.answers
 	applied := a.transport.History.applied()
@@ -205,12 +202,12 @@ func (a *asker) reply(answer any, failure error) error {
 	return a.from.Reply(answer, failure)
 }
 
-// noteEnd logs why a connection of another node has ended.
+// noteEnd logs the error that ended a connection of another node.
 func (t *transport) noteEnd(err error) {
 	if errors.Is(err, io.EOF) || t.open.Err() != nil {
 		return
 	}
-	if errors.Is(err, wire.ErrDamaged) {
+	if errors.Is(err, frame.ErrDamaged) {
 		t.Logger.Error("a connection of another node is closed", "error", err)
 		return
 	}

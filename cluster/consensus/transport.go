@@ -26,7 +26,7 @@ type transport struct {
 	stopped <-chan struct{} // closed when the group takes no part any more
 
 	snapshotBytes atomic.Int64 // of snapshots, sent to other nodes
-	wholeNext     sync.Map     // nodes that could not put together what they were sent: they are sent all
+	wholeNext     sync.Map     // nodes that failed to assemble a snapshot: the next one has all bodies
 
 	open    context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -40,24 +40,22 @@ var (
 	_ raft.WithClose   = (*transport)(nil)
 )
 
-// transportOptions are what the transport of one group needs.
+// transportOptions configures the transport of one group.
 type transportOptions struct {
-	Life     context.Context // ends when the group closes
-	Network  *peernet.Network
-	Group    uint32
-	Timeout  time.Duration          // of one exchange between nodes
-	Leads    func(term uint64) bool // whether this node leads in a term right now
-	Contacts *contacts              // told of every answer
-	Commits  *commitNotifier        // sees what goes to followers
-	History  *history               // judges what leaders send
-	// Snapshots is what snapshots with bodies in segments are sent and received with.
-	Snapshots *Group
-	// Refers says that snapshots may refer to bodies in segments.
-	Refers bool
-	Logger hclog.Logger
+	Life      context.Context // ends when the group closes
+	Network   *peernet.Network
+	Group     uint32
+	Timeout   time.Duration          // of one exchange between nodes
+	Leads     func(term uint64) bool // whether this node leads in a term right now
+	Contacts  *contacts              // records every answer
+	Commits   *commitNotifier        // sees what goes to followers
+	History   *history               // compares messages of leaders with this node's history
+	Snapshots *Group                 // sends and receives snapshots with bodies in segments
+	Refers    bool                   // snapshots may refer to bodies in segments
+	Logger    hclog.Logger
 }
 
-// newTransport begins to take the connections of a group.
+// newTransport begins to accept the connections of a group.
 func newTransport(options transportOptions) *transport {
 	t := &transport{
 		transportOptions: options, inbound: newInbound(options.History), stopped: options.Life.Done(),
@@ -68,7 +66,7 @@ func newTransport(options transportOptions) *transport {
 	return t
 }
 
-// LocalAddr is the id of this node: an address is never part of a vote.
+// LocalAddr returns the id of this node: an address is never part of a vote.
 func (t *transport) LocalAddr() raft.ServerAddress { return raft.ServerAddress(t.Network.NodeID()) }
 
 // EncodePeer writes the address of a node, which is its id.
@@ -79,17 +77,16 @@ func (t *transport) EncodePeer(_ raft.ServerID, address raft.ServerAddress) []by
 // DecodePeer reads such an address.
 func (t *transport) DecodePeer(address []byte) raft.ServerAddress { return raft.ServerAddress(address) }
 
-// SetHeartbeatHandler does nothing, so that heartbeats take the way of all
-// other messages, through the library's main loop. Its fast path handles them on
-// the goroutine of the connection, where a heartbeat may raise the term while the
-// main loop writes entries or begins a term: two nodes can then write different
-// entries under one term (raft issue 695).
+// SetHeartbeatHandler does nothing, so that heartbeats go through the library's main loop, as
+// all other messages do. The library's fast path handles them on the goroutine of the
+// connection. There a heartbeat may raise the term while the main loop writes entries or
+// begins a term: two nodes can then write different entries under one term (raft issue 695).
 func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
-// Consumer gives the library what other nodes send, see inbound.
+// Consumer returns the messages of other nodes for the library, see inbound.
 func (t *transport) Consumer() <-chan raft.RPC { return t.inbound.Consumer() }
 
-// errDeposed is why a message of a leader is not sent.
+// errDeposed is the error of a message of a leader that is not sent.
 var errDeposed = errors.New("this node does not lead any more in the term of the message")
 
 // AppendEntries is used for heartbeats and for followers that are behind. Its
@@ -98,9 +95,9 @@ var errDeposed = errors.New("this node does not lead any more in the term of the
 // The library makes a message from the log and the commit index as they are at that
 // moment, but with the term in which it began to send to that follower. If another
 // node has taken over since, as while it waits after messages that failed, they are
-// those of the new leader: a follower that has not heard of it would commit by them
-// entries of its own that nobody committed. A message that is complete before this
-// node stops leading in its term has nothing of another leader.
+// those of the new leader: a follower that does not know that leader would commit
+// uncommitted entries of its own. A message that is complete before this node stops
+// leading in its term has nothing of another leader.
 func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	if !t.Leads(args.Term) {
 		return errDeposed
@@ -117,7 +114,7 @@ func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *
 	})
 }
 
-// AppendEntriesPipeline opens the way by which entries go to a follower that keeps up.
+// AppendEntriesPipeline opens the pipeline for entries to a follower that keeps up.
 func (t *transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress) (raft.AppendPipeline, error) {
 	l, _, err := t.links.take(id)
 	if err != nil {
@@ -136,8 +133,7 @@ func (t *transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args 
 	return t.links.exchange(id, args, resp)
 }
 
-// TimeoutNow tells a node to stand for election. This node tells it itself, too, see
-// campaign.go.
+// TimeoutNow asks a node to stand for election; also this node, see campaign.go.
 func (t *transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
 	if string(id) != t.Network.NodeID() {
 		return t.links.exchange(id, args, resp)
@@ -146,19 +142,18 @@ func (t *transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raf
 	if err != nil {
 		return err
 	}
-	if told, ok := answer.(*raft.TimeoutNowResponse); ok {
-		*resp = *told
+	if response, ok := answer.(*raft.TimeoutNowResponse); ok {
+		*resp = *response
 	}
 	return nil
 }
 
-// snapshotStep is how much of a snapshot the other node reads, writes and restores
-// within Timeout, at the least.
+// snapshotStep is the size of a part of a snapshot that the other node reads, writes and
+// restores within Timeout, at least.
 const snapshotStep = 256 << 10
 
-// InstallSnapshot sends a snapshot. What the other node is to get before that, over
-// connections of another kind, goes here: the snapshot follows the request without a
-// word in between.
+// InstallSnapshot sends a snapshot. If it may refer to bodies in segments, the other node asks
+// for the bodies that it lacks. If that failed the last time, the snapshot has all bodies.
 func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, content io.Reader) error {
 	if t.Refers {
 		p, err := t.Snapshots.pin(content)
@@ -174,19 +169,17 @@ func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args
 			if errors.As(err, new(wire.Failure)) {
 				t.wholeNext.Store(id, true)
 			}
-			if !errors.Is(err, peernet.ErrUnknownKind) {
-				return err
-			}
+			return err
 		}
 		whole := t.Snapshots.whole(p)
 		defer whole.close()
 		content = whole
 	}
-	l, err := t.links.dial(id)
+	l, err := t.links.dial(id, peernet.KindConsensus)
 	if err != nil {
 		return err
 	}
-	defer t.links.end(l) // what is left of a snapshot that the other node did not read is on it
+	defer t.links.end(l) // it may have parts of the snapshot that the other node does not read
 	if err := l.conn.SetDeadline(environment.DeadlineAfter(t.installTimeout(args.Size))); err != nil {
 		return err
 	}
@@ -200,7 +193,7 @@ func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args
 	return l.Answer(resp)
 }
 
-// installTimeout is how long another node may take to install a snapshot of a size.
+// installTimeout returns the timeout for installing a snapshot of a size.
 func (t *transport) installTimeout(size int64) time.Duration {
 	return max(t.Timeout, t.Timeout*time.Duration(size/snapshotStep))
 }
@@ -208,7 +201,7 @@ func (t *transport) installTimeout(size int64) time.Duration {
 // disconnect ends the exchanges with other nodes that are under way.
 func (t *transport) disconnect() { t.links.disconnect() }
 
-// Close ends the connections and what comes in.
+// Close ends the connections and the messages of other nodes.
 func (t *transport) Close() error {
 	t.once.Do(func() {
 		t.cancel()
@@ -220,10 +213,10 @@ func (t *transport) Close() error {
 }
 
 // A message to a node that cannot be connected to is tried again for retryTimeout.
-// After each message that failed the library waits twice as long, up to ten
-// seconds: a node that was down for three, refusing connections at once, was
-// heard of only after three more. What this relies on in the library is tested by
-// exploit_retry_test.go.
+// After each message that failed the library waits twice as long, up to ten seconds: a
+// node that was down for three seconds, refusing connections at once, got its next
+// message only after three more. exploit_retry_test.go tests the reliance on the
+// library.
 const (
 	retryTimeout  = 10 * time.Second
 	retryPauseMin = 10 * time.Millisecond
@@ -251,11 +244,11 @@ func (t *transport) retry(send func() error) error {
 	return err
 }
 
-// unreachable is why there is no connection.
+// unreachable wraps the reason why there is no connection.
 type unreachable struct{ Err error }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (u unreachable) Unwrap() error { return u.Err }
 
-// Error is its text.
+// Error returns its text.
 func (u unreachable) Error() string { return u.Err.Error() }

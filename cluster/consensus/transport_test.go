@@ -215,7 +215,7 @@ func TestSnapshotThatStopsComing(t *testing.T) {
 	}
 	defer conn.Close()
 	header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
-	if err := wire.NewCompact(conn).Ask(&raft.InstallSnapshotRequest{RPCHeader: header, SnapshotVersion: 1, Term: 4, LastLogIndex: 7, LastLogTerm: 3, Size: 1 << 20}); err != nil {
+	if err := wire.NewConn(conn).Ask(&raft.InstallSnapshotRequest{RPCHeader: header, SnapshotVersion: 1, Term: 4, LastLogIndex: 7, LastLogTerm: 3, Size: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	select {

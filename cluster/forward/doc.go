@@ -1,28 +1,24 @@
-// Package forward carries calls from the node that a client reached to the leader, over one
-// stream for each pair of nodes and direction. Link is the sending end, Server the end at the
-// leader. Probe checks whether a node answers calls.
+// Package forward carries calls from the node that a client reached to the leader.
 //
-// Package cluster decides which node leads, routes a call, and finds out the outcome of a call
-// whose answer was lost.
+// A Link connects this node with one other and packs the requests of many clients into
+// frames. The Server at the leader answers them. SendBackup and ReceiveBackup carry a
+// backup to the leader, and Probe tests whether a node answers calls. Package cluster
+// chooses the node, repeats calls and resolves unknown outcomes.
 //
-// # Design
+// There is one connection per pair of nodes and direction (link.go, inbound.go). A frame
+// holds the requests that arrived while the one before was sent, and those of goroutines
+// that can run at that moment, which makes the connection five times as fast as single
+// calls (raft.md A6, B7). A request is for one leader in one term, so that no request
+// that was on its way through an election is executed. If the connection breaks, the
+// outcome of each request sent on it is unknown; requests that were not sent were not
+// proposed. When a node opens another connection, the leader proposes nothing more that
+// came over the one before, because the node may have repeated it. The order in which the
+// leader accepts connections says which is the newest.
 //
-// There is one stream per pair of nodes and direction (link.go, inbound.go). Frames
-// gather by themselves what waits while the one before is sent, and what the
-// goroutines that can run at that moment have to say, which makes the
-// stream five times as fast as single calls (raft.md A6, B7). A request is for one
-// leader in one term, so that nothing is executed that was on its way through an
-// election. A stream that breaks leaves unknown what was sent on it; what was not
-// sent was not proposed. When a node opens another stream, the leader proposes
-// nothing any more that came over the one before: the node may have asked again. The
-// order of the connections says which stream is the newest (connection.go).
+// A backup to be restored has a connection of its own (backup.go): it is larger than any
+// request, and the leader may refuse it before it is sent completely.
 //
-// A backup to be restored goes over a connection of its own (backup.go): it is larger
-// than any request, and the leader may refuse it before all is sent.
-//
-// The codec writes and reads the frames by hand (codec.go), in the bytes of the
-// generated code, with two allocations for all requests of a frame. They travel on a
-// connection of their own, each with one call to write it (framed.go, framed_stream.go):
-// gRPC has two goroutines at each end for what is one here. Programs that do not know
-// that are spoken to over gRPC (connect.go).
+// The codec writes and reads the bytes of peer.proto by hand (codec.go), with two
+// allocations for all requests of a frame. Each frame is written with one call
+// (framed.go, framed_stream.go).
 package forward

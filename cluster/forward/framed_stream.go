@@ -8,8 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
-// FramedStream is the asking node's end of a connection in frames of our own. Send,
-// Recv and CloseSend are those of a Stream.
+// FramedStream is the asking node's end of a connection.
 type FramedStream struct {
 	conn *framedConn
 	stop func() bool // no longer waits for the end of the context
@@ -35,7 +34,7 @@ func (s *FramedStream) Send(frame *peerpb.RequestFrame) error {
 	defer s.conn.mu.Unlock()
 	s.conn.begin()
 	var err error
-	if s.conn.out, err = frames.appendRequests(s.conn.out, frame); err != nil {
+	if s.conn.out, err = appendFrame(s.conn.out, frame); err != nil {
 		return err
 	}
 	return s.conn.write(framedRequests)
@@ -48,7 +47,7 @@ func (s *FramedStream) Recv() (*peerpb.AnswerFrame, error) {
 		return nil, err
 	}
 	frame := new(peerpb.AnswerFrame)
-	return frame, frames.decode(content, frame)
+	return frame, decodeFrame(content, answersTag, frame)
 }
 
 // CloseSend says that nothing more is asked.
@@ -69,7 +68,10 @@ func (s framedInbound) Send(frame *peerpb.AnswerFrame) error {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
 	s.conn.begin()
-	s.conn.out = appendAnswerFrame(s.conn.out, frame)
+	var err error
+	if s.conn.out, err = appendFrame(s.conn.out, frame); err != nil {
+		return err
+	}
 	return s.conn.write(framedAnswers)
 }
 
@@ -79,11 +81,10 @@ func (s framedInbound) Recv() (*peerpb.RequestFrame, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame := new(peerpb.RequestFrame)
-	return frame, frames.decode(content, frame)
+	return decodeRequests(content)
 }
 
-// framedServer serves the connections in frames of our own of one listener.
+// framedServer serves the connections of one listener.
 type framedServer struct {
 	requests *requests
 

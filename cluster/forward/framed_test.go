@@ -1,8 +1,6 @@
 package forward
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
@@ -70,7 +69,7 @@ func TestFramesAreAnswered(t *testing.T) {
 	if a := exchange(t, stream, audit); a.Id != 4 || a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED {
 		t.Fatalf("got %v", a)
 	}
-	large := s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id, r.Command = 5, make([]byte, 3*framedStep+1) })
+	large := s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id, r.Command = 5, make([]byte, 5<<20) })
 	if a := exchange(t, stream, large); a.Id != 5 || a.Outcome != peerpb.Outcome_OUTCOME_UNSUPPORTED {
 		t.Fatalf("got %v", a)
 	}
@@ -146,8 +145,7 @@ func TestServerBreaksOffFramedStreams(t *testing.T) {
 	}
 }
 
-// TestServerFencesTheOldStream is about one stream at a time; here they have connections,
-// of two kinds: a node that was upgraded has spoken gRPC before.
+// TestServerFencesTheOldStream plays the streams; here they have connections.
 func TestAFramedConnectionSucceedsAnother(t *testing.T) {
 	s := serveFramed(t) // not open: the requests wait
 	first, second := s.connect(t), s.connect(t)
@@ -238,65 +236,17 @@ func TestFramesTellWhoIsAlive(t *testing.T) {
 	})
 }
 
-// framedBytes is a frame as it is on the wire.
-func framedBytes(kind frameKind, content []byte) []byte {
-	frame := append(make([]byte, framedHead), content...)
-	putFramedHead(frame, kind, content)
-	return frame
-}
-
-// Whatever bit of a frame is wrong, the connection ends.
-func TestDamagedFramesEndTheConnection(t *testing.T) {
-	frame := framedBytes(framedRequests, appendRequestFrame(nil, &peerpb.RequestFrame{SenderId: "asker", LeaderId: "leader"}))
-	for bit := range 8 * len(frame) {
-		damaged := bytes.Clone(frame)
-		damaged[bit/8] ^= 1 << (bit % 8)
-		if kind, content, err := readFramed(bufio.NewReader(bytes.NewReader(damaged))); err == nil {
-			t.Fatalf("bit %d: kind %d, %x", bit, kind, content)
-		}
-	}
-	for size := range frame {
-		if _, _, err := readFramed(bufio.NewReader(bytes.NewReader(frame[:size]))); err == nil || size > 0 && errors.Is(err, io.EOF) {
-			t.Fatalf("%d bytes of a frame: %v", size, err)
-		}
-	}
+// A frame of an unknown kind ends the connection. Package frame tests damage.
+func TestUnknownFramesEndTheConnection(t *testing.T) {
 	s := serveFramed(t)
 	s.open()
 	stream := s.connect(t)
-	if _, err := stream.conn.conn.Write(framedBytes(77, nil)); err != nil {
+	unknown := frame.Begin(nil)
+	frame.Finish(unknown, 77, 0)
+	if _, err := stream.conn.conn.Write(unknown); err != nil {
 		t.Fatal(err)
 	}
 	if frame, err := stream.Recv(); err == nil {
 		t.Fatal(frame)
 	}
-}
-
-// The memory for a message of the largest body is taken once, and nothing is copied as it grows.
-func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
-	frame := framedBytes(framedRequests, make([]byte, 1<<20+4<<10))
-	_, content, err := readFramed(bufio.NewReader(bytes.NewReader(frame)))
-	if err != nil || cap(content) != len(content) {
-		t.Errorf("memory for %d bytes, with a content of %d: %v", cap(content), len(content), err)
-	}
-}
-
-// FuzzFramed reads what no node has sent: what it takes for a frame is one.
-func FuzzFramed(f *testing.F) {
-	f.Add(framedBytes(framedRequests, []byte("requests")))
-	f.Add(append(framedBytes(framedAlive, nil), framedBytes(framedEnd, nil)...))
-	f.Add(framedBytes(framedAnswers, make([]byte, 100))[:50])
-	f.Fuzz(func(t *testing.T, input []byte) {
-		in := bufio.NewReader(bytes.NewReader(input))
-		for at := 0; ; {
-			kind, content, err := readFramed(in)
-			if err != nil {
-				return
-			}
-			frame := framedBytes(kind, content)
-			if !bytes.HasPrefix(input[at:], frame) {
-				t.Fatalf("read %x, which is not at %d of %x", frame, at, input)
-			}
-			at += len(frame)
-		}
-	})
 }

@@ -37,7 +37,7 @@ type inboundAnswer struct {
 	outcome leader.Outcome
 }
 
-// accept takes one request. The outcome is answered later, maybe at once.
+// accept begins one request. Its answer may come later or at once.
 func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *peerpb.RequestFrame, r *peerpb.Request) {
 	p := in.server
 	if r.Kind == cancelRequest {
@@ -79,8 +79,8 @@ func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *p
 }
 
 func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Duration) {
-	// What cannot be decoded would stop every node that finds it in the log, at
-	// each of its starts; it must not get there. The command itself is not kept.
+	// A command that cannot be decoded would stop every node that finds it in the log, at
+	// each of its starts. The command itself is not kept.
 	defer in.decoder.Reset()
 	cmd, err := in.decoder.Decode(r.Command)
 	if err != nil {
@@ -116,16 +116,16 @@ func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *lead
 		in.answer(r.Id, o)
 		running.Done()
 	})
-	if !in.expect(r.Id, call.HangUp) { // what ends ctx hangs up, too
+	if !in.expect(r.Id, call.HangUp) { // the end of ctx hangs up, too
 		call.HangUp()
 		return
 	}
 	running.Add(1)
-	go call.Begin() // counted by running until its outcome is told
+	go call.Begin() // counted by running until its outcome
 }
 
-// expect notes a request whose answer is to come. It reports false if the
-// stream is gone, and nothing must be begun.
+// expect registers a request. It reports false if the stream is gone, so that nothing must
+// begin.
 func (in *inbound) expect(id uint64, cancel func()) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -136,8 +136,8 @@ func (in *inbound) expect(id uint64, cancel func()) bool {
 	return true
 }
 
-// cancel gives up on one request. The function is called without the lock, as
-// it may answer at once.
+// cancel cancels one request. It calls the function without the lock, because that may answer at
+// once.
 func (in *inbound) cancel(id uint64) {
 	in.mu.Lock()
 	cancel := in.cancels[id]
@@ -147,7 +147,7 @@ func (in *inbound) cancel(id uint64) {
 	}
 }
 
-// cancelAll gives up on everything when the stream is gone or has a successor.
+// cancelAll cancels all requests when the stream is gone or has a successor.
 func (in *inbound) cancelAll() {
 	in.mu.Lock()
 	in.closed = true

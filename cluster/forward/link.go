@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Stream is the asking node's end of a stream: a FramedStream, or one of Peer.Forward.
+// Stream is the asking node's end of a connection: a FramedStream, or a stub in tests.
 type Stream interface {
 	Send(*peerpb.RequestFrame) error
 	// Recv is io.EOF when the other node has ended the stream.
@@ -26,19 +26,19 @@ type Stream interface {
 	CloseSend() error
 }
 
-// ConnectFunc opens a stream to a node. The stream ends with ctx; disconnect
-// frees what is left of the connection.
+// ConnectFunc opens a stream to a node. The stream ends with ctx; disconnect closes the
+// connection.
 type ConnectFunc func(ctx context.Context, nodeID string) (stream Stream, disconnect func() error, err error)
 
-// LinkOptions are what a Link works with.
+// LinkOptions configures a Link.
 type LinkOptions struct {
 	Self    string // this node
 	NodeID  string // the other one
 	Group   uint32 // of consensus
 	Connect ConnectFunc
-	// Leads tells who leads now, and when that changes.
+	// Leads returns the id of the leader, and a channel that is closed when it changes.
 	Leads func() (id string, changed <-chan struct{})
-	// Silent is told when calls wait and nothing came from the node for Silence, and when
+	// Silent is called when calls wait and nothing came from the node for Silence, and when
 	// there is no connection to it. It must not block.
 	Silent  func()
 	Silence time.Duration
@@ -48,8 +48,8 @@ type LinkOptions struct {
 	Log     *slog.Logger
 }
 
-// Link is the way to one other node: at most one stream, opened when there is
-// something to send and kept from then on. Safe for concurrent use.
+// Link carries calls to one other node over at most one stream. The first call opens the stream,
+// which then stays open. Safe for concurrent use.
 type Link struct {
 	options LinkOptions
 	life    context.Context // ends when the node closes
@@ -129,7 +129,7 @@ func (l *Link) session() {
 			return
 		case <-l.queued:
 		}
-		runtime.Gosched() // whoever is about to call does so: one frame for all of them
+		runtime.Gosched() // other goroutines enqueue their calls: one frame for all of them
 		for frame := l.takeFrame(); frame != nil; frame = l.takeFrame() {
 			if err := stream.Send(frame); err != nil {
 				return
@@ -138,7 +138,7 @@ func (l *Link) session() {
 	}
 }
 
-// takeFrame packs what waits and marks it as sent.
+// takeFrame packs waiting requests into a frame and marks them as sent.
 func (l *Link) takeFrame() *peerpb.RequestFrame {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,8 +168,8 @@ func (l *Link) takeFrame() *peerpb.RequestFrame {
 	return frame
 }
 
-// receive completes calls until the stream ends. It tells if the other node is
-// about to end it.
+// receive completes calls until the stream ends. It calls closing if the other node is about to
+// end the stream.
 func (l *Link) receive(stream Stream, closing func()) error {
 	for {
 		frame, err := stream.Recv()
@@ -212,7 +212,8 @@ func (l *Link) complete(answer *peerpb.Answer) {
 	c.complete(o)
 }
 
-// failAll ends a session: what was sent is unknown, the rest was not proposed.
+// failAll ends a session. The outcome of requests that were sent is unknown; the others were
+// not proposed.
 func (l *Link) failAll() {
 	l.mu.Lock()
 	calls := l.calls

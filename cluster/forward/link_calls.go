@@ -8,15 +8,15 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
-// departureGrace is how long a call still hopes for an answer of a node that
-// another has replaced as leader. A node that is alive answers at once when it
-// loses leadership; one that is cut off or hung never does.
+// departureGrace is the time that a call waits for an answer of a node after another node became
+// the leader. A node that is alive answers at once when it loses leadership; a node that is cut
+// off or hangs never does.
 const departureGrace = 500 * time.Millisecond
 
-// pendingCall is one request that another node executes. It has the mu of its link, but
-// what is set when it is made.
+// pendingCall is a request that another node executes. The mu of its link guards the fields that
+// change.
 type pendingCall struct {
-	complete func(leader.Outcome) // takes the only outcome
+	complete func(leader.Outcome) // called once
 	waits    bool                 // it is a receive
 	sent     bool                 // handed to the stream, so that it may take effect
 	grace    *time.Timer          // ends its departureGrace; nil: that has not begun
@@ -50,7 +50,7 @@ func (l *Link) Begin(request Request, complete func(leader.Outcome)) (id uint64)
 		complete(leader.Outcome{Verdict: refused})
 		return 0
 	}
-	// What watch has noticed by now it has told the calls before this one only.
+	// The watch has seen changes before this call was added.
 	if id, _ := l.options.Leads(); l.replaced(id) {
 		l.doubt()
 	}
@@ -62,7 +62,7 @@ func (l *Link) Begin(request Request, complete func(leader.Outcome)) (id uint64)
 	return r.Id
 }
 
-// start queues a request, whose id is set here, or says why not.
+// start sets the id of a request and enqueues it, or returns the reason for a refusal.
 func (l *Link) start(r *peerpb.Request, complete func(leader.Outcome)) (refused leader.Verdict) {
 	bytesMax, commandsMax := l.options.Limits.Room(leader.Essential(r.Command))
 	l.mu.Lock()
@@ -89,8 +89,7 @@ func (l *Link) start(r *peerpb.Request, complete func(leader.Outcome)) (refused 
 	return 0
 }
 
-// Abandon gives up on a request unless it has an outcome: it gets what has become of it by
-// now.
+// Abandon completes a request that has no outcome yet: as unknown if it was sent.
 func (l *Link) Abandon(id uint64) {
 	l.mu.Lock()
 	c := l.take(id)
@@ -108,7 +107,7 @@ func (l *Link) Abandon(id uint64) {
 	}
 }
 
-// take takes a call out whose outcome is known; nil if it has been. The caller holds mu.
+// take removes a call that is about to be completed; nil if there is none. The caller holds mu.
 func (l *Link) take(id uint64) *pendingCall {
 	c := l.calls[id]
 	if c != nil {
@@ -121,7 +120,7 @@ func (l *Link) take(id uint64) *pendingCall {
 	return c
 }
 
-// watch sees to calls that the other node may not answer any more, until ctx ends.
+// watch ends calls that the other node may not answer any more, until ctx ends.
 func (l *Link) watch(ctx context.Context) {
 	closing := l.options.Closing
 	for {
@@ -140,8 +139,7 @@ func (l *Link) watch(ctx context.Context) {
 	}
 }
 
-// replaced reports whether another node leads than the one this link is to. Whoever leads
-// next, that one has to be asked anew.
+// replaced reports whether a node other than that of this link leads.
 func (l *Link) replaced(by string) bool { return by != "" && by != l.options.NodeID }
 
 // doubt begins the departureGrace of all calls.
@@ -153,7 +151,7 @@ func (l *Link) doubt() {
 	}
 }
 
-// withdraw asks the other node to give up on receives it has not proposed, and to say so.
+// withdraw asks the other node to cancel receives that it has not proposed.
 func (l *Link) withdraw() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,12 +2,11 @@ package forward
 
 import "time"
 
-// A node may lead and answer no calls: consensus hears it, and what is said on this stream
-// gets lost, or its end of the stream is stuck. So while calls wait, the link looks at
-// intervals whether anything came, and says so if nothing did. Receives do not count: they
-// may wait for a message.
+// A node may lead and answer no calls: its consensus messages arrive, but this stream is cut or
+// stuck. So while calls wait, the link checks at intervals whether a frame came, and calls Silent
+// if none did. Receives do not count: they may wait for a message.
 
-// expectAnswers begins these looks, unless they go on. The caller holds mu.
+// expectAnswers begins these checks, unless they are running. The caller holds mu.
 func (l *Link) expectAnswers() {
 	if !l.looking {
 		l.looking = true
@@ -20,7 +19,7 @@ func (l *Link) lookAgain() {
 	time.AfterFunc(l.options.Silence, func() { l.look(heard) })
 }
 
-// look is one of the looks; before is how many frames had come at the one before.
+// look is one of the checks; before is the number of frames at the one before.
 func (l *Link) look(before uint64) {
 	l.mu.Lock()
 	l.looking = l.unanswered > 0 && l.life.Err() == nil

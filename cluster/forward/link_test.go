@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm/codec"
@@ -19,7 +17,6 @@ import (
 
 // streamStub is the other end of a stream, played by the test.
 type streamStub struct {
-	grpc.ClientStream
 	ctx     context.Context
 	frames  chan *peerpb.RequestFrame // what the link sends; unbuffered
 	answers chan *peerpb.AnswerFrame  // closed: the stream ended well

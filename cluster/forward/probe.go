@@ -7,11 +7,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
-// Probe asks on a connection after its handshake whether a node answers the calls of other
-// nodes, and returns when it has. It closes the connection. What it asks for is meant for
-// a term that never was, so that any node refuses it at once, whoever leads. The sender must
-// be none of a stream or of a probe under way: the newest connection of a sender ends those
-// before.
+// Probe tests on a connection after its handshake whether a node answers the calls of other nodes,
+// and closes the connection. It sends a request for term 0, which any node refuses at once. The
+// sender must be different from that of a Link and of other probes under way: the newest
+// connection of a sender ends those before.
 func Probe(ctx context.Context, conn net.Conn, sender, nodeID string, group uint32) error {
 	stream := NewFramedStream(ctx, conn)
 	defer stream.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Kind is what a Request asks for.
+// Kind is the kind of a Request.
 type Kind = peerpb.RequestKind
 
 // Kinds of requests.
@@ -22,18 +22,18 @@ const (
 	cancelRequest = peerpb.RequestKind_REQUEST_KIND_CANCEL
 )
 
-// Request is one that another node executes, if it leads in Term.
+// Request is a request that another node executes if it leads in Term.
 type Request struct {
 	leader.Request // but its Deadline: clocks differ, see Budget
 	Kind           Kind
 	Term           uint64
 	Wait           time.Duration // of a Receive; negative: as the queue says
 	Waited         time.Duration // of Wait, so far
-	Budget         time.Duration // after which it is worth nothing; 0: no end
+	Budget         time.Duration // until the request expires; 0: never
 	Report         *peerpb.Audit // of an Audit
 }
 
-// wire is the form of a request that goes to another node.
+// wire returns the form in which a request is sent.
 func (r Request) wire() *peerpb.Request {
 	wire := &peerpb.Request{
 		Kind:           r.Kind,
@@ -52,9 +52,8 @@ func (r Request) wire() *peerpb.Request {
 	return wire
 }
 
-// requestOf is what a forwarded request with a command asks of the leader. Which
-// format the command needs is known here; what the other node says of it may be
-// wrong.
+// requestOf converts a forwarded request with a command. It computes the format that the command
+// needs, because the other node may be wrong about it.
 func requestOf(r *peerpb.Request, cmd queue.Command, deadline time.Duration) leader.Request {
 	return leader.Request{
 		Frame:          r.Command,
@@ -64,7 +63,7 @@ func requestOf(r *peerpb.Request, cmd queue.Command, deadline time.Duration) lea
 	}
 }
 
-// wireOutcome is the number of a verdict in an Answer.
+// wireOutcome returns the number of a verdict in an Answer.
 func wireOutcome(v leader.Verdict) peerpb.Outcome {
 	switch v {
 	case leader.Answered:
@@ -84,7 +83,7 @@ func wireOutcome(v leader.Verdict) peerpb.Outcome {
 	}
 }
 
-// verdictOf reads a verdict off the wire; whatever it does not know is unknown.
+// verdictOf converts the number of a verdict; an undefined number is an unknown outcome.
 func verdictOf(o peerpb.Outcome) leader.Verdict {
 	switch o {
 	case peerpb.Outcome_OUTCOME_ANSWERED:

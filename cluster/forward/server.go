@@ -10,30 +10,27 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
-
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
-// inboundStream is the leader's end of a stream: a framedInbound, or one of Peer.Forward.
+// inboundStream is the leader's end of a stream: a framedInbound, or a stub in tests.
 type inboundStream interface {
 	Send(*peerpb.AnswerFrame) error
 	// Recv is io.EOF when the other node asks nothing more.
 	Recv() (*peerpb.RequestFrame, error)
 }
 
-// ServerOptions are what a Server works with.
+// ServerOptions holds what a Server depends on.
 type ServerOptions struct {
 	NodeID    string               // of this node
 	Group     uint32               // of consensus
 	Term      func() *leader.Term  // nil if this node does not lead
-	Audits    func(*peerpb.Audit)  // takes the reports of other nodes
+	Audits    func(*peerpb.Audit)  // called with the reports of other nodes
 	Monotonic func() time.Duration // the clock of deadlines
-	// Bodies puts into an answer the bodies that it refers to; nil: it has them. An error
-	// that has Done and Outcome, see late, is one that may be gone later.
+	// Bodies reads the bodies that an answer refers to; nil: the answer has them. An error with
+	// the methods of late may be gone later.
 	Bodies func(codec.Response) (codec.Response, error)
 	Log    *slog.Logger
 }
@@ -42,58 +39,33 @@ type ServerOptions struct {
 type Server struct {
 	requests *requests
 	framed   framedServer
-	grpc     *grpc.Server // for programs that do not know our frames
 }
 
-// NewServer returns a Server that Serve and ServeGRPC start.
+// NewServer returns a Server that Serve starts.
 func NewServer(options ServerOptions) *Server {
 	requests := newRequests(options)
-	s := &Server{
-		requests: requests,
-		framed:   framedServer{requests: requests, open: make(map[*framedConn]struct{})},
-		grpc: grpc.NewServer(
-			grpc.ForceServerCodecV2(newFrameCodec()),
-			grpc.InitialWindowSize(streamWindow),
-			grpc.InitialConnWindowSize(streamWindow),
-			grpc.MaxRecvMsgSize(frameLimit),
-			grpc.MaxSendMsgSize(frameLimit),
-			grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveInterval, Timeout: keepaliveTimeout}),
-			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveInterval / 2, PermitWithoutStream: true}),
-		),
-	}
-	peerpb.RegisterPeerServer(s.grpc, s.requests)
-	return s
+	return &Server{requests: requests, framed: framedServer{requests: requests, open: make(map[*framedConn]struct{})}}
 }
 
-// Serve answers on the connections of listener, which speak in frames of our own, until
-// Close. Receives that wait end with ctx.
+// Serve answers on the connections of listener until Close. Receives that wait end with ctx.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) {
 	s.framed.serve(ctx, listener)
 }
 
-// ServeGRPC answers on the connections of listener, which speak gRPC, until Close.
-func (s *Server) ServeGRPC(listener net.Listener) error {
-	return s.grpc.Serve(&numberedListener{Listener: listener, last: &s.requests.connections})
-}
-
-// Served counts the requests of other nodes that were taken on.
+// Served returns the number of requests accepted from other nodes.
 func (s *Server) Served() uint64 { return s.requests.served.Load() }
 
-// Stop breaks off all streams.
-func (s *Server) Stop() {
-	s.framed.stop()
-	s.grpc.Stop()
-}
+// Stop closes all connections.
+func (s *Server) Stop() { s.framed.stop() }
 
-// Close lets the other nodes close their streams, which they do as soon as
-// everything they sent is answered. What is left when ctx ends is broken off.
+// Close asks the other nodes to close their connections, which they do when all their requests
+// are answered. When ctx ends, it closes the remaining connections.
 func (s *Server) Close(ctx context.Context) {
 	close(s.requests.closing)
 	stopped := make(chan struct{})
 	go func() { // awaited below
 		defer close(stopped)
 		s.framed.end()
-		s.grpc.GracefulStop()
 	}()
 	select {
 	case <-stopped:
@@ -105,17 +77,16 @@ func (s *Server) Close(ctx context.Context) {
 
 // requests serves the requests of other nodes.
 type requests struct {
-	peerpb.UnimplementedPeerServer
 	options     ServerOptions
 	served      atomic.Uint64
 	connections atomic.Uint64 // number of the newest
-	closing     chan struct{} // closed when the other nodes are to close their streams
+	closing     chan struct{} // closed by Close
 
 	mu     sync.Mutex
 	newest map[string]newestStream // by node id
 }
 
-// newestStream is the stream of a node that counts.
+// newestStream is the newest stream of a node.
 type newestStream struct {
 	stream     *inbound // nil once it has ended
 	connection uint64   // its number
@@ -125,11 +96,9 @@ func newRequests(options ServerOptions) *requests {
 	return &requests{options: options, closing: make(chan struct{}), newest: make(map[string]newestStream)}
 }
 
-// succeed makes in the newest stream of a node and ends the one before. What
-// that one brings from now on is dropped, what it brought and was not proposed
-// is cancelled: the node may have asked for it again. If the node has opened a
-// connection after that of in, it is in that ends: what it brings arrives late, as
-// after a partition.
+// succeed makes in the newest stream of a node and cancels the one before, with all its requests
+// that are not proposed: the node may have repeated them. If the node has opened a connection
+// after that of in, it cancels in: its requests arrive late, as after a partition.
 func (p *requests) succeed(in *inbound, nodeID string, connection uint64) {
 	p.mu.Lock()
 	before, late := p.newest[nodeID], false
@@ -145,7 +114,7 @@ func (p *requests) succeed(in *inbound, nodeID string, connection uint64) {
 	}
 }
 
-// forget lets go of a stream that has ended.
+// forget removes a stream that has ended.
 func (p *requests) forget(in *inbound, nodeID string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,13 +123,8 @@ func (p *requests) forget(in *inbound, nodeID string) {
 	}
 }
 
-// Forward serves one stream of gRPC.
-func (p *requests) Forward(stream grpc.BidiStreamingServer[peerpb.RequestFrame, peerpb.AnswerFrame]) error {
-	return p.serve(stream.Context(), stream, connectionOf(stream.Context()))
-}
-
-// serve serves one stream until the other node closes it or is gone. What was not
-// proposed by then never is: the other node may already have asked somebody else.
+// serve serves one stream until the other node closes it or the connection breaks. Requests that
+// are not proposed by then never are: the other node may already have repeated them.
 func (p *requests) serve(ctx context.Context, stream inboundStream, connection uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

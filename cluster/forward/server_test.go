@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/leader"
@@ -23,13 +21,10 @@ import (
 
 // inboundStub is the asking node's end of a stream, played by the test.
 type inboundStub struct {
-	grpc.ServerStream
 	ctx      context.Context
 	requests chan *peerpb.RequestFrame // unbuffered
 	answers  chan *peerpb.AnswerFrame  // capacity: plenty
 }
-
-func (s *inboundStub) Context() context.Context { return s.ctx }
 
 func (s *inboundStub) Recv() (*peerpb.RequestFrame, error) {
 	select {
@@ -151,8 +146,9 @@ func tickFrame(t testing.TB) []byte {
 func (s *serverTest) connect() *inboundStub {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	stub := &inboundStub{ctx: ctx, requests: make(chan *peerpb.RequestFrame), answers: make(chan *peerpb.AnswerFrame, 64)}
+	number := s.connections.Add(1)
 	var running sync.WaitGroup
-	running.Go(func() { _ = s.Forward(stub) }) // ends with the context's error
+	running.Go(func() { _ = s.serve(ctx, stub, number) }) // ends with the context's error
 	s.t.Cleanup(func() { cancel(); running.Wait() })
 	return stub
 }
@@ -323,20 +319,8 @@ func TestServerKnowsALateStreamByItsConnection(t *testing.T) {
 	audited := make(chan struct{}, 1)
 	options := s.options
 	options.Audits = func(*peerpb.Audit) { audited <- struct{}{} }
-	server := NewServer(options)
-	listener := bufconn.Listen(1 << 20)
-	var running sync.WaitGroup
-	running.Go(func() { _ = server.ServeGRPC(listener) }) // ends with Stop
-	t.Cleanup(func() { server.Stop(); running.Wait() })
-	connect := func() Stream {
-		stream, disconnect, err := Connect(t.Context(), "leader", listener.DialContext, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = disconnect() }) // the stream is gone already
-		return stream
-	}
-	late, newest := connect(), connect()
+	served := serveFramedOf(t, &serverTest{requests: newRequests(options), t: t, group: s.group})
+	late, newest := served.connect(t), served.connect(t)
 	number := func(id uint64) func(*peerpb.RequestFrame, *peerpb.Request) {
 		return func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = id }
 	}

@@ -15,7 +15,7 @@ func arrive(t *testing.T, b *Network, from string) (net.Conn, error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	greeting := hello{kind: KindRaft, cluster: "c", from: from, to: b.NodeID(), formats: FormatRange{1, 1}}
+	greeting := hello{kind: KindConsensus, cluster: "c", from: from, to: b.NodeID(), formats: FormatRange{1, 1}}
 	if err := greeting.write(conn); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func arrive(t *testing.T, b *Network, from string) (net.Conn, error) {
 // Connections of other nodes that are open cost memory for as long as they are.
 func TestOpenConnectionsAreBounded(t *testing.T) {
 	b := newTestNetwork(t, "b-2", "c")
-	listener := b.Listener(KindRaft, 0)
+	listener := b.Listener(KindConsensus, 0)
 	accepted := make(chan net.Conn)
 	go func() {
 		for {

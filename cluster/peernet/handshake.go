@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 )
 
 // Every connection between nodes begins with a handshake, because an address
@@ -16,44 +15,38 @@ import (
 //	hello:  "SRTM" version kind formats(u8 x 2) group(u32) {length(u16) bytes} x 3: cluster, from, to
 //	answer: "SRTM" version verdict formats(u8 x 2) {length(u16) bytes}: reason, empty if welcome
 //
-// What follows a welcome is in frames with checksums, see frames.go.
+// After a welcome, all messages are in frames (package frame).
 const (
 	handshakeMagic   = "SRTM"
-	handshakeVersion = 2
+	handshakeVersion = 1
 	handshakeHead    = 8
 	handshakeTextMax = 1024
 )
 
-// Kind is what a connection is for. It travels in the handshake.
+// Kind names the purpose of a connection. It travels in the handshake.
 type Kind uint8
 
 // The kinds. Their numbers are part of the protocol between nodes and are never
 // reused.
 const (
-	KindRaft            Kind = 1  // the consensus library, as programs without KindConsensus speak
-	KindGRPC            Kind = 2  // requests between nodes, as programs without KindForward speak
-	KindBootstrap       Kind = 3  // making a cluster, before there is one
-	KindRestore         Kind = 8  // a backup on its way to the leader
-	KindMembership      Kind = 4  // joining a cluster and changing its members
-	KindFailureDetector Kind = 5  // whether the leader is still there
-	KindTerms           Kind = 9  // the newest term a voter knows
-	KindConsensus       Kind = 10 // the consensus library, in frames of its own
-	KindForward         Kind = 11 // requests between nodes, in frames of their own
-	KindBodies          Kind = 12 // a body of a message, for a node whose own is damaged
-	KindInstall         Kind = 13 // what a node lacks of a snapshot, in frames of the consensus
+	KindBootstrap       Kind = 1 // making a cluster, before there is one
+	KindMembership      Kind = 2 // joining a cluster and changing its members
+	KindFailureDetector Kind = 3 // whether the leader is still there
+	KindConsensus       Kind = 4 // messages of the consensus library
+	KindInstall         Kind = 5 // the parts of a snapshot that a node lacks
+	KindTerms           Kind = 6 // the newest term a voter knows
+	KindForward         Kind = 7 // requests of clients, for the leader
+	KindRestore         Kind = 8 // a backup on its way to the leader
+	KindBodies          Kind = 9 // the body of a message, for a node whose own is damaged
 )
 
-// framed reports whether what is said on such a connection has frames with
-// checksums of its own. The others get those of frames.go.
+// framed reports whether the protocol of such a connection writes frames itself. A
+// checkedStream carries the content of the others.
 func (k Kind) framed() bool { return k == KindConsensus || k == KindForward || k == KindInstall }
 
-// String is the kind in words, for logs.
+// String returns the kind in words, for logs.
 func (k Kind) String() string {
 	switch k {
-	case KindRaft:
-		return "raft"
-	case KindGRPC:
-		return "grpc"
 	case KindBootstrap:
 		return "bootstrap"
 	case KindRestore:
@@ -85,7 +78,7 @@ const (
 	verdictEnded   = 3 // refused, as the cluster of the dialing node goes on as another
 )
 
-// hello is what the dialing node says of itself and of whom it wants.
+// hello is the message of the dialing node about itself and the node that it wants.
 type hello struct {
 	kind    Kind
 	group   uint32
@@ -95,12 +88,12 @@ type hello struct {
 	formats FormatRange
 }
 
-// FormatRange is what a node can do with the formats of commands and snapshots: the
-// lowest is the one in force where it is, which never goes down, and the highest is
-// what its program can read. Zero: the node does not say.
+// FormatRange holds the versions of the formats of commands and snapshots that a node can
+// work with. The lowest is the version in force, which never goes down; the highest is the
+// newest that its program can read. Zero: the node does not say.
 type FormatRange struct{ lowest, highest uint8 }
 
-// NewFormatRange is a range of versions, both ends included; above 255 they count as 255.
+// NewFormatRange returns a range of versions, both ends included; above 255 they count as 255.
 func NewFormatRange(lowest, highest uint32) FormatRange {
 	return FormatRange{uint8(min(lowest, math.MaxUint8)), uint8(min(highest, math.MaxUint8))}
 }
@@ -110,12 +103,12 @@ func (f FormatRange) overlaps(other FormatRange) bool {
 	return f.highest == 0 || other.highest == 0 || f.lowest <= other.highest && other.lowest <= f.highest
 }
 
-// outdated reports whether it is this node's program that is too old for the other.
+// outdated reports whether this node's program is too old for the other.
 func (f FormatRange) outdated(other FormatRange) bool {
 	return !f.overlaps(other) && f.highest < other.lowest
 }
 
-// String is the range as people write it.
+// String returns the range in words.
 func (f FormatRange) String() string {
 	switch {
 	case f.highest == 0:
@@ -130,20 +123,13 @@ func (f FormatRange) String() string {
 // version in common; one of the two has to be upgraded.
 var ErrFormats = errors.New("the two programs have no format in common")
 
-// ErrRefused is the error of a dial that the other node answered with a refusal; the
-// error that wraps it says why.
+// ErrRefused is the error of a dial that the other node refused; the error that wraps it has
+// the reason.
 var ErrRefused = errors.New("connection refused by the other node")
 
 // ErrEnded is the error of a dial by a node whose cluster was recovered from the loss of a
 // majority without it, and goes on under another id.
 var ErrEnded = errors.New("the cluster of this node has ended")
-
-// ErrUnknownKind is the error of a dial to a node whose program knows no such kind of
-// connection. It goes with ErrRefused.
-var ErrUnknownKind = errors.New("the other node is of an older version")
-
-// unknownKind ends the reason of such a refusal. Programs of all versions say so.
-const unknownKind = " is not a known use of a connection"
 
 func (h hello) write(w io.Writer) error {
 	message := append(make([]byte, 0, 128), handshakeMagic...)
@@ -173,7 +159,7 @@ func readHello(r io.Reader) (hello, error) {
 	return h, nil
 }
 
-// answerHello tells the dialing node the verdict: no objection is a welcome.
+// answerHello sends the verdict to the dialing node: no objection is a welcome.
 func answerHello(w io.Writer, objection error, formats FormatRange) error {
 	verdict, reason := byte(verdictWelcome), ""
 	if objection != nil {
@@ -191,7 +177,7 @@ func answerHello(w io.Writer, objection error, formats FormatRange) error {
 	return err
 }
 
-// readAnswer reads the verdict, and what the other node says of its formats.
+// readAnswer reads the verdict and returns the formats of the other node.
 func readAnswer(r io.Reader) (FormatRange, error) {
 	verdict, formats, err := readHandshakeHead(r)
 	if err != nil {
@@ -206,18 +192,14 @@ func readAnswer(r io.Reader) (FormatRange, error) {
 		return formats, nil
 	case verdictFormats:
 		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrFormats, reason)
-	}
-	if verdict == verdictEnded {
+	case verdictEnded:
 		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrEnded, reason)
-	}
-	if strings.HasSuffix(reason, unknownKind) {
-		return formats, fmt.Errorf("%w: %w: %s", ErrRefused, ErrUnknownKind, reason)
 	}
 	return formats, fmt.Errorf("%w: %s", ErrRefused, reason)
 }
 
-// readHandshakeHead checks magic and version and returns what comes after them: a
-// byte for the message's own use, and the formats of who sent it.
+// readHandshakeHead checks magic and version. It returns the byte after them, which has the
+// kind or the verdict, and the formats of the sender.
 func readHandshakeHead(r io.Reader) (byte, FormatRange, error) {
 	var head [handshakeHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

@@ -10,7 +10,7 @@ import (
 // has one form on the wire.
 func FuzzHandshake(f *testing.F) {
 	var greeting bytes.Buffer
-	if err := (hello{kind: KindRaft, group: 0, cluster: "c", from: "a-1", to: "b-2"}).write(&greeting); err != nil {
+	if err := (hello{kind: KindConsensus, group: 0, cluster: "c", from: "a-1", to: "b-2"}).write(&greeting); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(greeting.Bytes())

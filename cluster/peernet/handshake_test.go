@@ -69,7 +69,7 @@ func TestPeersCompareFormats(t *testing.T) {
 		from *Network
 		to   string
 	}{{newer, "b-2"}, {older, "a-1"}} {
-		_, err := dial.from.Dial(ctx, dial.to, KindRaft, 0)
+		_, err := dial.from.Dial(ctx, dial.to, KindConsensus, 0)
 		if !errors.Is(err, ErrRefused) || !errors.Is(err, ErrFormats) || !strings.Contains(err.Error(), "has format") {
 			t.Errorf("to %s: %v", dial.to, err)
 		}
@@ -85,11 +85,11 @@ func TestPeersCompareFormats(t *testing.T) {
 	if len(newerOutdated) > 0 {
 		t.Error("the newer node was told that it is too old")
 	}
-	conn, err := able.Dial(ctx, "a-1", KindRaft, 0)
+	conn, err := able.Dial(ctx, "a-1", KindConsensus, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted, err := newer.Listener(KindRaft, 0).Accept()
+	accepted, err := newer.Listener(KindConsensus, 0).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/hostlimit"
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// accept takes connections until the socket is closed. Each shakes hands in a
-// goroutine of its own, so that a silent one holds up nobody.
+// accept accepts connections until the socket is closed. Each handshake has a goroutine of its
+// own, so that a silent connection delays no other.
 func (p *Network) accept() {
 	for {
 		socket, err := p.socket.Accept()
@@ -47,8 +48,8 @@ func (p *Network) accept() {
 }
 
 // connsPerNode bounds the connections that one other node has opened to this one,
-// connsMax those of all. A node has about ten: what is above that broke without a
-// word, or belongs to nobody who means well.
+// connsMax those of all. A node needs about ten. More of them broke unnoticed, or belong to
+// an attacker.
 const (
 	connsPerNode = 64
 	connsMax     = 1024
@@ -56,7 +57,7 @@ const (
 
 var errTooMany = errors.New("too many connections of other nodes are open")
 
-// full reports whether no more connections of other nodes are taken.
+// full reports whether this node accepts no more connections of other nodes.
 func (p *Network) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +96,7 @@ func (p *Network) makeRoom(conn *peerConn) {
 // acceptPause keeps a node without free file descriptors from spinning.
 const acceptPause = 50 * time.Millisecond
 
-// handshake answers the dialing node and puts the connection into the queue of its use,
+// handshake answers the dialing node and puts the connection into the queue of its purpose,
 // or closes it.
 func (p *Network) handshake(conn *peerConn, places *hostlimit.Limit) {
 	watchdog := time.AfterFunc(p.options.Timeout, func() { conn.Close() })
@@ -114,7 +115,7 @@ func (p *Network) handshake(conn *peerConn, places *hostlimit.Limit) {
 		return
 	}
 	if objection != nil {
-		// The others try again until this node has started, which is not worth a word.
+		// The other nodes try again until this one has started: that is not logged.
 		if !errors.Is(objection, errStarting) {
 			p.refuse(refusedObjection, slog.LevelWarn, "refused a connection of another node",
 				"from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
@@ -133,8 +134,8 @@ func (p *Network) handshake(conn *peerConn, places *hostlimit.Limit) {
 	p.queue(purpose{greeting.kind, greeting.group}).put(conn)
 }
 
-// errNotHere answers a refused node if it has not proved that it belongs to this
-// cluster, whatever the reason is: it learns nothing from that. The log has the reason.
+// errNotHere is the answer to a refused node that has not proved that it belongs to this
+// cluster. It does not reveal the reason, which is in the log.
 var errNotHere = errors.New("this node does not take the connection; its log says why")
 
 // unproved is the error of a node that has not proved that it belongs to this cluster.
@@ -148,7 +149,7 @@ func spoken(objection error) error {
 	return objection
 }
 
-// objection is why a connection is refused; nil if it is not.
+// objection returns the reason to refuse a connection, or nil.
 func (p *Network) objection(conn *peerConn, h hello, formats FormatRange) error {
 	if err := p.checkCertificate(conn, h.from); err != nil {
 		return unproved{err}
@@ -169,7 +170,7 @@ func (p *Network) objection(conn *peerConn, h hello, formats FormatRange) error 
 	switch {
 	case p.queue(purpose{h.kind, h.group}) != nil:
 	case p.queue(purpose{h.kind, 0}) == nil:
-		return fmt.Errorf("%s%s", h.kind, unknownKind)
+		return fmt.Errorf("%s is not a known kind of connection", h.kind)
 	default:
 		return fmt.Errorf("there is no group %d here", h.group)
 	}
@@ -184,8 +185,8 @@ func (p *Network) objection(conn *peerConn, h hello, formats FormatRange) error 
 	return nil
 }
 
-// track registers a connection, so that close can end it. What is said goes over
-// secured, which may be the socket itself.
+// track registers a connection, so that Close can end it. Reads and writes go over secured,
+// which may be the socket itself.
 func (p *Network) track(socket, secured net.Conn) (*peerConn, error) {
 	conn := &peerConn{Conn: secured, socket: socket, owner: p}
 	p.mu.Lock()
@@ -200,39 +201,38 @@ func (p *Network) track(socket, secured net.Conn) (*peerConn, error) {
 	return conn, nil
 }
 
-// peerConn is a connection that peers closes at its end.
+// peerConn is a connection with another node, which Network.Close closes.
 type peerConn struct {
 	net.Conn
 	socket net.Conn
 	owner  *Network
-	// Who is at the other end, and what it reads: set when hands are shaken,
-	// under the owner's mu.
-	node    string
-	formats FormatRange
-	number  uint64 // its number among those whose handshake succeeded, in both directions
-	arrived uint64 // its number among those that other nodes opened; 0: this node opened it
-	// stream is what is said after the handshake. Nobody but who shook hands has
-	// the connection when it is set.
+	// Set by the handshake, under the owner's mu.
+	node    string      // at the other end
+	formats FormatRange // of that node
+	number  uint64      // its number among those whose handshake succeeded, in both directions
+	arrived uint64      // its number among those that other nodes opened; 0: this node opened it
+	// stream carries the content after the handshake; nil: the protocol writes frames itself.
+	// It is set before another goroutine has the connection.
 	stream *checkedStream
 }
 
-// check puts what is said from now on in frames with checksums.
+// check puts all content from now on into frames.
 func (c *peerConn) check() { c.stream = newCheckedStream(plainPeer{c}) }
 
-// Read gives out verified content.
+// Read returns content, which a checkedStream has verified.
 func (c *peerConn) Read(content []byte) (int, error) {
 	if c.stream == nil {
 		return plainPeer{c}.Read(content)
 	}
 	n, err := c.stream.Read(content)
-	if errors.Is(err, errPeerFrame) {
+	if errors.Is(err, frame.ErrDamaged) {
 		c.owner.options.Logger.Warn("a connection of another node is closed", "peer", c.node, "error", err)
 		c.Close()
 	}
 	return n, err
 }
 
-// Write frames content.
+// Write writes content.
 func (c *peerConn) Write(content []byte) (int, error) {
 	if c.stream == nil {
 		return c.Conn.Write(content)
@@ -240,8 +240,8 @@ func (c *peerConn) Write(content []byte) (int, error) {
 	return c.stream.Write(content)
 }
 
-// WriteBuffers writes several pieces, if it can with one call and without copying
-// them. What is written is taken off the pieces.
+// WriteBuffers writes several pieces, without TLS with one call and without copying them. It
+// removes written pieces.
 func (c *peerConn) WriteBuffers(pieces *net.Buffers) error {
 	if plain, ok := c.Conn.(*net.TCPConn); ok && c.stream == nil {
 		_, err := pieces.WriteTo(plain)
@@ -263,7 +263,7 @@ func (c *peerConn) WriteBuffers(pieces *net.Buffers) error {
 	return err
 }
 
-// WriteNow writes as much as goes without waiting for the other end. Over TLS that is
+// WriteNow writes as much as it can without waiting for the other end. With TLS it writes
 // nothing.
 func (c *peerConn) WriteNow(content []byte) (n int, err error) {
 	plain, ok := c.Conn.(*net.TCPConn)
@@ -291,16 +291,16 @@ func (c *peerConn) WriteNow(content []byte) (n int, err error) {
 	}
 }
 
-// joinedMax is how much is copied to be written with one call.
+// joinedMax bounds the pieces that are copied to be written with one call.
 const joinedMax = 64 << 10
 
-// plainPeer is a connection without frames.
+// plainPeer reads and writes a connection without a checkedStream.
 type plainPeer struct{ *peerConn }
 
 // Write writes.
 func (c plainPeer) Write(content []byte) (int, error) { return c.Conn.Write(content) }
 
-// Read reads, and tells if the other end is gone.
+// Read reads, and reports the other node as lost if the connection has ended.
 func (c plainPeer) Read(content []byte) (int, error) {
 	n, err := c.Conn.Read(content)
 	if err != nil && c.node != "" && gone(err) {
@@ -311,14 +311,14 @@ func (c plainPeer) Read(content []byte) (int, error) {
 	return n, err
 }
 
-// gone reports whether an error says that the other end has closed the connection. TLS
-// calls it unexpected if the other end has not said so before.
+// gone reports whether an error says that the other end has closed the connection. With TLS
+// that is io.ErrUnexpectedEOF if the other end did not announce it.
 func gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// Close closes the connection; more than once is allowed. The socket is closed and not
-// the TLS connection, which would first wait until the other end takes a farewell.
+// Close closes the connection; more than once is allowed. It closes the socket and not the TLS
+// connection, which would first wait until the other end reads an alert.
 func (c *peerConn) Close() error {
 	c.owner.mu.Lock()
 	delete(c.owner.conns, c)
@@ -330,7 +330,7 @@ func (c *peerConn) Close() error {
 // concurrent use.
 type connQueue struct {
 	addr    net.Addr
-	waiting chan net.Conn // unbuffered: a connection nobody accepts stays with put
+	waiting chan net.Conn // unbuffered: put keeps a connection until it is accepted
 	closed  chan struct{}
 	once    sync.Once
 }
@@ -364,10 +364,10 @@ func (q *connQueue) Close() error {
 	return nil
 }
 
-// Addr is the node, not a place in the network.
+// Addr returns the id of the node.
 func (q *connQueue) Addr() net.Addr { return q.addr }
 
-// nodeAddr is a node id as a net.Addr.
+// nodeAddr makes a node id a net.Addr.
 type nodeAddr string
 
 func (nodeAddr) Network() string  { return "node" }

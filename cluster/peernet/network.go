@@ -14,41 +14,40 @@ import (
 	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
-// Options are what the network between nodes needs to know.
+// Options configures a Network.
 type Options struct {
 	NodeID    string
 	ClusterID func() string // empty while this node belongs to no cluster
 	Formats   func() FormatRange
-	Outdated  func(error) // told that this program is too old for its cluster
-	// WentOn reports whether the cluster of this node is what became of another in a
-	// recovery; nil: of none.
+	Outdated  func(error) // called if this program is too old for its cluster
+	// WentOn reports whether the cluster of this node is the recovered form of another; nil:
+	// of none.
 	WentOn  func(clusterID string) bool
-	Ended   func(error)         // told that the cluster of this node has ended
+	Ended   func(error)         // called if the cluster of this node has ended
 	Bind    string              // host:port
 	Timeout time.Duration       // of dialing and of the handshake
 	Network environment.Network // default the machine's
-	TLS     *TLS                // nil: clear text, and everybody is believed
+	TLS     *TLS                // nil: clear text, and no identity is proved
 	// MarksRequired reports whether certificates need the mark of a node by now; nil: always.
 	MarksRequired func() bool
 	Clock         environment.Clock // default the machine's
 	Logger        *slog.Logger
 }
 
-// Network is the network between nodes: one listener, connections that know who
-// is at the other end, and addresses looked up by node id when dialing. Safe
-// for concurrent use.
+// Network is the network between nodes: one listener, connections whose other end is a known
+// node, and addresses that are looked up by node id when dialing. Safe for concurrent use.
 type Network struct {
 	options Options
 	book    *AddressBook
 	socket  net.Listener
 	network environment.Network
-	lost    atomic.Pointer[func(nodeID string)] // told of connections that broke
-	// opened is set when connections of all kinds are taken. Before, while the node
-	// reads its log, it only answers questions about the leader.
+	lost    atomic.Pointer[func(nodeID string)] // called when a connection breaks
+	// opened is set when this node accepts connections of all kinds. Before, while it reads
+	// its log, it only answers questions about the leader.
 	opened atomic.Bool
-	// handshakes are the connections that have not said yet who they are.
+	// handshakes counts connections without a handshake yet.
 	handshakes *hostlimit.Limit
-	// ofNodes are those from hosts of nodes, which have places of their own.
+	// ofNodes counts those from hosts of nodes, which have a limit of their own.
 	ofNodes *hostlimit.Limit
 	refused *hostlimit.Refusals
 
@@ -60,17 +59,17 @@ type Network struct {
 	incoming map[purpose]*connQueue
 	conns    map[*peerConn]struct{} // open, both directions
 	arrivals uint64                 // connections that other nodes have opened
-	hosts    map[string]struct{}    // of nodes that have shaken hands
+	hosts    map[string]struct{}    // of nodes, known by a handshake
 	greeted  uint64                 // connections whose handshake succeeded
 	closed   bool
 }
 
 const (
-	// handshakesMax is how many dialing nodes may keep this one waiting for who they
-	// are; a cluster has a handful of nodes with a few connections each.
+	// handshakesMax bounds the connections without a handshake yet; a cluster has a handful
+	// of nodes with a few connections each.
 	handshakesMax = 256
-	// handshakesPerHost leaves room for the other nodes when somebody opens connections
-	// and says nothing.
+	// handshakesPerHost leaves room for the other nodes when one host opens connections and
+	// sends nothing.
 	handshakesPerHost = 64
 	// hostsMax bounds the hosts that are known to have a node.
 	hostsMax = 1024
@@ -116,7 +115,7 @@ func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, 
 	return p, nil
 }
 
-// purpose is what a connection is for: a kind, and the group that is meant.
+// purpose is the kind of a connection with its group.
 type purpose struct {
 	kind  Kind
 	group uint32
@@ -125,7 +124,7 @@ type purpose struct {
 // AddGroup makes this node accept the connections of a consensus group, also of one
 // that was closed and is opened again.
 func (p *Network) AddGroup(group uint32) {
-	for _, kind := range []Kind{KindRaft, KindGRPC, KindFailureDetector, KindTerms, KindConsensus, KindForward, KindBodies, KindInstall} {
+	for _, kind := range []Kind{KindFailureDetector, KindTerms, KindConsensus, KindForward, KindBodies, KindInstall} {
 		p.use(purpose{kind, group})
 	}
 }
@@ -136,27 +135,27 @@ func (p *Network) use(use purpose) {
 	p.incoming[use] = newConnQueue(nodeAddr(p.options.NodeID))
 }
 
-// queue is where connections wait for who accepts them; nil: nobody does.
+// queue returns the queue in which connections wait to be accepted; nil: there is none.
 func (p *Network) queue(use purpose) *connQueue {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.incoming[use]
 }
 
-// Listener accepts the connections of other nodes to a group for one purpose,
-// after the handshake. What belongs to no group has group 0.
+// Listener returns the listener for the connections of one kind to a group, after their
+// handshake. Kinds without a group have group 0.
 func (p *Network) Listener(kind Kind, group uint32) net.Listener {
 	return p.queue(purpose{kind, group})
 }
 
-// WhenLost sets the function that is called with the id of a node to which a connection
-// broke. It must not block.
+// WhenLost sets the function to call with the id of the other node when a connection breaks.
+// It must not block.
 func (p *Network) WhenLost(lost func(nodeID string)) { p.lost.Store(&lost) }
 
-// NodeID is the id of this node.
+// NodeID returns the id of this node.
 func (p *Network) NodeID() string { return p.options.NodeID }
 
-// Timeout is how long dialing and shaking hands may take.
+// Timeout returns the timeout for dialing with the handshake.
 func (p *Network) Timeout() time.Duration { return p.options.Timeout }
 
 // Context ends when the network is closed or the context of Listen ends.
@@ -171,13 +170,12 @@ func (p *Network) Serve() {
 // Open accepts connections of every kind from now on.
 func (p *Network) Open() { p.opened.Store(true) }
 
-// BoundAddr is the host:port at which this node listens, also if port 0 was asked for.
+// BoundAddr returns the host:port at which this node listens, also if the setting has port 0.
 func (p *Network) BoundAddr() string { return p.socket.Addr().String() }
 
 // Dial connects to a group at another node for one purpose and makes the handshake,
-// within Timeout. The error wraps ErrRefused if the node answered and refused,
-// ErrUnknownKind if its program is too old for the purpose, and ErrFormats if the two
-// programs cannot work together.
+// within Timeout. The error wraps ErrRefused if the node answered and refused, and
+// ErrFormats if the two programs cannot work together.
 func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint32) (net.Conn, error) {
 	address := p.book.Lookup(nodeID)
 	if address == "" {
@@ -231,13 +229,13 @@ func (p *Network) greet(conn *peerConn, nodeID string, use purpose) error {
 	return err
 }
 
-// tooOld tells an operator that this node needs the newer program.
+// tooOld returns the error for the operator of a node that needs the newer program.
 func tooOld(own FormatRange, nodeID string, theirs FormatRange) error {
 	return fmt.Errorf("this program reads format versions up to %d, and node %s of this cluster has %s in force: an upgrade was finalized; start this node with the newer program", own.highest, nodeID, FormatRange{theirs.lowest, theirs.lowest})
 }
 
-// noteFormats remembers who is at the other end and what it can read, for as long as the
-// connection lives, and that its host has a node.
+// noteFormats records the node at the other end and its formats, for as long as the connection
+// lives, and that its host has a node.
 func (p *Network) noteFormats(conn *peerConn, nodeID string, formats FormatRange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -248,8 +246,8 @@ func (p *Network) noteFormats(conn *peerConn, nodeID string, formats FormatRange
 	}
 }
 
-// handshakesOf are those that count beside one from an address: strangers take no places of
-// hosts that have a node.
+// handshakesOf returns the limit for handshakes from an address. Hosts that have a node have a
+// limit of their own, which no other host can exhaust.
 func (p *Network) handshakesOf(remote net.Addr) *hostlimit.Limit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,8 +257,8 @@ func (p *Network) handshakesOf(remote net.Addr) *hostlimit.Limit {
 	return p.handshakes
 }
 
-// FormatMaxOf is the highest format that a node has said it can read, on the
-// connections that are open now; 0: it has not said.
+// FormatMaxOf returns the highest format that a node can read, as it said on the connections
+// that are open now; 0: there is none.
 func (p *Network) FormatMaxOf(nodeID string) (highest uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -51,13 +51,13 @@ func TestPeersConnectByNodeID(t *testing.T) {
 	t.Run("", func(t *testing.T) {
 		a, b := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "c")
 		ctx := clustertest.Context(t)
-		if _, err := a.Dial(ctx, "b-2", KindGRPC, 0); err == nil || !strings.Contains(err.Error(), "not known") {
+		if _, err := a.Dial(ctx, "b-2", KindTerms, 0); err == nil || !strings.Contains(err.Error(), "not known") {
 			t.Fatalf("an unknown node: %v", err)
 		}
 		a.book.Note("b-2", "127.0.0.1:1", 1)
 		a.book.Note("b-2", b.BoundAddr(), 2) // started again elsewhere
 		a.book.Note("b-2", "127.0.0.1:1", 1) // late news
-		for _, kind := range []Kind{KindGRPC, KindRaft} {
+		for _, kind := range []Kind{KindTerms, KindConsensus} {
 			conn, err := a.Dial(ctx, "b-2", kind, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -82,10 +82,10 @@ func TestPeersRefuseStrangers(t *testing.T) {
 		greeting hello
 		want     string
 	}{
-		{"another node", "c", "c", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "x-9"}, errNotHere.Error()},
-		{"another cluster", "c", "d", hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2"}, errNotHere.Error()},
-		{"no cluster yet", "c", "", hello{kind: KindGRPC, cluster: "c", from: "a-1", to: "b-2"}, errNotHere.Error()},
-		{"another group", "c", "c", hello{kind: KindRaft, group: 4, cluster: "c", from: "a-1", to: "b-2"}, "no group 4"},
+		{"another node", "c", "c", hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "x-9"}, errNotHere.Error()},
+		{"another cluster", "c", "d", hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "b-2"}, errNotHere.Error()},
+		{"no cluster yet", "c", "", hello{kind: KindTerms, cluster: "c", from: "a-1", to: "b-2"}, errNotHere.Error()},
+		{"another group", "c", "c", hello{kind: KindConsensus, group: 4, cluster: "c", from: "a-1", to: "b-2"}, "no group 4"},
 		{"an unknown use", "c", "c", hello{kind: 200, cluster: "c", from: "a-1", to: "b-2"}, "kind 200"},
 	}
 	for _, test := range tests {
@@ -116,7 +116,7 @@ func TestPeersTellStrangersNothing(t *testing.T) {
 	a := newTestNetwork(t, "a-1", "c")
 	b := newTestNetwork(t, "b-2", "secret", func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	a.book.Note("b-2", b.BoundAddr(), 1)
-	_, err := a.Dial(clustertest.Context(t), "b-2", KindGRPC, 0)
+	_, err := a.Dial(clustertest.Context(t), "b-2", KindTerms, 0)
 	if !errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), errNotHere.Error()) {
 		t.Fatalf("got %v", err)
 	}
@@ -126,7 +126,7 @@ func TestPeersTellStrangersNothing(t *testing.T) {
 func TestPeersWithoutClusterDoNotDial(t *testing.T) {
 	a, b := newTestNetwork(t, "a-1", ""), newTestNetwork(t, "b-2", "d")
 	a.book.Note("b-2", b.BoundAddr(), 1)
-	if _, err := a.Dial(clustertest.Context(t), "b-2", KindGRPC, 0); err == nil {
+	if _, err := a.Dial(clustertest.Context(t), "b-2", KindTerms, 0); err == nil {
 		t.Fatal("a node without a cluster reached one with")
 	}
 }
@@ -181,7 +181,7 @@ func TestPeersBoundTheHandshakes(t *testing.T) {
 		t.Skipf("this machine has one loopback address only: %v", err)
 	}
 	defer conn.Close()
-	if err := (hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
+	if err := (hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := readAnswer(conn); err != nil {
@@ -198,7 +198,7 @@ func TestHandshakesOfNodesHavePlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := (hello{kind: KindRaft, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
+		if err := (hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
 			t.Fatal(err)
 		}
 		if err := conn.SetReadDeadline(time.Now().Add(clustertest.Patience)); err != nil {
@@ -247,11 +247,11 @@ func TestBrokenConnectionIsTold(t *testing.T) {
 	a.WhenLost(func(nodeID string) { lost <- nodeID })
 	a.book.Note("b-2", b.BoundAddr(), 1)
 	for _, own := range []bool{true, false} {
-		conn, err := a.Dial(clustertest.Context(t), "b-2", KindGRPC, 0)
+		conn, err := a.Dial(clustertest.Context(t), "b-2", KindTerms, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		accepted, err := b.Listener(KindGRPC, 0).Accept()
+		accepted, err := b.Listener(KindTerms, 0).Accept()
 		if err != nil {
 			t.Fatal(err)
 		}

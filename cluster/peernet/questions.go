@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// A question between nodes is a connection of its own: the question and the
-// answer, each one JSON value. It is how nodes talk about what is rare and small,
-// such as a change of the members; requests of clients take the stream of
-// KindForward.
+// A question between nodes has a connection of its own, which carries the question and the
+// answer, each as one JSON value. Questions are for rare and small things, such as a change of
+// the members. Requests of clients use KindForward.
 
 // questionMax bounds a question and an answer, in bytes.
 const questionMax = 1 << 20
@@ -23,13 +22,13 @@ const questionMax = 1 << 20
 // no connection: it has had no effect.
 var ErrNotAsked = errors.New("the node could not be asked")
 
-// notAsked is why there was no connection; it is ErrNotAsked, too.
+// notAsked wraps the reason why there was no connection and makes it an ErrNotAsked.
 type notAsked struct{ error }
 
-// Is makes it an ErrNotAsked.
+// Is reports whether target is ErrNotAsked.
 func (n notAsked) Is(target error) bool { return target == ErrNotAsked }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (n notAsked) Unwrap() error { return n.error }
 
 // because adds to an error that ctx has ended, if it has.
@@ -61,25 +60,24 @@ func Ask[A any](ctx context.Context, network *Network, nodeID string, kind Kind,
 
 // Answering says how questions of one kind are answered.
 type Answering[Q, A any] struct {
-	// AtOnce is how many are answered at the same time. The others wait, or their
+	// AtOnce bounds the questions answered at the same time. The others wait, or their
 	// connections are closed if CloseExcess is set.
 	AtOnce      int
 	CloseExcess bool
-	// Arrival is how long a node may take to put its question.
+	// Arrival is the timeout for the arrival of a question.
 	Arrival time.Duration
 	// Within bounds answering, if set: then the connection is closed.
 	Within time.Duration
 	// Answerable reports whether this node can answer a question yet; if not, the
 	// connection is closed without an answer. Nil: it can answer all.
 	Answerable func(question Q) bool
-	// Answer answers within ctx. The node that asks is known by its handshake. If
-	// done is not nil, it is called when the answer is sent; Within does not bound it.
+	// Answer answers within ctx. The handshake has proved the identity of from. If done is
+	// not nil, it is called after the answer is sent; Within does not bound it.
 	Answer func(ctx context.Context, from string, question Q) (answer A, done func())
 }
 
-// Serve answers what arrives at a listener until ctx ends or the listener closes,
-// and waits for the answers under way. A connection that ends without an answer
-// tells the other node that it has none.
+// Serve answers the questions at a listener until ctx ends or the listener closes, and waits for
+// the answers under way. A connection that ends without an answer means that there is none.
 func (a Answering[Q, A]) Serve(ctx context.Context, listener net.Listener) {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() }) // it ends Accept
 	defer stop()
@@ -102,7 +100,7 @@ func (a Answering[Q, A]) Serve(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// takeSlot waits for a slot, unless what is in excess is closed.
+// takeSlot waits for a slot. With CloseExcess, it reports false if none is free.
 func (a Answering[Q, A]) takeSlot(ctx context.Context, slots chan<- struct{}) bool {
 	if a.CloseExcess {
 		select {
@@ -136,7 +134,7 @@ func (a Answering[Q, A]) ServeConn(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// answer sends the answer to a question. It returns what is to be done afterwards.
+// answer sends the answer to a question. It returns the function to call afterwards.
 func (a Answering[Q, A]) answer(ctx context.Context, conn net.Conn, question Q) (done func()) {
 	if a.Within > 0 {
 		limited, cancel := context.WithTimeout(ctx, a.Within)
@@ -151,7 +149,7 @@ func (a Answering[Q, A]) answer(ctx context.Context, conn net.Conn, question Q) 
 	}
 	answer, done := a.Answer(ctx, from, question)
 	if ctx.Err() == nil {
-		_ = json.NewEncoder(conn).Encode(answer) // whoever got no answer asks again
+		_ = json.NewEncoder(conn).Encode(answer) // without an answer, the other node asks again
 	}
 	return done
 }

@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// refusal is why a connection that somebody opened to this node is not used.
+// refusal is the reason why this node refuses a connection.
 type refusal uint8
 
 const (

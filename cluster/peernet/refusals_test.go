@@ -54,7 +54,7 @@ func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
 	for round := 1; round <= 2; round++ {
 		for range times {
 			for _, from := range []*Network{stranger, elsewhere} {
-				if conn, err := from.Dial(clustertest.Context(t), "b-2", KindRaft, 0); err == nil {
+				if conn, err := from.Dial(clustertest.Context(t), "b-2", KindConsensus, 0); err == nil {
 					conn.Close()
 					t.Fatal("it got in")
 				}

@@ -12,8 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// TLS is how the two ends of a connection know that both belong to the cluster: each
-// shows a certificate of an authority that the other trusts, with the mark of its node.
+// TLS proves the identity of the two ends of a connection: each shows a certificate of an
+// authority that the other trusts, with the mark of its node.
 type TLS struct {
 	Server *tls.Config // wants a certificate of the other end
 	Client *tls.Config
@@ -31,8 +31,8 @@ func (t *TLS) Own() *x509.Certificate {
 	return own.Leaf
 }
 
-// accepted is what arrived, encrypted if the network is. Nothing is read yet: the
-// handshakes, of TLS and of peernet, have one time limit.
+// accepted returns an accepted connection, encrypted if the network is. Nothing is read yet: the
+// handshakes of TLS and of this package have one time limit.
 func (p *Network) accepted(socket net.Conn) net.Conn {
 	if p.options.TLS == nil {
 		return socket
@@ -40,7 +40,7 @@ func (p *Network) accepted(socket net.Conn) net.Conn {
 	return tls.Server(socket, p.options.TLS.Server)
 }
 
-// dialed is what this node has opened, encrypted if the network is.
+// dialed returns a connection that this node has opened, encrypted if the network is.
 func (p *Network) dialed(socket net.Conn) net.Conn {
 	if p.options.TLS == nil {
 		return socket

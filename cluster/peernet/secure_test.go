@@ -30,12 +30,12 @@ func TestNodesOfOneAuthority(t *testing.T) {
 	lost := make(chan string, 1)
 	a.WhenLost(func(nodeID string) { lost <- nodeID })
 	a.book.Note("b-2", b.BoundAddr(), 1)
-	conn, err := a.Dial(clustertest.Context(t), "b-2", KindRaft, 0)
+	conn, err := a.Dial(clustertest.Context(t), "b-2", KindConsensus, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	accepted, err := b.Listener(KindRaft, 0).Accept()
+	accepted, err := b.Listener(KindConsensus, 0).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestNodesOfNoAuthority(t *testing.T) {
 					continue // its server has one
 				}
 				dial.from.book.Note(dial.to.NodeID(), dial.to.BoundAddr(), 1)
-				if conn, err := dial.from.Dial(clustertest.Context(t), dial.to.NodeID(), KindRaft, 0); err == nil {
+				if conn, err := dial.from.Dial(clustertest.Context(t), dial.to.NodeID(), KindConsensus, 0); err == nil {
 					conn.Close()
 					t.Errorf("%s reaches %s", dial.from.NodeID(), dial.to.NodeID())
 				}
@@ -127,7 +127,7 @@ func TestCertificatesHaveRoles(t *testing.T) {
 			b := newTestNetwork(t, "b-2", "c", lenient, func(o *Options) { o.TLS = marked("b.node.seriatim") })
 			a.book.Note("b-2", b.BoundAddr(), 1)
 			b.book.Note("a-1", a.BoundAddr(), 1)
-			for _, kind := range []Kind{KindRaft, KindMembership, KindBootstrap, KindFailureDetector, KindForward, KindRestore} {
+			for _, kind := range []Kind{KindConsensus, KindMembership, KindBootstrap, KindFailureDetector, KindForward, KindRestore} {
 				conn, err := a.Dial(clustertest.Context(t), "b-2", kind, 0)
 				if (err == nil) != tc.welcome {
 					t.Errorf("%s: the node is accepted: %v", kind, err)

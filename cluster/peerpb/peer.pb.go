@@ -643,9 +643,7 @@ const file_cluster_peer_proto_rawDesc = "" +
 	"\x0fOUTCOME_EXPIRED\x10\x04\x12\x13\n" +
 	"\x0fOUTCOME_UNKNOWN\x10\x05\x12\x17\n" +
 	"\x13OUTCOME_UNSUPPORTED\x10\x06\x12\x14\n" +
-	"\x10OUTCOME_PRESSURE\x10\a2T\n" +
-	"\x04Peer\x12L\n" +
-	"\aForward\x12\x1e.seriatim.peer.v1.RequestFrame\x1a\x1d.seriatim.peer.v1.AnswerFrame(\x010\x01b\x06proto3"
+	"\x10OUTCOME_PRESSURE\x10\ab\x06proto3"
 
 var (
 	file_cluster_peer_proto_rawDescOnce sync.Once
@@ -676,10 +674,8 @@ var file_cluster_peer_proto_depIdxs = []int32{
 	4, // 2: seriatim.peer.v1.Request.audit:type_name -> seriatim.peer.v1.Audit
 	6, // 3: seriatim.peer.v1.AnswerFrame.answers:type_name -> seriatim.peer.v1.Answer
 	1, // 4: seriatim.peer.v1.Answer.outcome:type_name -> seriatim.peer.v1.Outcome
-	2, // 5: seriatim.peer.v1.Peer.Forward:input_type -> seriatim.peer.v1.RequestFrame
-	5, // 6: seriatim.peer.v1.Peer.Forward:output_type -> seriatim.peer.v1.AnswerFrame
-	6, // [6:7] is the sub-list for method output_type
-	5, // [5:6] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
 	5, // [5:5] is the sub-list for extension type_name
 	5, // [5:5] is the sub-list for extension extendee
 	0, // [0:5] is the sub-list for field type_name
@@ -698,7 +694,7 @@ func file_cluster_peer_proto_init() {
 			NumEnums:      2,
 			NumMessages:   5,
 			NumExtensions: 0,
-			NumServices:   1,
+			NumServices:   0,
 		},
 		GoTypes:           file_cluster_peer_proto_goTypes,
 		DependencyIndexes: file_cluster_peer_proto_depIdxs,

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/consensus/wire"
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
 // referee reads every message of the consensus library on its way and checks what
@@ -67,11 +68,9 @@ func (r *referee) watch(from, to int) (asks, answers func([]byte)) {
 	return c.asked, c.answered
 }
 
-// What the referee knows of the form of what is said: the kind of a connection in its
-// hello, and the head of a frame (cluster/consensus/wire).
+// The form of a hello and of a frame, as far as the referee needs it.
 const (
-	kindConsensus = 10
-	frameHead     = 20
+	kindConsensus = 4
 	kindSnapshot  = 16
 )
 
@@ -108,11 +107,11 @@ func (c *exchange) asked(content []byte) {
 }
 
 // nextFrame is the first frame, nil if it is not whole yet.
-func nextFrame(content []byte) (frame, rest []byte) {
-	if len(content) < frameHead {
+func nextFrame(content []byte) (whole, rest []byte) {
+	if len(content) < frame.Head {
 		return nil, content
 	}
-	size := frameHead + int(binary.LittleEndian.Uint32(content[4:])) + int(binary.LittleEndian.Uint32(content[8:]))
+	size := frame.Head + int(binary.LittleEndian.Uint32(content[4:]))
 	if len(content) < size {
 		return nil, content
 	}
@@ -128,7 +127,7 @@ func (c *exchange) nextAsk(content []byte) (rest []byte, ok bool) {
 	if frame == nil || frame[0] == kindSnapshot {
 		return rest, frame != nil
 	}
-	message, err := wire.NewCompact(bytes.NewBuffer(frame)).Asked()
+	message, err := wire.NewConn(bytes.NewBuffer(frame)).Asked()
 	if err != nil {
 		c.lost(err)
 		return nil, false
@@ -206,7 +205,7 @@ func (c *exchange) nextAnswer(content []byte) (rest []byte, ok bool) {
 	case *raft.RequestPreVoteRequest:
 		answer = new(raft.RequestPreVoteResponse)
 	}
-	err := wire.NewCompact(bytes.NewBuffer(frame)).Answer(answer)
+	err := wire.NewConn(bytes.NewBuffer(frame)).Answer(answer)
 	if err != nil && !errors.As(err, new(wire.Failure)) {
 		c.lost(err)
 		return nil, false

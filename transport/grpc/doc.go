@@ -51,4 +51,4 @@
 // it stays one, as both APIs show the same attributes.
 package grpc
 
-//go:generate go run -C ../../test/tools ./protogen -grpc -out transport/grpc/seriatimpb transport/grpc/queues.proto transport/grpc/topics.proto transport/grpc/messages.proto transport/grpc/sessions.proto transport/grpc/inspection.proto
+//go:generate go run -C ../../test/tools ./protogen -grpc -fast SendRequest,OutgoingMessage,SendResponse,SendResult -out transport/grpc/seriatimpb transport/grpc/queues.proto transport/grpc/topics.proto transport/grpc/messages.proto transport/grpc/sessions.proto transport/grpc/inspection.proto

@@ -2,10 +2,28 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"net"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
+)
+
+const (
+	// fieldsMax bounds the fields of a frame, dataMax the data of its entries: one
+	// entry may be as large as the log takes.
+	fieldsMax = 1 << 20
+	dataMax   = 128 << 20
+	// copyMax bounds the data that is copied behind the fields, to be written with them
+	// as one piece. Larger data is written from where it lies.
+	copyMax = 8 << 10
+	// readAhead takes several small frames with one call. The end that answers reads
+	// more: it combines the messages that arrive while it answers one.
+	readAhead   = 16 << 10
+	readWaiting = 64 << 10
+	// PartMax bounds the part of a snapshot in one frame.
+	PartMax = 256 << 10
 )
 
 // Conn is one end of a connection. One goroutine writes and one reads.
@@ -14,75 +32,280 @@ import (
 // RequestVoteRequest, RequestPreVoteRequest, InstallSnapshotRequest or
 // TimeoutNowRequest. Its answer is a pointer to the response of that name. Answers
 // come in the order of the requests.
-type Conn interface {
-	// Ask writes a request.
-	Ask(request any) error
-	// AskNow writes as much of a request as goes without waiting for the other end. What
-	// is left rest writes, which is nil if that is nothing; until then the connection can
-	// write nothing else.
-	AskNow(request *raft.AppendEntriesRequest) (rest func() error, err error)
-	// Asked reads one. It is io.EOF if the other end has closed the connection and
-	// there is none.
-	Asked() (request any, err error)
-	// Waits reports whether one is here that Asked need not wait for.
-	Waits() bool
-	// Reply writes the answer to a request, or why there is none.
-	Reply(answer any, failure error) error
-	// Answer reads an answer. If there is none, the error is a Failure.
-	Answer(into any) error
-	// SendSnapshot writes what follows the request to install a snapshot.
-	SendSnapshot(content io.Reader) error
-	// Snapshot reads it.
-	Snapshot(size int64) io.Reader
+type Conn struct {
+	in  *frame.Reader
+	out io.Writer
+
+	frame   []byte      // the one being written, except data that is not copied
+	pieces  [][]byte    // of the frame being written
+	buffers net.Buffers // the same, while they are written
+	name    []byte      // the id that was read last, which most messages repeat
 }
 
-// Failure is why the other node has no answer to a request. The connection goes on.
-type Failure string
-
-// Error is what the other node said.
-func (f Failure) Error() string { return string(f) }
-
-// ErrDamaged is the error of what no node of this program has sent.
-var ErrDamaged = errors.New("a message of another node is damaged")
-
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
+// vectored is a connection that writes several pieces with one call.
+type vectored interface {
+	WriteBuffers(pieces *net.Buffers) error
 }
 
-// kind is what a frame carries. The numbers are part of the protocol between nodes
-// and are never reused.
-type kind uint8
+// eager is a connection that can write as much as goes at once.
+type eager interface {
+	WriteNow(content []byte) (int, error)
+}
 
-const (
-	kindAppendEntries   kind = 1
-	kindRequestVote     kind = 2
-	kindRequestPreVote  kind = 3
-	kindInstallSnapshot kind = 4
-	kindTimeoutNow      kind = 5
+// NewConn returns the end of a connection that asks.
+func NewConn(conn io.ReadWriter) *Conn { return newConn(conn, readAhead) }
 
-	// kindSnapshot is a part of a snapshot.
-	kindSnapshot kind = 16
-	// kindWanted asks for the next part of a snapshot, or for bodies that belong to it.
-	kindWanted kind = 17
-	// kindAnswer is an answer; the request says which.
-	kindAnswer kind = 32
-	// kindFailure says that there is no answer, and why.
-	kindFailure kind = 33
-)
+// ServeConn returns the end of a connection that answers.
+func ServeConn(conn io.ReadWriter) *Conn { return newConn(conn, readWaiting) }
 
-// kindOf is the kind of a request; 0: it is none.
-func kindOf(request any) kind {
-	switch request.(type) {
-	case *raft.AppendEntriesRequest:
-		return kindAppendEntries
-	case *raft.RequestVoteRequest:
-		return kindRequestVote
-	case *raft.RequestPreVoteRequest:
-		return kindRequestPreVote
-	case *raft.InstallSnapshotRequest:
-		return kindInstallSnapshot
-	case *raft.TimeoutNowRequest:
-		return kindTimeoutNow
+func newConn(conn io.ReadWriter, ahead int) *Conn {
+	return &Conn{in: frame.NewReader(conn, ahead, frame.Limits{Fields: fieldsMax, Data: dataMax}), out: conn}
+}
+
+// Ask writes a request.
+func (c *Conn) Ask(request any) error {
+	of := kindOf(request)
+	if of == 0 {
+		return errUnknownMessage
 	}
-	return 0
+	c.begin()
+	var entries []*raft.Log
+	e := encoder{c.frame}
+	switch m := request.(type) {
+	case *raft.AppendEntriesRequest:
+		e.appendEntries(m)
+		entries = m.Entries
+	case *raft.RequestVoteRequest:
+		e.requestVote(m)
+	case *raft.RequestPreVoteRequest:
+		e.requestPreVote(m)
+	case *raft.InstallSnapshotRequest:
+		e.installSnapshot(m)
+	case *raft.TimeoutNowRequest:
+		e.header(m.RPCHeader)
+	}
+	c.frame = e.out
+	return c.write(of, entries)
+}
+
+// AskNow writes as much of a message with entries as it can without waiting for the other
+// end. It copies the entries. If something is left, rest writes it and must do so before
+// anything else is written.
+func (c *Conn) AskNow(request *raft.AppendEntriesRequest) (rest func() error, err error) {
+	c.begin()
+	e := encoder{c.frame}
+	e.appendEntries(request)
+	c.frame = e.out
+	fields := len(c.frame) - frame.Head
+	for _, entry := range request.Entries {
+		c.frame = append(c.frame, entry.Data...)
+	}
+	if err := fits(fields, len(c.frame)-frame.Head-fields); err != nil {
+		return nil, err
+	}
+	frame.Finish(c.frame, uint8(kindAppendEntries), fields)
+	n := 0
+	if now, ok := c.out.(eager); ok {
+		if n, err = now.WriteNow(c.frame); err != nil || n == len(c.frame) {
+			return nil, err
+		}
+	}
+	return func() error {
+		_, err := c.out.Write(c.frame[n:])
+		return err
+	}, nil
+}
+
+var errUnknownMessage = errors.New("the consensus library sends what this program does not know")
+
+// Reply writes an answer.
+func (c *Conn) Reply(answer any, failure error) error {
+	c.begin()
+	if failure != nil {
+		c.frame = append(c.frame, failure.Error()[:min(len(failure.Error()), fieldsMax)]...)
+		return c.write(kindFailure, nil)
+	}
+	e := encoder{c.frame}
+	switch m := answer.(type) {
+	case *raft.AppendEntriesResponse:
+		e.appendEntriesAnswer(m)
+	case *raft.RequestVoteResponse:
+		e.requestVoteAnswer(m)
+	case *raft.RequestPreVoteResponse:
+		e.requestPreVoteAnswer(m)
+	case *raft.InstallSnapshotResponse:
+		e.installSnapshotAnswer(m)
+	case *raft.TimeoutNowResponse:
+		e.header(m.RPCHeader)
+	default:
+		return errUnknownMessage
+	}
+	c.frame = e.out
+	return c.write(kindAnswer, nil)
+}
+
+// SendSnapshot writes what follows the request to install it.
+func (c *Conn) SendSnapshot(content io.Reader) error {
+	part := make([]byte, PartMax)
+	for {
+		n, err := io.ReadFull(content, part)
+		if n > 0 {
+			if err := c.SendPart(part[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// begin makes room for the head of a frame, behind which its fields are appended.
+func (c *Conn) begin() { c.frame = frame.Begin(c.frame) }
+
+// write writes a frame with the data of entries.
+func (c *Conn) write(of kind, entries []*raft.Log) error {
+	size := 0
+	c.pieces = c.pieces[:0]
+	for _, entry := range entries {
+		if len(entry.Data) > 0 {
+			size += len(entry.Data)
+			c.pieces = append(c.pieces, entry.Data)
+		}
+	}
+	err := c.writeData(of, size, c.pieces...)
+	clear(c.pieces) // the data is no longer needed here
+	return err
+}
+
+func (c *Conn) writeData(of kind, size int, data ...[]byte) error {
+	fields := len(c.frame) - frame.Head
+	if err := fits(fields, size); err != nil {
+		return err
+	}
+	if size <= copyMax {
+		for _, piece := range data {
+			c.frame = append(c.frame, piece...)
+		}
+		frame.Finish(c.frame, uint8(of), fields)
+		_, err := c.out.Write(c.frame)
+		return err
+	}
+	frame.Finish(c.frame, uint8(of), fields, data...)
+	c.buffers = append(append(c.buffers[:0], c.frame), data...)
+	pieces := c.buffers // WriteTo takes written pieces off the front
+	defer clear(c.buffers)
+	if conn, ok := c.out.(vectored); ok {
+		return conn.WriteBuffers(&pieces)
+	}
+	_, err := pieces.WriteTo(c.out)
+	return err
+}
+
+// fits returns an error if a frame cannot hold so much.
+func fits(fields, data int) error {
+	if fields > fieldsMax || data > dataMax {
+		return frame.Damaged("one of %d and %d bytes cannot be sent", fields, data)
+	}
+	return nil
+}
+
+// Waits reports whether a whole request has arrived.
+func (c *Conn) Waits() bool { return c.in.Waits() }
+
+// Asked reads a request. It is io.EOF if the other end has closed the connection.
+func (c *Conn) Asked() (any, error) {
+	number, fields, size, err := c.in.Next()
+	if err != nil {
+		return nil, err
+	}
+	of := kind(number)
+	if of != kindAppendEntries && size > 0 {
+		return nil, frame.Damaged("it is of kind %d, with data", of)
+	}
+	d := decoder{in: fields, name: c.name}
+	var request any
+	switch of {
+	case kindAppendEntries:
+		request, err = c.appended(&d, size)
+	case kindRequestVote:
+		request = d.requestVote()
+	case kindRequestPreVote:
+		request = d.requestPreVote()
+	case kindInstallSnapshot:
+		request = d.installSnapshot()
+	case kindTimeoutNow:
+		request = &raft.TimeoutNowRequest{RPCHeader: d.header()}
+	default:
+		return nil, frame.Damaged("it is of kind %d, as a request", of)
+	}
+	if err == nil {
+		err = d.end()
+	}
+	c.name = d.name
+	return request, err
+}
+
+// appended reads a message with entries, whose data is read to where it stays.
+func (c *Conn) appended(d *decoder, size int) (any, error) {
+	request, lengths := d.appendEntries(size)
+	if err := d.end(); err != nil {
+		return nil, err
+	}
+	for i, length := range lengths {
+		if length == 0 {
+			continue
+		}
+		data, err := c.in.Data(length)
+		if err != nil {
+			return nil, err
+		}
+		request.Entries[i].Data = data
+	}
+	return request, nil
+}
+
+// Answer reads an answer. If the other node has none, the error is a Failure.
+func (c *Conn) Answer(into any) error {
+	of, fields, err := c.readAnswer()
+	if err != nil {
+		return err
+	}
+	if of != kindAnswer {
+		return frame.Damaged("it is of kind %d, as an answer", of)
+	}
+	d := decoder{in: fields, name: c.name}
+	switch m := into.(type) {
+	case *raft.AppendEntriesResponse:
+		d.appendEntriesAnswer(m)
+	case *raft.RequestVoteResponse:
+		d.requestVoteAnswer(m)
+	case *raft.RequestPreVoteResponse:
+		d.requestPreVoteAnswer(m)
+	case *raft.InstallSnapshotResponse:
+		d.installSnapshotAnswer(m)
+	case *raft.TimeoutNowResponse:
+		*m = raft.TimeoutNowResponse{RPCHeader: d.header()}
+	default:
+		return errUnknownMessage
+	}
+	c.name = d.name
+	return d.end()
+}
+
+// readAnswer reads a frame of the end that answers, which has no data.
+func (c *Conn) readAnswer() (of kind, fields []byte, err error) {
+	number, fields, size, err := c.in.Next()
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case size > 0:
+		return 0, nil, frame.Damaged("it is of kind %d, with data", number)
+	case kind(number) == kindFailure:
+		return 0, nil, Failure(fields)
+	}
+	return kind(number), fields, nil
 }

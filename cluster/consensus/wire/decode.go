@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// decoder reads the fields of messages. After the first that is wrong it gives out
-// zeros, and end tells.
+// decoder reads the fields of messages. After the first wrong field it returns zeros, and end
+// returns an error.
 type decoder struct {
 	in   []byte
 	bad  bool
@@ -19,7 +21,7 @@ type decoder struct {
 // end is nil if the fields were all there is, and each was right.
 func (d *decoder) end() error {
 	if d.bad || len(d.in) > 0 {
-		return damaged("its fields are wrong")
+		return frame.Damaged("its fields are wrong")
 	}
 	return nil
 }
@@ -86,7 +88,7 @@ func (d *decoder) raw() []byte {
 // bytes is a field of its own; nil if it is empty.
 func (d *decoder) bytes() []byte { return append([]byte(nil), d.raw()...) }
 
-// id is the id of a node. Nobody changes one, so it is shared by all messages.
+// id returns the id of a node, which all messages share: it must not be changed.
 func (d *decoder) id() []byte {
 	b := d.raw()
 	if len(b) == 0 {

@@ -30,7 +30,7 @@ func (e *encoder) flags(facts ...bool) {
 	e.byte(b)
 }
 
-// header writes who sends the message. The address of a node is its id.
+// header writes the sender of the message. The address of a node is its id.
 func (e *encoder) header(h raft.RPCHeader) {
 	same := bytes.Equal(h.ID, h.Addr)
 	e.flags(same)

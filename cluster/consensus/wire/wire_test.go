@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
 var (
@@ -88,7 +90,7 @@ func emptyOf(answer any) any {
 
 func TestRequestsArriveAsTheyWereSent(t *testing.T) {
 	var network bytes.Buffer
-	from, to := NewCompact(&network), NewCompact(&network)
+	from, to := NewConn(&network), NewConn(&network)
 	for range 2 { // the same connection again, with what it remembers
 		for i, request := range requests() {
 			if err := from.Ask(request); err != nil {
@@ -110,7 +112,7 @@ func TestRequestsArriveAsTheyWereSent(t *testing.T) {
 
 func TestAnswersArriveAsTheyWereSent(t *testing.T) {
 	var network bytes.Buffer
-	from, to := NewCompact(&network), NewCompact(&network)
+	from, to := NewConn(&network), NewConn(&network)
 	for i, answer := range answers() {
 		if err := from.Reply(answer, nil); err != nil {
 			t.Fatal(i, err)
@@ -152,12 +154,12 @@ func TestAskedNowArrives(t *testing.T) {
 			Entries: []*raft.Log{{Index: 8, Term: 300, Type: raft.LogCommand, Data: bytes.Repeat([]byte("d"), data)}},
 		}
 		var whole bytes.Buffer
-		if err := NewCompact(&whole).Ask(request); err != nil {
+		if err := NewConn(&whole).Ask(request); err != nil {
 			t.Fatal(err)
 		}
-		for _, now := range []int{0, 1, frameHead, whole.Len() - 1, whole.Len()} {
+		for _, now := range []int{0, 1, frame.Head, whole.Len() - 1, whole.Len()} {
 			network := &some{now: now}
-			conn := NewCompact(network)
+			conn := NewConn(network)
 			rest, err := conn.AskNow(request)
 			if err != nil || network.Len() != now || (rest == nil) != (now == whole.Len()) {
 				t.Fatalf("%d of %d bytes are written at once: %v", network.Len(), now, err)
@@ -172,25 +174,12 @@ func TestAskedNowArrives(t *testing.T) {
 			}
 		}
 	}
-	var network bytes.Buffer
-	request := &raft.AppendEntriesRequest{RPCHeader: header, Term: 3, Entries: []*raft.Log{{Index: 1, Term: 3, Data: []byte("data")}}}
-	older := NewMessagePack(&network)
-	rest, err := older.AskNow(request)
-	if err == nil {
-		err = rest()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := older.Asked(); err != nil || string(got.(*raft.AppendEntriesRequest).Entries[0].Data) != "data" {
-		t.Errorf("%+v, %v", got, err)
-	}
 }
 
 // The bytes of a message are part of the protocol between versions of the program.
 func TestFramesStayAsTheyAre(t *testing.T) {
 	var network bytes.Buffer
-	conn := NewCompact(&network)
+	conn := NewConn(&network)
 	request := &raft.AppendEntriesRequest{
 		RPCHeader: header, Term: 300, PrevLogEntry: 7, PrevLogTerm: 3, LeaderCommitIndex: 6,
 		Entries: []*raft.Log{{Index: 8, Term: 300, Type: raft.LogCommand, Data: []byte("data")}},
@@ -198,7 +187,7 @@ func TestFramesStayAsTheyAre(t *testing.T) {
 	if err := conn.Ask(request); err != nil {
 		t.Fatal(err)
 	}
-	const want = "01000000 12000000 04000000 c84145a6 72ef18a1 01 06 03612d31 ac02 07 03 06 01 00 00 08 ac02 04 64617461"
+	const want = "01120000 16000000 c84145a6 98be2e10 01 06 03612d31 ac02 07 03 06 01 00 00 08 ac02 04 64617461"
 	if got := fmt.Sprintf("%x", network.Bytes()); got != strings.ReplaceAll(want, " ", "") {
 		t.Errorf("a message is written as\n%s, want\n%s", got, want)
 	}
@@ -208,7 +197,7 @@ func TestFramesStayAsTheyAre(t *testing.T) {
 func TestDamageIsNoticed(t *testing.T) {
 	for i, request := range requests()[:8] {
 		var network bytes.Buffer
-		if err := NewCompact(&network).Ask(request); err != nil {
+		if err := NewConn(&network).Ask(request); err != nil {
 			t.Fatal(err)
 		}
 		sent := network.Bytes()
@@ -216,10 +205,10 @@ func TestDamageIsNoticed(t *testing.T) {
 		for at := 0; at < len(sent); at += step {
 			spoilt := bytes.Clone(sent)
 			spoilt[at] ^= 1 << (at % 8)
-			if got, err := NewCompact(bytes.NewBuffer(spoilt)).Asked(); !errors.Is(err, ErrDamaged) {
+			if got, err := NewConn(bytes.NewBuffer(spoilt)).Asked(); !errors.Is(err, frame.ErrDamaged) {
 				t.Fatalf("request %d with byte %d of %d changed: %v, %v", i, at, len(sent), got, err)
 			}
-			if got, err := NewCompact(bytes.NewBuffer(sent[:at])).Asked(); at > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+			if got, err := NewConn(bytes.NewBuffer(sent[:at])).Asked(); at > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Fatalf("request %d, cut at byte %d of %d: %v, %v", i, at, len(sent), got, err)
 			}
 		}
@@ -227,13 +216,13 @@ func TestDamageIsNoticed(t *testing.T) {
 }
 
 func TestSnapshotArrivesAsItWasSent(t *testing.T) {
-	for _, size := range []int{0, 1, snapshotPart - 1, snapshotPart, snapshotPart + 1, 3*snapshotPart + 5} {
+	for _, size := range []int{0, 1, PartMax - 1, PartMax, PartMax + 1, 3*PartMax + 5} {
 		content := make([]byte, size)
 		for i := range content {
 			content[i] = byte(i * 7 / 5)
 		}
 		var network bytes.Buffer
-		from, to := NewCompact(&network), NewCompact(&network)
+		from, to := NewConn(&network), NewConn(&network)
 		if err := from.SendSnapshot(bytes.NewReader(content)); err != nil {
 			t.Fatal(err)
 		}
@@ -246,130 +235,11 @@ func TestSnapshotArrivesAsItWasSent(t *testing.T) {
 			continue
 		}
 		sent[len(sent)-1]++
-		if _, err := io.ReadAll(NewCompact(bytes.NewBuffer(sent)).Snapshot(int64(size))); !errors.Is(err, ErrDamaged) {
+		if _, err := io.ReadAll(NewConn(bytes.NewBuffer(sent)).Snapshot(int64(size))); !errors.Is(err, frame.ErrDamaged) {
 			t.Errorf("%d bytes, the last one changed: %v", size, err)
 		}
-		if _, err := io.ReadAll(NewCompact(bytes.NewBuffer(sent[:len(sent)-1])).Snapshot(int64(size))); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, err := io.ReadAll(NewConn(bytes.NewBuffer(sent[:len(sent)-1])).Snapshot(int64(size))); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes, cut short: %v", size, err)
-		}
-	}
-}
-
-// layer connects the library's own transport with the test.
-type layer struct {
-	net.Listener
-	dialed net.Conn
-}
-
-func (l layer) Dial(raft.ServerAddress, time.Duration) (net.Conn, error) { return l.dialed, nil }
-
-// libraryTransport is the library's own with a connection to the test.
-func libraryTransport(t *testing.T) (transport *raft.NetworkTransport, dialed net.Conn) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	near, far := net.Pipe()
-	transport = raft.NewNetworkTransport(layer{listener, near}, 1, 10*time.Second, io.Discard)
-	t.Cleanup(func() { transport.Close(); near.Close(); far.Close() })
-	return transport, far
-}
-
-// TestMessagePackIsTheLibrarys: nodes of older versions speak with the library's own
-// transport, in both directions.
-func TestMessagePackIsTheLibrarys(t *testing.T) {
-	for i, request := range requests() {
-		library, far := libraryTransport(t)
-		conn := NewMessagePack(far)
-		failure := error(nil)
-		if i%2 == 1 {
-			failure = errors.New("refused")
-		}
-		asked := make(chan error, 1)
-		answer := answers()[map[kind]int{kindAppendEntries: 0, kindRequestVote: 2, kindRequestPreVote: 3, kindInstallSnapshot: 4, kindTimeoutNow: 5}[kindOf(request)]]
-		got := emptyOf(answer)
-		go func() {
-			switch m := request.(type) {
-			case *raft.AppendEntriesRequest:
-				asked <- library.AppendEntries("b", "b", m, got.(*raft.AppendEntriesResponse))
-			case *raft.RequestVoteRequest:
-				asked <- library.RequestVote("b", "b", m, got.(*raft.RequestVoteResponse))
-			case *raft.RequestPreVoteRequest:
-				asked <- library.RequestPreVote("b", "b", m, got.(*raft.RequestPreVoteResponse))
-			case *raft.InstallSnapshotRequest:
-				m.Size = 5
-				asked <- library.InstallSnapshot("b", "b", m, got.(*raft.InstallSnapshotResponse), strings.NewReader("state"))
-			case *raft.TimeoutNowRequest:
-				asked <- library.TimeoutNow("b", "b", m, got.(*raft.TimeoutNowResponse))
-			}
-		}()
-		heard, err := conn.Asked()
-		if err != nil {
-			t.Fatal(i, err)
-		}
-		if diff := cmp.Diff(request, heard, cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) }), cmp.Comparer(time.Time.Equal)); diff != "" {
-			t.Errorf("request %d (-sent +got):\n%s", i, diff)
-		}
-		if kindOf(request) == kindInstallSnapshot {
-			if state, err := io.ReadAll(conn.Snapshot(5)); string(state) != "state" || err != nil {
-				t.Errorf("a snapshot of %q, %v", state, err)
-			}
-		}
-		if err := conn.Reply(answer, failure); err != nil {
-			t.Fatal(i, err)
-		}
-		if err := <-asked; fmt.Sprint(err) != fmt.Sprint(failure) {
-			t.Errorf("request %d: %v, want %v", i, err, failure)
-		}
-		if diff := cmp.Diff(answer, got); diff != "" {
-			t.Errorf("answer %d (-sent +got):\n%s", i, diff)
-		}
-	}
-}
-
-// TestMessagePackToTheLibrary: the other direction.
-func TestMessagePackToTheLibrary(t *testing.T) {
-	library, _ := libraryTransport(t)
-	near, err := net.Dial("tcp", string(library.LocalAddr()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer near.Close()
-	conn := NewMessagePack(near)
-	for i, request := range requests() {
-		answer := answers()[map[kind]int{kindAppendEntries: 0, kindRequestVote: 2, kindRequestPreVote: 3, kindInstallSnapshot: 4, kindTimeoutNow: 5}[kindOf(request)]]
-		if install, is := request.(*raft.InstallSnapshotRequest); is {
-			install.Size = 5
-		}
-		heard := make(chan any, 1)
-		go func() {
-			rpc := <-library.Consumer()
-			if rpc.Reader != nil {
-				state, err := io.ReadAll(rpc.Reader)
-				if string(state) != "state" || err != nil {
-					t.Errorf("a snapshot of %q, %v", state, err)
-				}
-			}
-			rpc.Respond(answer, nil)
-			heard <- rpc.Command
-		}()
-		if err := conn.Ask(request); err != nil {
-			t.Fatal(i, err)
-		}
-		if kindOf(request) == kindInstallSnapshot {
-			if err := conn.SendSnapshot(strings.NewReader("state")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got := emptyOf(answer)
-		if err := conn.Answer(got); err != nil {
-			t.Fatal(i, err)
-		}
-		if diff := cmp.Diff(answer, got); diff != "" {
-			t.Errorf("answer %d (-sent +got):\n%s", i, diff)
-		}
-		if diff := cmp.Diff(request, <-heard, cmp.Comparer(func(a, b []byte) bool { return bytes.Equal(a, b) }), cmp.Comparer(time.Time.Equal)); diff != "" {
-			t.Errorf("request %d (-sent +got):\n%s", i, diff)
 		}
 	}
 }
@@ -394,7 +264,7 @@ func (p *pieces) WriteBuffers(buffers *net.Buffers) error {
 // The data of a large entry goes to the socket from where it lies in the log's cache.
 func TestLargeEntriesAreNotCopied(t *testing.T) {
 	network := &pieces{entry: bytes.Repeat([]byte("x"), copyMax+1)}
-	conn := NewCompact(network)
+	conn := NewConn(network)
 	request := &raft.AppendEntriesRequest{RPCHeader: header, Entries: []*raft.Log{{Index: 1, Data: network.entry}}}
 	if err := conn.Ask(request); err != nil || network.written != 1 || !network.shared {
 		t.Errorf("%d calls, not copied: %v, %v", network.written, network.shared, err)
@@ -419,10 +289,10 @@ func TestLargeEntriesAreNotCopied(t *testing.T) {
 func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
 	var network bytes.Buffer
 	sent := &raft.Log{Index: 1, Data: make([]byte, 1<<20+4<<10)}
-	if err := NewCompact(&network).Ask(&raft.AppendEntriesRequest{RPCHeader: header, Entries: []*raft.Log{sent}}); err != nil {
+	if err := NewConn(&network).Ask(&raft.AppendEntriesRequest{RPCHeader: header, Entries: []*raft.Log{sent}}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := NewCompact(&network).Asked()
+	got, err := NewConn(&network).Asked()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,29 +306,29 @@ func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
 func FuzzAsked(f *testing.F) {
 	for _, request := range requests() {
 		var network bytes.Buffer
-		if err := NewCompact(&network).Ask(request); err != nil {
+		if err := NewConn(&network).Ask(request); err != nil {
 			f.Fatal(err)
 		}
 		if network.Len() < 1<<16 {
-			f.Add(network.Bytes()[frameHead:], byte(kindOf(request)), uint16(dataOf(request)))
+			f.Add(network.Bytes()[frame.Head:], byte(kindOf(request)), uint16(dataOf(request)))
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte, of byte, data uint16) {
 		// The sums are right: damage is another matter than what somebody wrote so.
 		size := min(int(data), len(content))
-		conn := NewCompact(new(bytes.Buffer))
+		conn := NewConn(new(bytes.Buffer))
 		conn.begin()
 		conn.frame = append(conn.frame, content[:len(content)-size]...)
 		if err := conn.writeData(kind(of), size, content[len(content)-size:]); err != nil {
 			t.Skip("more than a frame can hold: ", err)
 		}
 		sent := bytes.Clone(conn.out.(*bytes.Buffer).Bytes())
-		request, err := NewCompact(bytes.NewBuffer(bytes.Clone(sent))).Asked()
+		request, err := NewConn(bytes.NewBuffer(bytes.Clone(sent))).Asked()
 		if err != nil {
 			return
 		}
 		var again bytes.Buffer
-		if err := NewCompact(&again).Ask(request); err != nil {
+		if err := NewConn(&again).Ask(request); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(again.Bytes(), sent) {
@@ -480,25 +350,25 @@ func dataOf(request any) (size int) {
 func FuzzStream(f *testing.F) {
 	for _, answer := range answers() {
 		var network bytes.Buffer
-		if err := NewCompact(&network).Reply(answer, nil); err != nil {
+		if err := NewConn(&network).Reply(answer, nil); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(network.Bytes())
 	}
 	for _, wanted := range questions()[:3] {
 		var network bytes.Buffer
-		if err := NewCompact(&network).Want(wanted); err != nil {
+		if err := NewConn(&network).Want(wanted); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(network.Bytes())
 	}
 	f.Fuzz(func(_ *testing.T, content []byte) {
-		_, _ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Asked()
-		_, _ = io.Copy(io.Discard, NewCompact(bytes.NewBuffer(bytes.Clone(content))).Snapshot(1<<30))
-		_, _ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Part()
-		_, _, _ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Wanted(new(raft.InstallSnapshotResponse))
+		_, _ = NewConn(bytes.NewBuffer(bytes.Clone(content))).Asked()
+		_, _ = io.Copy(io.Discard, NewConn(bytes.NewBuffer(bytes.Clone(content))).Snapshot(1<<30))
+		_, _ = NewConn(bytes.NewBuffer(bytes.Clone(content))).Part()
+		_, _, _ = NewConn(bytes.NewBuffer(bytes.Clone(content))).Wanted(new(raft.InstallSnapshotResponse))
 		for _, answer := range answers() {
-			_ = NewCompact(bytes.NewBuffer(bytes.Clone(content))).Answer(emptyOf(answer))
+			_ = NewConn(bytes.NewBuffer(bytes.Clone(content))).Answer(emptyOf(answer))
 		}
 	})
 }

@@ -73,7 +73,7 @@ func (s *caller) tryPeer(n *harness.Node, status harness.Status, own, foreign *h
 
 // hello is the greeting of a node that wants to forward requests.
 func hello(cluster, from, to string) []byte {
-	message := append([]byte("SRTM"), 2, 2, 0, 0, 0, 0, 0, 0)
+	message := append([]byte("SRTM"), 1, 7, 0, 0, 0, 0, 0, 0)
 	for _, text := range []string{cluster, from, to} {
 		message = bigendian.BigEndian.AppendUint16(message, uint16(len(text)))
 		message = append(message, text...)

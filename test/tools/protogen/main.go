@@ -5,11 +5,15 @@
 // Usage, from the top folder of the repository:
 //
 //	go run -C test/tools ./protogen -out fsm/fsmpb fsm/command.proto fsm/result.proto
-//	go run -C test/tools ./protogen -grpc -out cluster/peerpb cluster/peer.proto
+//	go run -C test/tools ./protogen -fast RequestFrame,Request -out cluster/peerpb cluster/peer.proto
 //
 // Paths are relative to the top folder. The output folder is also the Go import path below the
 // module and its last element the package name; the .proto files need no go_package option.
 // Generated files end in .pb.go.
+//
+// With -fast, fast.go generates AppendFast and ReadFast for the named messages: they encode and
+// decode without reflection, with one allocation for all messages of a list. They leave maps,
+// oneofs and fields that they do not know to the protobuf library, whose encoding is the same.
 package main
 
 import (
@@ -37,14 +41,15 @@ func main() {
 	root := flag.String("root", filepath.Join("..", ".."), "top folder of the repository")
 	out := flag.String("out", "", "folder of the generated package, relative to the top folder")
 	grpc := flag.Bool("grpc", false, "generate gRPC clients and servers, too")
+	fast := flag.String("fast", "", "messages of one file, separated by commas, for which to generate methods without reflection")
 	flag.Parse()
-	if err := generate(*root, *out, *grpc, flag.Args()); err != nil {
+	if err := generate(*root, *out, *grpc, *fast, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
 }
 
-func generate(root, out string, grpc bool, files []string) error {
+func generate(root, out string, grpc bool, fast string, files []string) error {
 	if out == "" || len(files) == 0 {
 		return errors.New("need -out and at least one .proto file")
 	}
@@ -76,7 +81,14 @@ func generate(root, out string, grpc bool, files []string) error {
 			return fmt.Errorf("%s: %w", plugin, err)
 		}
 	}
-	return nil
+	if fast == "" {
+		return nil
+	}
+	response, err := generateFast(request, strings.Split(fast, ","))
+	if err != nil {
+		return err
+	}
+	return write(response, filepath.Join(root, out))
 }
 
 // addFile appends file after everything it imports, the order plugins expect.
@@ -111,6 +123,11 @@ func run(plugin string, request *pluginpb.CodeGeneratorRequest, folder string) e
 	if err := proto.Unmarshal(output.Bytes(), &response); err != nil {
 		return fmt.Errorf("decoding the answer: %w", err)
 	}
+	return write(&response, folder)
+}
+
+// write writes the files that a plugin answers.
+func write(response *pluginpb.CodeGeneratorResponse, folder string) error {
 	if response.Error != nil {
 		return errors.New(response.GetError())
 	}

@@ -18,7 +18,7 @@ const (
 // kinds are the kinds of connections that are more than Peer: the consensus with what is
 // asked about terms and leaders and snapshots, and forwarded requests
 // (docs/internals/peer-protocol.md).
-var kinds = map[byte]Class{1: Raft, 2: Forward, 5: Raft, 9: Raft, 10: Raft, 11: Forward, 13: Raft}
+var kinds = map[byte]Class{3: Raft, 4: Raft, 5: Raft, 6: Raft, 7: Forward}
 
 // flow is a TCP connection from the end that dialed.
 type flow struct{ from, to netip.AddrPort }

@@ -361,7 +361,7 @@ func TestClasses(t *testing.T) {
 	cases := []struct {
 		kind  byte
 		class Class
-	}{{1, Raft}, {2, Forward}, {5, Raft}, {9, Raft}, {10, Raft}, {11, Forward}, {13, Raft}, {3, Peer}, {4, Peer}, {77, Peer}}
+	}{{1, Peer}, {2, Peer}, {3, Raft}, {4, Raft}, {5, Raft}, {6, Raft}, {7, Forward}, {8, Peer}, {77, Peer}}
 	for _, c := range cases {
 		before := l.Traffic()
 		hello := append([]byte{'S', 'R', 'T', 'M', 1, c.kind, 0, 0}, binary.BigEndian.AppendUint32(nil, 0)...)
@@ -375,7 +375,7 @@ func TestClasses(t *testing.T) {
 		}
 	}
 	must(t, l.SetPolicy(Isolate("a").Only(Raft)))
-	must(t, exchange(l.dial(t, "a", address), []byte("SRTM\x01\x02, which is not cut")))
+	must(t, exchange(l.dial(t, "a", address), []byte("SRTM\x01\x07, which is not cut")))
 	if c := l.Traffic().Of("", "", Forward); c.Cut != 0 {
 		t.Errorf("the switch cut %v", c)
 	}

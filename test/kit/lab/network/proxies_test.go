@@ -73,7 +73,7 @@ func (w *wired) dial(host string) net.Conn {
 	return conn
 }
 
-const raftHello = "SRTM\x01\x01\x00\x00"
+const raftHello = "SRTM\x01\x04\x00\x00"
 
 func (w *wired) say(conn net.Conn, text string) {
 	w.t.Helper()

@@ -8,6 +8,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
 // wire is one direction, kept in memory.
@@ -19,7 +21,7 @@ func TestCheckedStreamKeepsContent(t *testing.T) {
 		sender := newCheckedStream(&w)
 		var want []byte
 		for range rapid.IntRange(0, 5).Draw(t, "writes") {
-			part := bytes.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, rapid.IntRange(0, 2*peerFrameMax+2).Draw(t, "length"))
+			part := bytes.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, rapid.IntRange(0, 2*streamPart+2).Draw(t, "length"))
 			if n, err := sender.Write(part); err != nil || n != len(part) {
 				t.Fatalf("wrote %d of %d, %v", n, len(part), err)
 			}
@@ -56,13 +58,13 @@ func TestCheckedStreamRefusesAnyChange(t *testing.T) {
 		if err == nil || !bytes.HasPrefix([]byte("oneand another"), got) {
 			t.Fatalf("bit %d: read %q, %v", i, got, err)
 		}
-		if !errors.Is(err, errPeerFrame) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if !errors.Is(err, frame.ErrDamaged) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("bit %d: %v", i, err)
 		}
 	}
 	for cut := range len(sound) {
 		_, err := io.ReadAll(newCheckedStream(bytes.NewBuffer(bytes.Clone(sound[:cut]))))
-		if atBorder := cut == 0 || cut == peerFrameHead+len("one"); (err == nil) != atBorder {
+		if atBorder := cut == 0 || cut == frame.Head+len("one"); (err == nil) != atBorder {
 			t.Errorf("cut after %d of %d bytes: %v", cut, len(sound), err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+
+	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
 // questions are what a receiver of a snapshot asks for, the last one with as much as goes.
@@ -22,7 +24,7 @@ func questions() [][]Wanted {
 
 func TestWantedBodiesArriveAsTheyWereAskedFor(t *testing.T) {
 	var network bytes.Buffer
-	receiver, sender := NewCompact(&network), NewCompact(&network)
+	receiver, sender := NewConn(&network), NewConn(&network)
 	for i, wanted := range questions() {
 		if err := receiver.Want(wanted); err != nil {
 			t.Fatal(i, err)
@@ -67,7 +69,7 @@ func TestWrongQuestionsAreDamage(t *testing.T) {
 		"a number in longer form": func(e *encoder) { e.out = append(e.out, 0x80, 0) },
 	} {
 		var network bytes.Buffer
-		conn := NewCompact(&network)
+		conn := NewConn(&network)
 		conn.begin()
 		e := encoder{conn.frame}
 		fields(&e)
@@ -75,16 +77,16 @@ func TestWrongQuestionsAreDamage(t *testing.T) {
 		if err := conn.write(kindWanted, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got, _, err := conn.Wanted(nil); !errors.Is(err, ErrDamaged) {
+		if got, _, err := conn.Wanted(nil); !errors.Is(err, frame.ErrDamaged) {
 			t.Errorf("%s: %d bodies, %v", name, len(got), err)
 		}
 	}
 	var network bytes.Buffer
-	conn := NewCompact(&network)
+	conn := NewConn(&network)
 	if err := conn.Ask(&raft.RequestVoteRequest{RPCHeader: header}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := conn.Wanted(nil); !errors.Is(err, ErrDamaged) {
+	if _, _, err := conn.Wanted(nil); !errors.Is(err, frame.ErrDamaged) {
 		t.Errorf("a request in place of a question: %v", err)
 	}
 }
@@ -97,17 +99,17 @@ func wantedFields(e *encoder, numbers ...uint64) {
 
 func TestDamagedPartsAreNoticed(t *testing.T) {
 	var network bytes.Buffer
-	if err := NewCompact(&network).SendPart([]byte("part of a snapshot")); err != nil {
+	if err := NewConn(&network).SendPart([]byte("part of a snapshot")); err != nil {
 		t.Fatal(err)
 	}
 	sent := network.Bytes()
 	for at := range sent {
 		spoilt := bytes.Clone(sent)
 		spoilt[at] ^= 1 << (at % 8)
-		if got, err := NewCompact(bytes.NewBuffer(spoilt)).Part(); !errors.Is(err, ErrDamaged) {
+		if got, err := NewConn(bytes.NewBuffer(spoilt)).Part(); !errors.Is(err, frame.ErrDamaged) {
 			t.Fatalf("byte %d of %d changed: %q, %v", at, len(sent), got, err)
 		}
-		if got, err := NewCompact(bytes.NewBuffer(sent[:at])).Part(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if got, err := NewConn(bytes.NewBuffer(sent[:at])).Part(); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("cut at byte %d of %d: %q, %v", at, len(sent), got, err)
 		}
 	}
