@@ -32,7 +32,7 @@ func (s *stage) large(ctx context.Context) error {
 		kept = max(kept, float64(r.Messages)*float64(r.BodyBytes)/1e6)
 	}
 	s.atLeast(min(150, median(limits)), "acknowledged", "MB/s", rates...)
-	s.note("what the disk takes of the same bodies in three logs and three copies, and nothing else", "MB/s", limits...)
+	s.note("the same bodies on the disk alone in three logs and three copies, and nothing else", "MB/s", limits...)
 	s.note("processor time of all nodes for a body", "ms", cost...)
 	s.note("all processors of the machine in use meanwhile", "%", busy...)
 	peak := 0.0

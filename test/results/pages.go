@@ -216,7 +216,7 @@ func faults(all []line, files map[string][]byte) {
 	for _, l := range tests {
 		p.row(l.Workload, strings.TrimPrefix(l.Verdict, "found by "))
 	}
-	p.say("\n## Repeat it\n\nEach heading above names its command. A run leaves its history, a report and pictures in `bin/faults`. `make faults-check HISTORY=folder` judges a stored run again.")
+	p.say("\n## Repeat it\n\nEach heading above names its command. A run leaves its history, a report and pictures in `bin/faults`. `make faults-check HISTORY=folder` checks a stored run again.")
 	p.say("The record is [record.jsonl](../../test/results/record.jsonl).")
 	files["faults.md"] = p.Bytes()
 }
