@@ -62,7 +62,7 @@ type Permission struct {
 // Authorizer decides what callers may do. Safe for concurrent use.
 type Authorizer interface {
 	// Authorize refuses, with an *Error, a caller without the permission.
-	Authorize(ctx context.Context, from Connection, caller Identity, to Permission) error
+	Authorize(ctx context.Context, from *Connection, caller Identity, to Permission) error
 	// Revoked refuses a caller whose key was revoked after its request was verified; nil for all
 	// others.
 	Revoked(caller Identity) error

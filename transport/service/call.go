@@ -69,7 +69,7 @@ func (c *Call) Permit(ctx context.Context, need Need) error {
 		return nil
 	}
 	to := PermissionTo(c.Backend.Node, c.Backend.Names, need.Permission, need.Resource)
-	return c.Backend.Authorizer.Authorize(ctx, c.From, c.Identity, to)
+	return c.Backend.Authorizer.Authorize(ctx, &c.From, c.Identity, to)
 }
 
 // PermitAll refuses a caller who lacks any of several permissions.

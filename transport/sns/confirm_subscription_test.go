@@ -100,7 +100,7 @@ func (keys) Verify(r *http.Request, body string) (auth.Identity, string, error) 
 	return auth.Identity{AccessKeyID: id, Account: id}, body, nil
 }
 
-func (k keys) Authorize(_ context.Context, _ auth.Connection, caller auth.Identity, _ auth.Permission) error {
+func (k keys) Authorize(_ context.Context, _ *auth.Connection, caller auth.Identity, _ auth.Permission) error {
 	return k.RefuseAnonymous(caller)
 }
 

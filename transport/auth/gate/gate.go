@@ -137,11 +137,11 @@ func (g *Gate) RefuseAnonymous(caller auth.Identity) error {
 // Authorize decides by the policy of the caller and that of the resource. A node that is
 // behind may not know the newest policies, so what they do not permit is decided once more
 // when it has caught up.
-func (g *Gate) Authorize(ctx context.Context, from auth.Connection, caller auth.Identity, to auth.Permission) error {
-	if g.permitted(&from, caller, to) {
+func (g *Gate) Authorize(ctx context.Context, from *auth.Connection, caller auth.Identity, to auth.Permission) error {
+	if g.permitted(from, caller, to) {
 		return nil
 	}
-	if g.search(ctx) && g.permitted(&from, caller, to) {
+	if g.search(ctx) && g.permitted(from, caller, to) {
 		return nil
 	}
 	if err := g.RefuseAnonymous(caller); err != nil {

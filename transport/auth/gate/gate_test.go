@@ -280,7 +280,8 @@ func TestAuthorize(t *testing.T) {
 			n.table.Store(n.Access().WithPolicy(statehash.Key{}, access.Policy{User: access.User{Account: ours, Name: "anna"}, Text: tc.user}))
 			g := New(n, time.Now)
 			for range 2 { // with policies read anew, and kept
-				err := g.Authorize(t.Context(), sigv4.ConnectionOf(signed(t, "", "")), tc.caller, auth.Permission{Action: tc.action, Resource: orders, Account: ours, Policy: func() string { return tc.of }})
+				from := sigv4.ConnectionOf(signed(t, "", ""))
+				err := g.Authorize(t.Context(), &from, tc.caller, auth.Permission{Action: tc.action, Resource: orders, Account: ours, Policy: func() string { return tc.of }})
 				if codeOf(err) != tc.code || (err == nil) != (tc.code == "") {
 					t.Fatalf("got %v", err)
 				}
