@@ -78,7 +78,7 @@ func (p *process) openBodies() (err error) {
 	}
 	changed, err := p.dir.NoteKey(p.bodies.First(), p.groupDir.HasLog())
 	if changed && p.groupDir.HasLog() {
-		p.cfg.Logger.Warn("what this node writes is encrypted with a new key from now on; what is older stays as it is until snapshots and deletes replace it",
+		p.cfg.Logger.Warn("this node encrypts new data with a new key from now on; older data keeps its key until snapshots and deletes replace it",
 			"key", p.cfg.Log.Encryption.Keys.Active().String())
 	}
 	return err
@@ -220,7 +220,7 @@ func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 		return err
 	}
 	segment := n.process.bodies.ReplaceKeys(keys)
-	n.log.Info("what this node writes is encrypted with another key from now on", "key", active.String())
+	n.log.Info("this node encrypts new data with another key from now on", "key", active.String())
 	return errors.Join(n.process.dir.EndKeys(active, segment), n.lookAtKeysLocked())
 }
 

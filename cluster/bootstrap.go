@@ -200,7 +200,7 @@ func (b *bootstrap) collect(ctx context.Context, pledge storage.Membership) (mis
 	if err := b.begin(pledge.InitialMembers); err != nil {
 		return "bootstrap failed: " + err.Error(), false
 	}
-	b.logger.Info("bootstrapped the cluster; set bootstrap-expect to 0 on all its nodes now, or they form a new, empty cluster when the data directories of all are empty, such as after a mount that failed",
+	b.logger.Info("bootstrapped the cluster. Set bootstrap-expect to 0 on all its nodes now. Otherwise nodes whose data directories are empty, such as after a failed mount, form a new cluster",
 		"cluster", pledge.ClusterID, "initial_members", pledge.InitialMembers)
 	return "", true
 }

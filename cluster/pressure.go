@@ -253,7 +253,7 @@ func (n *Node) watchDisk() {
 		}
 		if now >= nextKeys {
 			if err := n.lookAtKeys(); err != nil {
-				n.log.Warn("which encryption keys are needed cannot be told", "error", err)
+				n.log.Warn("cannot find out which encryption keys are needed", "error", err)
 			}
 			nextKeys = now + keyLook
 		}

@@ -213,7 +213,7 @@ func (d *FailureDetector) checkLeader(ctx context.Context) leaderState {
 func (d *FailureDetector) campaign(ctx context.Context, level slog.Level, reason string, last Leadership) {
 	d.options.Log.Log(ctx, level, "this node stands for election", "reason", reason, "leader", last.LeaderID, "term", last.Term)
 	if err := d.consensus.Campaign(); err != nil {
-		d.options.Log.Warn("standing for election failed", "error", err)
+		d.options.Log.Warn("campaign failed", "error", err)
 	}
 }
 

@@ -45,7 +45,7 @@ func (t *Term) giveFirstKey(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			t.options.Log.Error("the first access key of the cluster was made by a node that is lost, and cannot be opened; make another with seriatim key create, then delete this one", "id", old.ID, "error", err)
+			t.options.Log.Error("a lost node made the first access key of the cluster, and no node can open it. Make another with seriatim key create, then delete this one", "id", old.ID, "error", err)
 			return nil
 		}
 		key.Secret = secret

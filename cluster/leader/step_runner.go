@@ -99,7 +99,7 @@ func (r *stepRunner) make(ctx context.Context, s steps) {
 			timer.Reset(max(s.pause, stepPause))
 			continue
 		case response.Err != nil:
-			r.term.options.Log.Debug("what needed steps is gone", "subject", s.subject, "reason", response.Err.Message)
+			r.term.options.Log.Debug("the subject of the steps is gone", "subject", s.subject, "reason", response.Err.Message)
 			return
 		}
 		if moved, ok := response.Result.(queue.MessagesMoved); ok {

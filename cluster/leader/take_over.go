@@ -65,7 +65,7 @@ func (t *Term) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := t.giveFirstKey(ctx); err != nil {
-		return fmt.Errorf("giving the cluster its first access key: %w", err)
+		return fmt.Errorf("create the first access key of the cluster: %w", err)
 	}
 	return t.write(ctx, t.missingSettings())
 }
@@ -98,7 +98,7 @@ func (t *Term) awaitClocks(ctx context.Context, state queue.Timestamp) error {
 	select {
 	case <-t.options.ClocksKnown:
 	case <-limit.C:
-		t.options.Log.Warn("log time takes a step by this node's clock alone; no majority told theirs", "step", step)
+		t.options.Log.Warn("log time takes a step by this node's clock alone; no majority sent its clocks", "step", step)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

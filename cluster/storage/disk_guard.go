@@ -53,7 +53,7 @@ func (d *DiskGuard) Write(what string, operation func() error) error {
 		return poison
 	}
 	if err != nil {
-		return d.Fail(fault.ExitDiskError, fmt.Errorf("%s: %w; what was written cannot be trusted any more, check the disk before starting this node again", what, err))
+		return d.Fail(fault.ExitDiskError, fmt.Errorf("%s: %w; written data cannot be trusted any more, check the disk before starting this node again", what, err))
 	}
 	return nil
 }

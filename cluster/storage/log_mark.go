@@ -31,7 +31,7 @@ type logMark struct {
 }
 
 // errLogCut: the log ends before its mark.
-var errLogCut = errors.New("what follows is damaged or was cut off")
+var errLogCut = errors.New("the rest of the log is damaged or was cut off")
 
 // A mark fits one sector: magic, index, committed index (0 in old ones), zeros, CRC-32C.
 const (

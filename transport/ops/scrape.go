@@ -49,7 +49,7 @@ func (s *scraper) scrape() []byte {
 	families, err := s.registry.Gather()
 	if err != nil {
 		// What could be gathered is worth more than nothing.
-		s.admin.Logger.Error("some metrics could not be gathered", "error", err)
+		s.admin.Logger.Error("some metrics could not be collected", "error", err)
 	}
 	plain := bytes.NewBuffer(s.text.Bytes[:0])
 	for _, family := range families {

@@ -215,7 +215,7 @@ func fileName(name string) bool {
 // existing explains a file that is in the way.
 func existing(err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return exit.New(exit.Conflict, err, "choose another --dir, or move the file away if nobody needs it")
+		return exit.New(exit.Conflict, err, "choose another --dir, or move the file away if it is not needed")
 	}
 	return err
 }

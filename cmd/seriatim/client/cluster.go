@@ -369,7 +369,7 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 		}),
 	}
 	if verb == "drain" {
-		c.Flags().DurationVar(&wait, "wait", 0, "return only after this time, in which whoever sends clients here hears that the node is not ready; it answers meanwhile")
+		c.Flags().DurationVar(&wait, "wait", 0, "return only after this time, in which load balancers see that the node is not ready; it answers meanwhile")
 	}
 	return c
 }

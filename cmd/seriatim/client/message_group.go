@@ -216,8 +216,8 @@ func groupExplainCommand(o *options) *cobra.Command {
 func groupReleaseCommand(o *options) *cobra.Command {
 	q := &question{}
 	c := &cobra.Command{
-		Use: "release QUEUE GROUP", Short: "Take a message group away from whoever holds it", Args: arguments.Exactly("QUEUE", "GROUP"),
-		Long: "Take a message group away from whoever holds it: a session lock ends, and messages in flight can be received at once.\n" +
+		Use: "release QUEUE GROUP", Short: "Take a message group away from its holder", Args: arguments.Exactly("QUEUE", "GROUP"),
+		Long: "Take a message group away from its holder: a session lock ends, and messages in flight can be received at once.\n" +
 			"What their receiver still does with them is refused, so that a message can be dealt with twice.",
 		Example:           "  seriatim group release orders.fifo customer-9 --yes",
 		ValidArgsFunction: o.completeGroups,

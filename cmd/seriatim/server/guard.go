@@ -24,7 +24,7 @@ func names(cfg Config) service.Names {
 func (p program) guard(node *cluster.Node, api APIConfig) (*gate.Gate, sigv4.Authenticator, auth.Authorizer) {
 	g := gate.New(node, time.Now)
 	if !api.Auth {
-		p.log.Warn("auth is off: whoever reaches the client port may use every queue")
+		p.log.Warn("auth is off: every program that reaches the client port may use every queue")
 		return g, sigv4.AcceptAll{}, nil
 	}
 	return g, g, g

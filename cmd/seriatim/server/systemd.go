@@ -36,7 +36,7 @@ func (m notifySocket) tell(ctx context.Context, assignments ...string) {
 		_ = conn.Close() // a datagram is gone when it was written
 	}
 	if err != nil {
-		m.log.Warn("the service manager could not be told", "state", assignments, "error", err)
+		m.log.Warn("cannot notify the service manager", "state", assignments, "error", err)
 	}
 }
 
