@@ -217,7 +217,7 @@ func taskTable(tasks []moveTask) table {
 
 func cancelCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "cancel NAME", Short: "End the redrive that runs; what was moved stays moved", Args: arguments.Exactly("NAME"),
+		Use: "cancel NAME", Short: "End the redrive that runs; moved messages stay moved", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim dlq cancel jobs-dead",
 		ValidArgsFunction: o.completeDeadLetterQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {

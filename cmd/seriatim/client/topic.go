@@ -183,7 +183,7 @@ func changedTopic(p *printer, name, done string) error {
 func topicDeleteCommand(o *options) *cobra.Command {
 	q := &question{}
 	c := &cobra.Command{
-		Use: "delete TOPIC", Short: "Delete a topic with its subscriptions; what was delivered stays in the queues", Args: arguments.Exactly("TOPIC"),
+		Use: "delete TOPIC", Short: "Delete a topic with its subscriptions; delivered messages stay in the queues", Args: arguments.Exactly("TOPIC"),
 		Example:           "  seriatim topic delete sales.fifo --yes",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
