@@ -16,7 +16,7 @@ import (
 
 // fastReader is the Go code that the methods of a package share.
 //
-//go:embed fast_reader.go.txt
+//go:embed fast_reader.txt
 var fastReader string
 
 // fast generates methods that encode and decode messages without reflection.
