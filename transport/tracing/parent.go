@@ -24,6 +24,9 @@ func (carrier) Keys() []string { return nil }
 // parentOf adds the span of the client to ctx: from the header traceparent, or else from the trace
 // header of AWS.
 func parentOf(ctx context.Context, header service.Header) context.Context {
+	if header == nil {
+		return ctx
+	}
 	ctx = propagation.TraceContext{}.Extract(ctx, carrier{header})
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
