@@ -32,6 +32,8 @@ func TestBodiesMoveIntoSegmentsAndBack(t *testing.T) {
 				if _, err := node.FinalizeUpgrade(t.Context()); err != nil {
 					t.Fatal(err)
 				}
+				// The upgrade seals secrets with commands of its own, which change the state.
+				waitFor(t, "sealed secrets", func() bool { return node.Access().ClearCount() == 0 })
 				submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: stepBody(step)}}})
 				sent := node.Status().AppliedIndex
 				for node.Status().LastSnapshotIndex < sent {
