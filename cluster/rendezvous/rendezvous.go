@@ -30,8 +30,8 @@ func (r *Rendezvous) Suspend() bool {
 }
 
 // Resume reports whether the call was suspended: then the caller has to continue it, in a new
-// goroutine if it must not block. Only one of several callers gets true. What a caller wrote before
-// Resume is visible to the goroutine that continues the call.
+// goroutine if it must not block. Only one of several callers gets true. Writes that the caller made before
+// Resume are visible to the goroutine that continues the call.
 func (r *Rendezvous) Resume() bool {
 	for {
 		switch r.state.Load() {

@@ -340,9 +340,8 @@ func (r Run) judge(s *stage, last bool) (Part, error) {
 	return parts[0], err
 }
 
-// judgeParts judges the parts of the run in a folder that follow those which the
-// log-based checker knows, on both levels. What the log says of them all stands
-// with the last one.
+// judgeParts judges the parts of a run that the log-based checker has not read yet, with both
+// checkers. The verdict from the log on all parts is stored with the last part.
 func judgeParts(w *logcheck.Checker, parts []Part) error {
 	var effects map[int64]int64
 	var said logcheck.Report

@@ -25,7 +25,7 @@
 // Backpressure. On a stream the transport of grpc-go below ServeHTTP reads a body as fast as
 // it comes, into memory without bound. So [requestBody] lets it read the next
 // message only when a handler asks for it; what waits is in the windows of
-// HTTP/2. What a message has beyond limits.FreeBytes is taken from the budget
+// HTTP/2. Bytes of a message beyond limits.FreeBytes are taken from the budget
 // that all requests of the port share.
 //
 // Order and pipelining in SendStream and PublishStream. A node makes no promise on the order of

@@ -53,8 +53,8 @@ type peekedAttribute struct {
 	Value    []byte `json:"value"` // base64, whatever the type
 }
 
-// named is what the state calls the queue or topic in a path. The account of the cluster may
-// stand before its name, as in a URL.
+// named returns the name of the queue or topic in a path, as the state has it. The account of the
+// cluster may stand before the name, as in a URL.
 func (a *Admin) named(r *http.Request) string {
 	return strings.TrimPrefix(r.PathValue("name"), a.Account+"/")
 }

@@ -17,7 +17,7 @@ import (
 const (
 	// lifeWait is the long poll of a client that waits for messages that exist, in seconds.
 	lifeWait = 1
-	// credit is how many messages a stream may hold, the most that a node grants.
+	// credit bounds the messages that a stream holds. A node grants no more.
 	credit = 1000
 	// fillersMax bounds the clients that fill a queue.
 	fillersMax = 64

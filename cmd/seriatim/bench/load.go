@@ -156,7 +156,7 @@ type Target struct {
 	Status    func(context.Context) (Status, error)
 }
 
-// Status is what the admin port of a node reports.
+// Status holds a report of the admin port of a node.
 type Status struct {
 	Version     string
 	Nodes       int

@@ -19,7 +19,7 @@ import (
 const (
 	// failurePause keeps a client from asking a node that is down without a pause.
 	failurePause = 20 * time.Millisecond
-	// finishTime is how long clients may receive after the end of a run. It is longer than the
+	// finishTime bounds the time to receive after the end of a run. It is longer than the
 	// visibility timeout of the queue: a message whose delivery was lost comes again only then.
 	finishTime = 45 * time.Second
 )
