@@ -170,6 +170,7 @@ var packageRules = []packageRule{
 	{path: "transport/tracing/tracingtest", only: []string{std, "go.opentelemetry.io/proto/otlp/collector/trace/v1", "go.opentelemetry.io/proto/otlp/common/v1", "go.opentelemetry.io/proto/otlp/trace/v1", "google.golang.org/protobuf/proto"}, users: []string{}},
 	transport("/console", "~/transport/sqs", "~/transport/sns", "~/transport/grpc"),
 	{path: "transport/ops/exposition", only: []string{std}, users: []string{"transport/ops"}},
+	{path: "transport/ops/document", only: []string{"~/cluster"}},
 	transport("/ops", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
 	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra", "golang.org/x/crypto/x509roots/fallback"}},
 	{path: "cmd/seriatim/exit", only: []string{std}},
@@ -184,14 +185,13 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/server/token", only: []string{std, "~/cmd/seriatim/server/reload", "~/transport/ops"}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
-		"~/cluster/health", "~/transport/grpc/client", "~/transport/auth/sigv4",
+		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client", "~/transport/auth/sigv4",
 		"~/queue/attributes", "~/transport/service", "~/transport/aws", "~/transport/sqs", "~/transport/sns", // whose tables say what there is
 	}},
 	{path: "cmd/seriatim/client/native", only: []string{
 		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/diagnose", only: []string{std, "~/cluster/health", "~/cmd/seriatim/plural"}, users: []string{"cmd/seriatim/client"}},
-	{path: "cmd/seriatim/client/objectstore", only: []string{std, "~/transport/auth/sigv4"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/bench", only: []string{
 		std, "~/cmd/seriatim/exit", "~/cmd/seriatim/plural", "~/transport/auth/sigv4", "~/transport/grpc/client", "~/transport/grpc/seriatimpb",
 		"google.golang.org/grpc/codes", "google.golang.org/grpc/status",

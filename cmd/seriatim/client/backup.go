@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
@@ -40,20 +41,6 @@ type created struct {
 	ClusterID string  `json:"clusterId"`
 	Bytes     int64   `json:"bytes"`
 	Seconds   float64 `json:"seconds"`
-}
-
-// restored describes a finished restore, as the server answers it.
-type restored struct {
-	Index       uint64 `json:"index"`
-	LogTimeMs   int64  `json:"logTimeMs"`
-	StateHash   string `json:"stateHash"`
-	BackupIndex uint64 `json:"backupIndex"`
-	BackupHash  string `json:"backupHash"`
-	Queues      uint64 `json:"queues"`
-	Messages    uint64 `json:"messages"`
-	IDs         uint64 `json:"deduplicationIds"`
-	Epoch       uint32 `json:"epoch"`
-	NodeName    string `json:"nodeName"`
 }
 
 func backupCommand(o *options) *cobra.Command {
@@ -409,7 +396,7 @@ func openBackup(name string, stdin io.Reader) (backup io.ReadCloser, size int64,
 }
 
 // restoreBackup uploads a backup and waits until all of it is restored.
-func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, secretsKey []byte, withoutAccessKeys bool, show *progress) (restored, error) {
+func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, secretsKey []byte, withoutAccessKeys bool, show *progress) (cluster.Restored, error) {
 	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
 		target := base + "/v1/restore"
 		if withoutAccessKeys {
@@ -430,15 +417,15 @@ func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, 
 	}, 0)
 	show.end()
 	if err != nil {
-		return restored{}, err
+		return cluster.Restored{}, err
 	}
 	defer response.Body.Close() // nothing to do about a failing close of what was read
 	if response.StatusCode != http.StatusOK {
-		return restored{}, w.refused(response)
+		return cluster.Restored{}, w.refused(response)
 	}
-	var done restored
+	var done cluster.Restored
 	if err := json.NewDecoder(io.LimitReader(response.Body, answerBytesMax)).Decode(&done); err != nil {
-		return restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether it was restored")
+		return cluster.Restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether it was restored")
 	}
 	return done, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 	"github.com/seriatimq/seriatim/transport/service"
 	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
@@ -241,11 +242,7 @@ func adminRefusal(a answer) error {
 	if err := redirected(a, "admin"); err != nil {
 		return err
 	}
-	var refused struct {
-		Error string `json:"error"`
-		Kind  string `json:"kind"`
-		Hint  string `json:"hint"`
-	}
+	var refused document.Refusal
 	if json.Unmarshal(a.body, &refused) != nil && a.status == http.StatusNotFound {
 		return exit.New(exit.Usage, fmt.Errorf("%s is not the admin port of a node (it answers %s)", a.from, shortly(a)),
 			"set --admin or SERIATIM_ADMIN to an admin port, by default 9325; if it is one, the node runs an older version")

@@ -111,14 +111,14 @@ type TimingConfig struct {
 
 // LimitsConfig bounds what clients can make a node hold.
 type LimitsConfig struct {
-	Connections     int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted. Lower if the limit of open files does not leave enough for the node itself"`
-	PerAddress      int           `name:"max-connections-per-address" env:"SERIATIM_MAX_CONNECTIONS_PER_ADDRESS" default:"0" since:"0.1.0" help:"client connections of one address at once; more are closed; 0: all but a tenth of max-connections. Raise it to max-connections behind a proxy that shows one address for all clients"`
-	Streams         int           `name:"max-streams" env:"SERIATIM_MAX_STREAMS" default:"65536" since:"0.1.0" help:"requests over HTTP/2 and gRPC under way at once, with long polls and streams; one address gets at most nine tenths; clients repeat refused ones"`
-	RequestBytes    Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections; above it large ones wait up to 5 s and are then answered 503; at least 128MiB"`
-	RequestTimeout  time.Duration `name:"request-timeout" hidden:"true" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
-	QueueBytes      Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
-	StateBytes      Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`
-	MetricQueues    int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; the others are counted together, under an empty name; 0: none has its own"`
+	Connections    int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted. Lower if the limit of open files does not leave enough for the node itself"`
+	PerAddress     int           `name:"max-connections-per-address" env:"SERIATIM_MAX_CONNECTIONS_PER_ADDRESS" default:"0" since:"0.1.0" help:"client connections of one address at once; more are closed; 0: all but a tenth of max-connections. Raise it to max-connections behind a proxy that shows one address for all clients"`
+	Streams        int           `name:"max-streams" env:"SERIATIM_MAX_STREAMS" default:"65536" since:"0.1.0" help:"requests over HTTP/2 and gRPC under way at once, with long polls and streams; one address gets at most nine tenths; clients repeat refused ones"`
+	RequestBytes   Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections; above it large ones wait up to 5 s and are then answered 503; at least 128MiB"`
+	RequestTimeout time.Duration `name:"request-timeout" hidden:"true" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
+	QueueBytes     Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
+	StateBytes     Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`
+	MetricQueues   int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; the others are counted together, under an empty name; 0: none has its own"`
 }
 
 // load reads the configuration. The order of precedence is flags, environment,
