@@ -28,7 +28,7 @@ type NodeConfig struct {
 	Join              []string      `name:"join" env:"SERIATIM_JOIN" default:"" since:"0.1.0" help:"gossip addresses of the nodes, host:port, separated by commas; the own one may be among them"`
 	AutoJoin          bool          `name:"auto-join" env:"SERIATIM_AUTO_JOIN" default:"true" since:"0.1.0" help:"an empty node that finds a cluster joins it as a learner; false: add nodes with seriatim cluster add"`
 	Voters            int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as there were initial members"`
-	PromoteAfter      time.Duration `name:"promote-after" hidden:"true" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
+	PromoteAfter      time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
 	GossipKeyFile     string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: as for peer-cert"`
 	EncryptionKeyFile string        `name:"encryption-key-file" env:"SERIATIM_ENCRYPTION_KEY_FILE" default:"" since:"0.1.0" help:"file with the keys that encrypt log, bodies, snapshots and backups, the same on all nodes; seriatim encryption-key create writes it; empty: they are in clear text"`
 }
@@ -115,7 +115,7 @@ type LimitsConfig struct {
 	PerAddress     int           `name:"max-connections-per-address" env:"SERIATIM_MAX_CONNECTIONS_PER_ADDRESS" default:"0" since:"0.1.0" help:"client connections of one address at once; more are closed; 0: all but a tenth of max-connections. Raise it to max-connections behind a proxy that shows one address for all clients"`
 	Streams        int           `name:"max-streams" env:"SERIATIM_MAX_STREAMS" default:"65536" since:"0.1.0" help:"requests over HTTP/2 and gRPC under way at once, with long polls and streams; one address gets at most nine tenths; clients repeat refused ones"`
 	RequestBytes   Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections; above it large ones wait up to 5 s and are then answered 503; at least 128MiB"`
-	RequestTimeout time.Duration `name:"request-timeout" hidden:"true" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
+	RequestTimeout time.Duration `name:"request-timeout" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
 	QueueBytes     Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
 	StateBytes     Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`
 	MetricQueues   int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; the others are counted together, under an empty name; 0: none has its own"`
