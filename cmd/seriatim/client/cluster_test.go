@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 const healthyMembers = `{"clusterId":"c","leaderId":"n1-00000001","index":7,"voters":3,"members":[

@@ -14,7 +14,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 const (

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // Every command that takes something away asks, can be told not to, and can say what it would do.
