@@ -46,7 +46,7 @@ func policyPutCommand(o *options) *cobra.Command {
 			if text == "" {
 				return exit.New(exit.Usage, fmt.Errorf("--file %s is empty", file), "seriatim policy delete takes a policy away")
 			}
-			return w.putPolicy(cmd, p, document.UserPolicy{account, args[0], text}, "stored")
+			return w.putPolicy(cmd, p, document.UserPolicy{Account: account, User: args[0], Policy: text}, "stored")
 		}),
 	}
 	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
