@@ -94,9 +94,9 @@ func (c Config) logOptions() storage.LogOptions {
 // local network.
 type Timing struct {
 	Heartbeat    time.Duration // without contact for so long a follower asks for an election; default 1.5s
-	Election     time.Duration // a candidate waits so long for votes; default 1.5s
-	Lease        time.Duration // without a majority for so long a leader steps down, at most half of Heartbeat; default 750ms
-	Commit       time.Duration // a leader that writes no more tells followers what is committed after this time; default 25ms
+	Election     time.Duration // a candidate waits so long for votes; default Heartbeat
+	Lease        time.Duration // without a majority for so long a leader steps down, at most half of Heartbeat, which is the default
+	Commit       time.Duration // a leader that writes no more tells followers what is committed after this time; default 25ms, at most a quarter of Heartbeat
 	DiskDeadline time.Duration // a write or sync that takes longer ends the process; default 10s
 	Enqueue      time.Duration // a proposal not taken by the log within this time was not made; default 2s
 	RPC          time.Duration // one exchange between nodes; default 5s
@@ -139,9 +139,9 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.Snapshot.BytesPerSecond, defaultSnapshotPace)
 	setDefault(&c.Snapshot.SyncBytes, storage.DefaultSyncBytes)
 	setDefault(&c.Timing.Heartbeat, 1500*time.Millisecond)
-	setDefault(&c.Timing.Election, 1500*time.Millisecond)
-	setDefault(&c.Timing.Lease, 750*time.Millisecond)
-	setDefault(&c.Timing.Commit, 25*time.Millisecond)
+	setDefault(&c.Timing.Election, c.Timing.Heartbeat)
+	setDefault(&c.Timing.Lease, c.Timing.Heartbeat/2)
+	setDefault(&c.Timing.Commit, min(25*time.Millisecond, c.Timing.Heartbeat/4))
 	setDefault(&c.Timing.DiskDeadline, 10*time.Second)
 	setDefault(&c.Timing.Enqueue, 2*time.Second)
 	setDefault(&c.Timing.RPC, 5*time.Second)

@@ -214,7 +214,7 @@ func TestUsage(t *testing.T) {
 		{"nodes", "dev --nodes 0", "--nodes 0", 2},
 		{"ports", "dev --nodes 2 --base-port 65530", "do not exist", 2},
 		{"completion", "completion bash", "bash completion", 0},
-		{"a setting the node refuses", "server --print-config --leader-lease 1h", "lease", 78},
+		{"a setting the node refuses", "server --print-config --body-segment-size 2GiB", "segments", 78},
 		{"a key that is not there", "server --print-config --insecure-peers --gossip-key-file /does/not/exist", "/does/not/exist", 78},
 		{"a certificate that is not there", "server --print-config --tls-cert /does/not/exist --tls-key /nor/this", "/does/not/exist", 78},
 		{"print config", "server --print-config --insecure-peers --node-name n7 --join a:1 --bootstrap-expect 3", `node-name: "n7"`, 0},

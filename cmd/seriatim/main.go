@@ -10,8 +10,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	// Authorities for https where the system has none, as in an image with nothing but the
-	// program: subscribers of topics and stores of backups have certificates of theirs.
+	// Root certificates for https subscribers of topics where the system has none, such as
+	// in an image that holds only this program.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
@@ -30,12 +30,8 @@ var version = "devel"
 var formatMax = ""
 
 func main() {
-	if len(os.Args) > 1 && (os.Args[1] == "server" || os.Args[1] == "dev") {
-		server.SlackenTimers() // before there is anything that would be lost with it
-	}
-	// The first signal ends the running command in order, the second ends
-	// the process at once: after the first, signals have their default
-	// effect again.
+	// The first signal stops the running command cleanly. The second kills the process,
+	// because signals have their default effect after the first.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(int(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)))

@@ -13,6 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // submitter is a node that executes commands; *cluster.Node is one.
@@ -27,31 +28,6 @@ const (
 	accessKeysPath   = "/v1/access/keys"
 	userPoliciesPath = "/v1/access/policies"
 )
-
-// accessKey is the JSON of an access key. Only the answer to its creation has the secret.
-type accessKey struct {
-	ID        string `json:"id"`
-	Secret    string `json:"secret,omitempty"`
-	Account   string `json:"account"`
-	User      string `json:"user,omitempty"` // empty: the account itself
-	Active    bool   `json:"active"`
-	CreatedAt string `json:"createdAt,omitempty"`
-}
-
-// userPolicy is the JSON of the policy of a user.
-type userPolicy struct {
-	Account string `json:"account"`
-	User    string `json:"user"`
-	Policy  string `json:"policy"`
-}
-
-// keyChange is the JSON that creates a key or changes one.
-type keyChange struct {
-	ID      string `json:"id"` // of a new key, empty: it is drawn, with the secret
-	Secret  string `json:"secret"`
-	Account string `json:"account"` // empty: that of the cluster
-	User    string `json:"user"`
-}
 
 // accessAdmin serves access keys and policies of users.
 type accessAdmin struct {
@@ -85,12 +61,10 @@ func (a *Admin) accessRoutes(node submitter) []route {
 
 // keys lists all keys without their secrets.
 func (s accessAdmin) keys(w http.ResponseWriter, r *http.Request) {
-	list := struct {
-		Keys []accessKey `json:"keys"`
-	}{[]accessKey{}} // a list in JSON, also when empty
+	list := document.AccessKeys{Keys: []document.AccessKey{}} // a list in JSON, also when empty
 	s.read(w, r, func(t *access.Table) {
 		t.Keys(func(k access.Key) bool {
-			list.Keys = append(list.Keys, accessKey{
+			list.Keys = append(list.Keys, document.AccessKey{
 				ID: k.ID, Account: k.User.Account, User: k.User.Name, Active: !k.Inactive,
 				CreatedAt: time.UnixMilli(int64(k.CreatedAt)).UTC().Format(time.RFC3339),
 			})
@@ -101,12 +75,10 @@ func (s accessAdmin) keys(w http.ResponseWriter, r *http.Request) {
 
 // policies lists the policies of all users.
 func (s accessAdmin) policies(w http.ResponseWriter, r *http.Request) {
-	list := struct {
-		Policies []userPolicy `json:"policies"`
-	}{[]userPolicy{}}
+	list := document.UserPolicies{Policies: []document.UserPolicy{}}
 	s.read(w, r, func(t *access.Table) {
 		t.Policies(func(p access.Policy) bool {
-			list.Policies = append(list.Policies, userPolicy{p.User.Account, p.User.Name, p.Text})
+			list.Policies = append(list.Policies, document.UserPolicy{Account: p.User.Account, User: p.User.Name, Policy: p.Text})
 			return true
 		})
 	}, &list)
@@ -130,7 +102,7 @@ func (s accessAdmin) read(w http.ResponseWriter, r *http.Request, fill func(*acc
 
 // createKey makes a key and shows its secret, which is never shown again.
 func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
-	var change keyChange
+	var change document.NewAccessKey
 	if !s.decode(w, r, &change) {
 		return
 	}
@@ -152,7 +124,7 @@ func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 	aimAt(r.Context(), change.ID+" of "+change.Account+"/"+change.User)
 	cmd := &queue.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User, Tenant: change.Account != s.Account}
 	if s.submit(w, r, cmd) {
-		s.answer(w, http.StatusOK, accessKey{ID: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Active: true})
+		s.answer(w, http.StatusOK, document.AccessKey{ID: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Active: true})
 	}
 }
 
@@ -165,7 +137,7 @@ func (s accessAdmin) changeKey(w http.ResponseWriter, r *http.Request, cmd queue
 
 // putPolicy stores or takes away the policy of a user.
 func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
-	var p userPolicy
+	var p document.UserPolicy
 	if !s.decode(w, r, &p) {
 		return
 	}
@@ -209,9 +181,9 @@ func (s accessAdmin) submit(w http.ResponseWriter, r *http.Request, cmd queue.Co
 	case !errors.As(err, &refused):
 		s.fail(w, http.StatusServiceUnavailable, err.Error())
 	case refused.Code == refusal.NoSuchEntity:
-		s.answer(w, http.StatusNotFound, refusalAnswer{Error: refused.Message, Kind: "unknown-entity"})
+		s.answer(w, http.StatusNotFound, document.Refusal{Error: refused.Message, Kind: "unknown-entity"})
 	case refused.Code == refusal.EntityAlreadyExists, refused.Code == refusal.LimitExceeded, refused.Code == refusal.DeleteConflict:
-		s.answer(w, http.StatusConflict, refusalAnswer{Error: refused.Message, Kind: "conflict"})
+		s.answer(w, http.StatusConflict, document.Refusal{Error: refused.Message, Kind: "conflict"})
 	default:
 		s.fail(w, http.StatusBadRequest, refused.Message)
 	}

@@ -10,41 +10,10 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 const accountsPath = "/v1/accounts"
-
-// quota is the JSON of how much an account may have; zero is no limit.
-type quota struct {
-	Queues            int64 `json:"queues"`
-	Topics            int64 `json:"topics"`
-	Messages          int64 `json:"messages"`
-	Bytes             int64 `json:"bytes"`
-	RequestsPerSecond int64 `json:"requestsPerSecond"`
-}
-
-// usage is the JSON of what an account has.
-type usage struct {
-	Queues   int64 `json:"queues"`
-	Topics   int64 `json:"topics"`
-	Messages int64 `json:"messages"`
-	Bytes    int64 `json:"bytes"`
-}
-
-// accountAnswer is the JSON of an account.
-type accountAnswer struct {
-	Account   string `json:"account"`
-	Own       bool   `json:"own,omitempty"` // that of the cluster, which always exists
-	Quota     quota  `json:"quota"`
-	Usage     usage  `json:"usage"`
-	CreatedAt string `json:"createdAt,omitempty"`
-}
-
-// accountChange is the JSON that creates an account.
-type accountChange struct {
-	Account string `json:"account"`
-	Quota   quota  `json:"quota"`
-}
 
 // accountRoutes are those about accounts.
 func (a *Admin) accountRoutes(node submitter) []route {
@@ -61,20 +30,18 @@ func (a *Admin) accountRoutes(node submitter) []route {
 
 // accounts lists all accounts, the cluster's own first.
 func (s accessAdmin) accounts(w http.ResponseWriter, r *http.Request) {
-	list := struct {
-		Accounts []accountAnswer `json:"accounts"`
-	}{}
+	var list document.Accounts
 	_, err := s.Node.Read(r.Context(), func(v queue.View) error {
-		s.eachAccount(v, func(a accountAnswer) { list.Accounts = append(list.Accounts, a) })
+		s.eachAccount(v, func(a document.Account) { list.Accounts = append(list.Accounts, a) })
 		return nil
 	})
 	s.answerRead(w, err, &list)
 }
 
 // eachAccount visits all accounts, the cluster's own first.
-func (a *Admin) eachAccount(v queue.View, visit func(accountAnswer)) {
-	of := func(owner access.Account) accountAnswer {
-		out := accountAnswer{Account: owner.ID, Quota: quota(owner.Quota), Usage: usage(v.Usage(owner.ID))}
+func (a *Admin) eachAccount(v queue.View, visit func(document.Account)) {
+	of := func(owner access.Account) document.Account {
+		out := document.Account{Account: owner.ID, Quota: document.Quota(owner.Quota), Usage: document.Usage(v.Usage(owner.ID))}
 		if out.Account == "" {
 			out.Account, out.Own = a.Account, true
 		} else {
@@ -93,7 +60,7 @@ func (a *Admin) eachAccount(v queue.View, visit func(accountAnswer)) {
 }
 
 func (s accessAdmin) createAccount(w http.ResponseWriter, r *http.Request) {
-	var change accountChange
+	var change document.NewAccount
 	if !s.decode(w, r, &change) {
 		return
 	}
@@ -109,7 +76,7 @@ func (s accessAdmin) createAccount(w http.ResponseWriter, r *http.Request) {
 
 // setQuota replaces the quota of an account.
 func (s accessAdmin) setQuota(w http.ResponseWriter, r *http.Request) {
-	var wanted quota
+	var wanted document.Quota
 	if !s.decode(w, r, &wanted) {
 		return
 	}
@@ -131,9 +98,9 @@ const accountSeriesMax = 100
 
 // accounts hands out what accounts have and may have.
 func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
-	var all []accountAnswer
+	var all []document.Account
 	c.admin.Node.ReadLocal(func(v queue.View) {
-		c.admin.eachAccount(v, func(a accountAnswer) {
+		c.admin.eachAccount(v, func(a document.Account) {
 			if len(all) < accountSeriesMax {
 				all = append(all, a)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
@@ -147,11 +148,6 @@ func (a *Admin) answer(w http.ResponseWriter, code int, value any) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// failure is the JSON of an error of the admin port.
-type failure struct {
-	Error string `json:"error"`
-}
-
 func (a *Admin) fail(w http.ResponseWriter, code int, text string) {
-	a.answer(w, code, failure{text})
+	a.answer(w, code, document.Refusal{Error: text})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
@@ -192,7 +193,7 @@ func TestQueues(t *testing.T) {
 	t.Parallel()
 	n := filled(t)
 	a := newAdmin(n)
-	read := func(query string) (out queueList) {
+	read := func(query string) (out document.Queues) {
 		t.Helper()
 		code, body := get(a, "/v1/queues"+query)
 		if code != 200 {
@@ -204,7 +205,7 @@ func TestQueues(t *testing.T) {
 		return out
 	}
 	all := read("")
-	if len(all.Queues) != 3 || all.Next != "" || all.Queues[0] != (queueCounts{Name: "a.fifo", Visible: 1, InFlight: 1}) {
+	if len(all.Queues) != 3 || all.Next != "" || all.Queues[0] != (document.QueueCounts{Name: "a.fifo", Visible: 1, InFlight: 1}) {
 		t.Errorf("got %+v", all)
 	}
 	if page := read("?limit=1&after=a.fifo"); len(page.Queues) != 1 || page.Queues[0].Name != "b" || page.Next != "b" {

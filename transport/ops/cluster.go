@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // member is a node whose membership the admin port can show and change;
@@ -35,19 +36,6 @@ const (
 	changeBytesMax  = 16 << 10
 	contentTypeJSON = "application/json"
 )
-
-// refusalAnswer is the JSON of a change that was refused.
-type refusalAnswer struct {
-	Error string              `json:"error"`
-	Kind  cluster.RefusalKind `json:"kind,omitempty"`
-	Hint  string              `json:"hint,omitempty"`
-}
-
-// drainAnswer is the answer of /v1/cluster/drain.
-type drainAnswer struct {
-	NodeID  string `json:"nodeId"`
-	Drained bool   `json:"drained"`
-}
 
 // members answers what the leader knows, or with ?local=true what this node
 // knows, also without a leader.
@@ -125,9 +113,9 @@ func (a *Admin) failChange(w http.ResponseWriter, err error) {
 	case !errors.As(err, &refusal):
 		a.fail(w, http.StatusServiceUnavailable, err.Error())
 	case refusal.Kind == cluster.RefusedUnknownNode:
-		a.answer(w, http.StatusNotFound, refusalAnswer{refusal.Text, refusal.Kind, refusal.Hint})
+		a.answer(w, http.StatusNotFound, document.Refusal{Error: refusal.Text, Kind: refusal.Kind, Hint: refusal.Hint})
 	default:
-		a.answer(w, http.StatusConflict, refusalAnswer{refusal.Text, refusal.Kind, refusal.Hint})
+		a.answer(w, http.StatusConflict, document.Refusal{Error: refusal.Text, Kind: refusal.Kind, Hint: refusal.Hint})
 	}
 }
 
@@ -146,10 +134,10 @@ func (a *Admin) drain(w http.ResponseWriter, r *http.Request, node member, drain
 	case err != nil:
 		a.fail(w, http.StatusServiceUnavailable, "drained, but still the leader: "+err.Error())
 	default:
-		a.answer(w, http.StatusOK, drainAnswer{NodeID: nodeID, Drained: drained})
+		a.answer(w, http.StatusOK, document.Drain{NodeID: nodeID, Drained: drained})
 	}
 }
 
 func (a *Admin) drained(w http.ResponseWriter, node member) {
-	a.answer(w, http.StatusOK, drainAnswer{NodeID: a.Node.Status().NodeID, Drained: node.Drained()})
+	a.answer(w, http.StatusOK, document.Drain{NodeID: a.Node.Status().NodeID, Drained: node.Drained()})
 }

@@ -11,47 +11,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 const (
 	peekDefault = 10
 	peekMax     = 1000
 )
-
-// peekAnswer is the answer of GET /v1/queues/{name}/messages. The parameters
-// are from (a sequence number), group and limit. It changes nothing and counts
-// as no receive.
-type peekAnswer struct {
-	Queue    string          `json:"queue"`
-	Messages []peekedMessage `json:"messages"`
-	// Truncated says that the size limit cut the list short, not its end.
-	Truncated bool `json:"truncated,omitempty"`
-	// Next is the sequence number to begin at for the messages behind these; empty: there are
-	// none.
-	Next string `json:"next,omitempty"`
-}
-
-type peekedMessage struct {
-	MessageID        string            `json:"messageId"`
-	SequenceNumber   string            `json:"sequenceNumber,omitempty"`
-	GroupID          string            `json:"groupId,omitempty"`
-	DeduplicationID  string            `json:"deduplicationId,omitempty"`
-	State            string            `json:"state"`
-	SentAtMs         int64             `json:"sentAtMs"`
-	VisibleAtMs      int64             `json:"visibleAtMs,omitempty"`
-	FirstReceivedMs  int64             `json:"firstReceivedAtMs,omitempty"`
-	ReceiveCount     int64             `json:"receiveCount"`
-	SenderID         string            `json:"senderId,omitempty"`
-	DeadLetterSource string            `json:"deadLetterSource,omitempty"`
-	Attributes       []peekedAttribute `json:"attributes,omitempty"`
-	Body             string            `json:"body"`
-}
-
-type peekedAttribute struct {
-	Name     string `json:"name"`
-	DataType string `json:"dataType"`
-	Value    []byte `json:"value"` // base64, whatever the type
-}
 
 // named returns the name of the queue or topic in a path, as the state has it. The account of the
 // cluster may stand before the name, as in a URL.
@@ -89,7 +55,7 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 		}
 		return nil
 	})
-	var out peekAnswer
+	var out document.Peek
 	if err == nil {
 		out, err = a.peeked(name, messages, limit, bodies)
 	}
@@ -110,8 +76,8 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 }
 
 // peeked is the answer with the first messages, at most limit, whose bodies it reads.
-func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, bodies content.Reader) (peekAnswer, error) {
-	out := peekAnswer{Queue: name, Messages: make([]peekedMessage, 0, len(messages))}
+func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, bodies content.Reader) (document.Peek, error) {
+	out := document.Peek{Queue: name, Messages: make([]document.Message, 0, len(messages))}
 	bytes := 0
 	for i := range messages {
 		m := &messages[i]
@@ -124,7 +90,7 @@ func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, b
 		if err != nil {
 			return out, err
 		}
-		p := peekedMessage{
+		p := document.Message{
 			MessageID: m.MessageID.String(), GroupID: m.GroupID, DeduplicationID: m.DeduplicationID, State: m.State,
 			SentAtMs: int64(m.SentAt), VisibleAtMs: int64(m.VisibleAt), FirstReceivedMs: int64(m.FirstReceivedAt),
 			ReceiveCount: m.ReceiveCount, SenderID: m.SenderID, DeadLetterSource: m.DeadLetterSource, Body: body.String(),
@@ -133,7 +99,7 @@ func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, b
 			p.SequenceNumber = m.Sequence.String()
 		}
 		for _, attribute := range m.Attributes {
-			p.Attributes = append(p.Attributes, peekedAttribute{attribute.Name, attribute.DataType, []byte(attribute.Value)})
+			p.Attributes = append(p.Attributes, document.MessageAttribute{Name: attribute.Name, DataType: attribute.DataType, Value: []byte(attribute.Value)})
 		}
 		out.Messages = append(out.Messages, p)
 	}

@@ -7,27 +7,11 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // queuesMax is how many queues one answer lists.
 const queuesMax = 1000
-
-// queueList is the answer of GET /v1/queues: the queues by name with their
-// counts, all read at the same moment. The parameters are prefix, after (a name,
-// to go on behind it) and limit.
-type queueList struct {
-	Queues []queueCounts `json:"queues"`
-	// Next is what to pass as after for the queues that follow, empty at the end.
-	Next string `json:"next,omitempty"`
-}
-
-type queueCounts struct {
-	Name     string `json:"name"`
-	Visible  int64  `json:"visible"`
-	InFlight int64  `json:"inFlight"`
-	Delayed  int64  `json:"delayed"`
-	Deferred int64  `json:"deferred"`
-}
 
 func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
@@ -35,7 +19,7 @@ func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	list := queueList{Queues: []queueCounts{}} // a list in JSON, also when empty
+	list := document.Queues{Queues: []document.QueueCounts{}} // a list in JSON, also when empty
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
 		names := a.queueNames(v, parameters, limit)
 		for _, name := range names {
@@ -43,7 +27,9 @@ func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 			if refusal != nil {
 				return refusal
 			}
-			list.Queues = append(list.Queues, queueCounts{name, stats.Visible, stats.NotVisible, stats.Delayed, stats.Deferred})
+			list.Queues = append(list.Queues, document.QueueCounts{
+				Name: name, Visible: stats.Visible, InFlight: stats.NotVisible, Delayed: stats.Delayed, Deferred: stats.Deferred,
+			})
 		}
 		if len(names) == limit {
 			list.Next = list.Queues[limit-1].Name

@@ -18,6 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/iam"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
@@ -31,32 +32,11 @@ type Policies struct {
 	Enforced    bool // the client port refuses who may not
 }
 
-// simulation is the answer of GET /v1/access/simulate. The parameters are key, or user and
-// account; action, resource, and any number of context.
-type simulation struct {
-	Allowed        bool     `json:"allowed"`
-	DecidedBy      string   `json:"decidedBy"`
-	Caller         string   `json:"caller"`
-	Action         string   `json:"action"` // the permission that is asked for
-	Resource       string   `json:"resource"`
-	Exists         bool     `json:"exists"` // the resource does, or there is none to ask for
-	UserPolicy     *verdict `json:"userPolicy,omitempty"`
-	ResourcePolicy *verdict `json:"resourcePolicy,omitempty"`
-	Enforced       bool     `json:"enforced"` // the client port of this node verifies signatures
-}
-
-// verdict is the decision of one policy, absent if the policy does not cover the request.
-type verdict struct {
-	Effect    string `json:"effect"`
-	Statement int    `json:"statement"` // from 1
-	Sid       string `json:"sid,omitempty"`
-}
-
-func verdictOf(v iam.Verdict) *verdict {
+func verdictOf(v iam.Verdict) *document.Verdict {
 	if v.Effect == iam.Unspecified {
 		return nil
 	}
-	return &verdict{v.Effect.String(), v.Statement, v.Sid}
+	return &document.Verdict{Effect: v.Effect.String(), Statement: v.Statement, Sid: v.Sid}
 }
 
 // simulatePath says what policies make of a request.
@@ -74,19 +54,19 @@ func (s accessAdmin) simulate(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.decided(w, r, func(v queue.View) (simulation, error) {
+	s.decided(w, r, func(v queue.View) (document.Simulation, error) {
 		caller, active, err := s.callerOf(v.Access(), query)
 		if err != nil {
-			return simulation{}, err
+			return document.Simulation{}, err
 		}
 		scope := service.NewScope(s.Policies.Names, v.Access(), true, caller, "")
 		action, about, err := s.wanted(&scope, query.Get("action"), query.Get("resource"))
 		if err != nil {
-			return simulation{}, err
+			return document.Simulation{}, err
 		}
 		to := service.PermissionTo(reading{v}, s.Policies.Names, action, about)
 		decision := s.Policies.Decide(caller, to, given)
-		answer := simulation{
+		answer := document.Simulation{
 			Allowed: decision.Allowed && active, DecidedBy: decision.By.String(), Enforced: s.Policies.Enforced, Exists: exists(v, about),
 			Caller: iam.Caller{Account: caller.Account, User: caller.User}.ARN(), Action: to.Action, Resource: to.Resource,
 			UserPolicy: verdictOf(decision.Caller), ResourcePolicy: verdictOf(decision.Resource),
@@ -120,8 +100,8 @@ func exists(v queue.View, about service.Resource) bool {
 var errNoKey = errors.New("the access key cannot be found; seriatim key list shows them")
 
 // decided answers with what was decided by all that was acknowledged up to now.
-func (s accessAdmin) decided(w http.ResponseWriter, r *http.Request, decide func(queue.View) (simulation, error)) {
-	var answer simulation
+func (s accessAdmin) decided(w http.ResponseWriter, r *http.Request, decide func(queue.View) (document.Simulation, error)) {
+	var answer document.Simulation
 	var wrong error
 	_, err := s.Node.Read(r.Context(), func(v queue.View) error {
 		answer, wrong = decide(v)
@@ -131,7 +111,7 @@ func (s accessAdmin) decided(w http.ResponseWriter, r *http.Request, decide func
 	case err != nil:
 		s.fail(w, http.StatusServiceUnavailable, err.Error())
 	case errors.Is(wrong, errNoKey):
-		s.answer(w, http.StatusNotFound, refusalAnswer{Error: wrong.Error(), Kind: "unknown-entity"})
+		s.answer(w, http.StatusNotFound, document.Refusal{Error: wrong.Error(), Kind: "unknown-entity"})
 	case wrong != nil:
 		s.fail(w, http.StatusBadRequest, wrong.Error())
 	default:

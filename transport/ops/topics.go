@@ -11,6 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/refusal"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 const (
@@ -19,36 +20,6 @@ const (
 	// subscriptionsMax is how many subscriptions the answer for a topic has.
 	subscriptionsMax = 100
 )
-
-// topicList is the answer of GET /v1/topics: the topics by name with the numbers of their
-// subscriptions, all read at the same moment. The parameters are after (a name, to go on
-// behind it) and limit.
-type topicList struct {
-	Topics []topicCounts `json:"topics"`
-	// Next is what to pass as after for the topics that follow, empty at the end.
-	Next string `json:"next,omitempty"`
-}
-
-type topicCounts struct {
-	Name          string `json:"name"`
-	Subscriptions int    `json:"subscriptions"`
-}
-
-// topicAnswer is the answer of GET /v1/topics/{name}. The parameters are after (the number of a
-// subscription, to go on behind it) and limit.
-type topicAnswer struct {
-	Name          string               `json:"name"`
-	Attributes    map[string]string    `json:"attributes"`
-	Tags          map[string]string    `json:"tags"`
-	Subscriptions []subscriptionAnswer `json:"subscriptions"`
-	// Next is what to pass as after for the subscriptions that follow, zero at the end.
-	Next uint64 `json:"next,omitempty"`
-}
-
-type subscriptionAnswer struct {
-	Number     uint64            `json:"number"`
-	Attributes map[string]string `json:"attributes"`
-}
 
 // page reads the parameter limit, and answers the request if it is wrong.
 func (a *Admin) page(w http.ResponseWriter, parameters url.Values, most int) (limit int, ok bool) {
@@ -70,7 +41,7 @@ func (a *Admin) topics(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	list := topicList{Topics: []topicCounts{}} // a list in JSON, also when empty
+	list := document.Topics{Topics: []document.TopicCounts{}} // a list in JSON, also when empty
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
 		names := a.topicNames(v, parameters, limit)
 		for _, name := range names {
@@ -78,7 +49,7 @@ func (a *Admin) topics(w http.ResponseWriter, r *http.Request) {
 			if refused != nil {
 				return refused
 			}
-			list.Topics = append(list.Topics, topicCounts{name, subscriptions})
+			list.Topics = append(list.Topics, document.TopicCounts{Name: name, Subscriptions: subscriptions})
 		}
 		if len(names) == limit {
 			list.Next = names[limit-1]
@@ -102,13 +73,13 @@ func (a *Admin) topic(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	out := topicAnswer{Name: a.named(r), Subscriptions: []subscriptionAnswer{}}
-	_, err := a.Node.Read(r.Context(), func(v queue.View) error { return out.read(v, after, limit) })
+	out := document.Topic{Name: a.named(r), Subscriptions: []document.Subscription{}}
+	_, err := a.Node.Read(r.Context(), func(v queue.View) error { return readTopic(&out, v, after, limit) })
 	a.answerRead(w, err, out)
 }
 
-// read reads a topic with some of its subscriptions.
-func (t *topicAnswer) read(v queue.View, after uint64, limit int) error {
+// readTopic reads a topic with some of its subscriptions.
+func readTopic(t *document.Topic, v queue.View, after uint64, limit int) error {
 	attributes, refused := v.TopicAttributes(t.Name)
 	if refused != nil {
 		return refused
@@ -130,7 +101,7 @@ func (t *topicAnswer) read(v queue.View, after uint64, limit int) error {
 		if refused != nil {
 			return refused
 		}
-		t.Subscriptions = append(t.Subscriptions, subscriptionAnswer{s.Number, attributeMap(attributes)})
+		t.Subscriptions = append(t.Subscriptions, document.Subscription{Number: s.Number, Attributes: attributeMap(attributes)})
 	}
 	if len(list) == limit {
 		t.Next = list[limit-1].Number
@@ -152,32 +123,21 @@ func attributeMap(list []queue.Attribute) map[string]string {
 	return out
 }
 
-// knownID is what a topic remembers of a deduplication id. If it does not, the rest is missing.
-type knownID struct {
-	DeduplicationID string `json:"deduplicationId"`
-	Known           bool   `json:"known"`
-	MessageID       string `json:"messageId,omitempty"`
-	SequenceNumber  string `json:"sequenceNumber,omitempty"`
-	Scope           string `json:"scope,omitempty"`
-	AcceptedAtMs    int64  `json:"acceptedAtMs,omitempty"`
-	ForgottenAtMs   int64  `json:"forgottenAtMs,omitempty"`
-}
-
 // topicDeduplication looks a deduplication id up as a publish would. The parameters are id and
 // group.
 func (a *Admin) topicDeduplication(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
 	id := queue.DeduplicationID{ID: parameters.Get("id"), GroupID: parameters.Get("group")}
-	out := knownID{DeduplicationID: id.ID}
+	out := document.DeduplicationID{DeduplicationID: id.ID}
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error {
 		known, found, refused := v.KnownTopicID(a.named(r), id)
 		if refused != nil {
 			return refused
 		}
 		if found {
-			out = knownID{
-				id.ID, true, known.MessageID.String(), known.Sequence.String(), attributes.ScopeName(known.Scope),
-				int64(known.AcceptedAt), int64(known.ForgottenAt),
+			out = document.DeduplicationID{
+				DeduplicationID: id.ID, Known: true, MessageID: known.MessageID.String(), SequenceNumber: known.Sequence.String(),
+				Scope: attributes.ScopeName(known.Scope), AcceptedAtMs: int64(known.AcceptedAt), ForgottenAtMs: int64(known.ForgottenAt),
 			}
 		}
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // topicNode has two topics, one of them with subscriptions.
@@ -42,30 +43,30 @@ func TestTopics(t *testing.T) {
 	t.Parallel()
 	n := topicNode(t)
 	a := newAdmin(n)
-	all := readJSON[topicList](t, a, "/v1/topics")
-	if len(all.Topics) != 2 || all.Next != "" || all.Topics[0] != (topicCounts{"empty", 0}) || all.Topics[1] != (topicCounts{"news", 2}) {
+	all := readJSON[document.Topics](t, a, "/v1/topics")
+	if len(all.Topics) != 2 || all.Next != "" || all.Topics[0] != (document.TopicCounts{Name: "empty", Subscriptions: 0}) || all.Topics[1] != (document.TopicCounts{Name: "news", Subscriptions: 2}) {
 		t.Errorf("got %+v", all)
 	}
-	if page := readJSON[topicList](t, a, "/v1/topics?limit=1"); len(page.Topics) != 1 || page.Next != "empty" {
+	if page := readJSON[document.Topics](t, a, "/v1/topics?limit=1"); len(page.Topics) != 1 || page.Next != "empty" {
 		t.Errorf("got %+v", page)
 	}
-	if page := readJSON[topicList](t, a, "/v1/topics?after=empty"); len(page.Topics) != 1 || page.Topics[0].Name != "news" {
+	if page := readJSON[document.Topics](t, a, "/v1/topics?after=empty"); len(page.Topics) != 1 || page.Topics[0].Name != "news" {
 		t.Errorf("got %+v", page)
 	}
-	if none := readJSON[topicList](t, a, "/v1/topics?after=z"); none.Topics == nil || len(none.Topics) != 0 {
+	if none := readJSON[document.Topics](t, a, "/v1/topics?after=z"); none.Topics == nil || len(none.Topics) != 0 {
 		t.Errorf("got %+v", none)
 	}
-	news := readJSON[topicAnswer](t, a, "/v1/topics/news")
+	news := readJSON[document.Topic](t, a, "/v1/topics/news")
 	if news.Name != "news" || news.Attributes["DisplayName"] != "News" || news.Attributes["SubscriptionsConfirmed"] != "2" || news.Tags["team"] != "press" ||
 		len(news.Subscriptions) != 2 || news.Next != 0 || news.Subscriptions[1].Attributes["RawMessageDelivery"] != "true" ||
 		!strings.HasSuffix(news.Subscriptions[0].Attributes["Endpoint"], ":a") {
 		t.Errorf("got %+v", news)
 	}
-	first := readJSON[topicAnswer](t, a, "/v1/topics/news?limit=1")
+	first := readJSON[document.Topic](t, a, "/v1/topics/news?limit=1")
 	if len(first.Subscriptions) != 1 || first.Next != first.Subscriptions[0].Number || first.Next != news.Subscriptions[0].Number {
 		t.Errorf("got %+v", first)
 	}
-	if empty := readJSON[topicAnswer](t, a, "/v1/topics/empty"); empty.Subscriptions == nil || empty.Tags == nil || len(empty.Subscriptions) != 0 {
+	if empty := readJSON[document.Topic](t, a, "/v1/topics/empty"); empty.Subscriptions == nil || empty.Tags == nil || len(empty.Subscriptions) != 0 {
 		t.Errorf("got %+v", empty)
 	}
 	for path, want := range map[string]int{

@@ -13,19 +13,10 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 const accessKeysPath = "/v1/access/keys"
-
-// accessKey is an access key in answers of the admin port and in JSON output.
-type accessKey struct {
-	ID        string `json:"id"`
-	Secret    string `json:"secret,omitempty"`
-	Account   string `json:"account"`
-	User      string `json:"user,omitempty"`
-	Active    bool   `json:"active"`
-	CreatedAt string `json:"createdAt,omitempty"`
-}
 
 func keyCommand(o *options) *cobra.Command {
 	return group("key", "Create, list, rotate, disable and revoke access keys",
@@ -49,12 +40,7 @@ func keyCommand(o *options) *cobra.Command {
 }
 
 func keyCreateCommand(o *options) *cobra.Command {
-	in := struct {
-		ID      string `json:"id,omitempty"`
-		Secret  string `json:"secret,omitempty"`
-		Account string `json:"account,omitempty"`
-		User    string `json:"user,omitempty"`
-	}{}
+	var in document.NewAccessKey
 	secretFile := ""
 	c := &cobra.Command{
 		Use: "create", Short: "Make an access key and print it with its secret", Args: arguments.None,
@@ -74,7 +60,7 @@ func keyCreateCommand(o *options) *cobra.Command {
 					return exit.New(exit.Usage, fmt.Errorf("--secret-file %s is empty", secretFile), "")
 				}
 			}
-			var made accessKey
+			var made document.AccessKey
 			if err := w.post(cmd.Context(), accessKeysPath, in, &made); err != nil {
 				return err
 			}
@@ -117,7 +103,7 @@ func readAccessFile(flag, name string, stdin io.Reader) (string, error) {
 }
 
 // showKey prints a new key as lines that a shell can read.
-func (p *printer) showKey(k accessKey) error {
+func (p *printer) showKey(k document.AccessKey) error {
 	if p.format == formatJSON {
 		return p.print(k, nil)
 	}
@@ -126,12 +112,7 @@ func (p *printer) showKey(k accessKey) error {
 	return err
 }
 
-// keyList is the answer of the admin port.
-type keyList struct {
-	Keys []accessKey `json:"keys"`
-}
-
-func (w *wire) accessKeys(ctx context.Context) (list keyList, err error) {
+func (w *wire) accessKeys(ctx context.Context) (list document.AccessKeys, err error) {
 	err = w.get(ctx, accessKeysPath, nil, &list)
 	return list, err
 }
@@ -172,8 +153,8 @@ func keyRotateCommand(o *options) *cobra.Command {
 				if k.ID != args[0] {
 					continue
 				}
-				var made accessKey
-				if err := w.post(cmd.Context(), accessKeysPath, map[string]string{"account": k.Account, "user": k.User}, &made); err != nil {
+				var made document.AccessKey
+				if err := w.post(cmd.Context(), accessKeysPath, document.NewAccessKey{Account: k.Account, User: k.User}, &made); err != nil {
 					return err
 				}
 				return p.showKey(made)

@@ -10,41 +10,10 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 const accountsPath = "/v1/accounts"
-
-// quota is how much an account may have, in answers of the admin port and in JSON output;
-// zero is no limit.
-type quota struct {
-	Queues            int64 `json:"queues"`
-	Topics            int64 `json:"topics"`
-	Messages          int64 `json:"messages"`
-	Bytes             int64 `json:"bytes"`
-	RequestsPerSecond int64 `json:"requestsPerSecond"`
-}
-
-// usage is what an account has, likewise.
-type usage struct {
-	Queues   int64 `json:"queues"`
-	Topics   int64 `json:"topics"`
-	Messages int64 `json:"messages"`
-	Bytes    int64 `json:"bytes"`
-}
-
-// ownedAccount is an account, likewise.
-type ownedAccount struct {
-	Account   string `json:"account"`
-	Own       bool   `json:"own,omitempty"`
-	Quota     quota  `json:"quota"`
-	Usage     usage  `json:"usage"`
-	CreatedAt string `json:"createdAt,omitempty"`
-}
-
-// accountList is the answer of the admin port.
-type accountList struct {
-	Accounts []ownedAccount `json:"accounts"`
-}
 
 func accountCommand(o *options) *cobra.Command {
 	return group("account", "Create, list and delete accounts, and set their quotas",
@@ -55,8 +24,8 @@ func accountCommand(o *options) *cobra.Command {
 		accountCreateCommand(o), accountListCommand(o), accountShowCommand(o), accountQuotaCommand(o), accountDeleteCommand(o))
 }
 
-// flags are the limits of a quota.
-func (q *quota) flags(c *cobra.Command) {
+// quotaFlags adds a flag for each limit.
+func quotaFlags(q *document.Quota, c *cobra.Command) {
 	f := c.Flags()
 	f.Int64Var(&q.Queues, "queues", 0, "most queues (0: any number)")
 	f.Int64Var(&q.Topics, "topics", 0, "most topics (0: any number)")
@@ -66,39 +35,39 @@ func (q *quota) flags(c *cobra.Command) {
 }
 
 func accountCreateCommand(o *options) *cobra.Command {
-	var q quota
+	var q document.Quota
 	c := &cobra.Command{
 		Use: "create ACCOUNT", Short: "Create an account", Args: arguments.Exactly("ACCOUNT"),
 		Long:    "Create an account. Its id has 12 digits. Without limits it has no quota.",
 		Example: "  seriatim account create 111111111111\n  seriatim account create 111111111111 --queues 100 --messages 1000000\n  seriatim key create --account 111111111111",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			in := map[string]any{"account": args[0], "quota": q}
+			in := document.NewAccount{Account: args[0], Quota: q}
 			if err := w.post(cmd.Context(), accountsPath, in, &struct{}{}); err != nil {
 				return err
 			}
 			return p.done(map[string]any{"account": args[0], "done": "created"}, "account %s is created", args[0])
 		}),
 	}
-	q.flags(c)
+	quotaFlags(&q, c)
 	return c
 }
 
-func (w *wire) accounts(ctx context.Context) (list accountList, err error) {
+func (w *wire) accounts(ctx context.Context) (list document.Accounts, err error) {
 	err = w.get(ctx, accountsPath, nil, &list)
 	return list, err
 }
 
-func (w *wire) account(ctx context.Context, id string) (ownedAccount, error) {
+func (w *wire) account(ctx context.Context, id string) (document.Account, error) {
 	list, err := w.accounts(ctx)
 	if err != nil {
-		return ownedAccount{}, err
+		return document.Account{}, err
 	}
 	for _, a := range list.Accounts {
 		if a.Account == id {
 			return a, nil
 		}
 	}
-	return ownedAccount{}, exit.New(exit.NotFound, fmt.Errorf("there is no account %s", id), "seriatim account list shows them")
+	return document.Account{}, exit.New(exit.NotFound, fmt.Errorf("there is no account %s", id), "seriatim account list shows them")
 }
 
 // ofQuota is a number with its limit, if there is one.
@@ -109,8 +78,8 @@ func ofQuota(has, most int64) string {
 	return decimal(has) + "/" + decimal(most)
 }
 
-func (p *printer) showAccounts(document any, accounts []ownedAccount) error {
-	return p.print(document, func() table {
+func (p *printer) showAccounts(answer any, accounts []document.Account) error {
+	return p.print(answer, func() table {
 		t := table{heading: []string{"ACCOUNT", "QUEUES", "TOPICS", "MESSAGES", "BYTES", "REQUESTS/S", "CREATED"}}
 		for _, a := range accounts {
 			rate := "-"
@@ -148,13 +117,13 @@ func accountShowCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.showAccounts(a, []ownedAccount{a})
+			return p.showAccounts(a, []document.Account{a})
 		}),
 	}
 }
 
 func accountQuotaCommand(o *options) *cobra.Command {
-	var wanted quota
+	var wanted document.Quota
 	c := &cobra.Command{
 		Use: "quota ACCOUNT", Short: "Set the quota of an account", Args: arguments.Exactly("ACCOUNT"),
 		Long: "Set the quota of an account. Limits that are not given stay as they are, and 0 removes one. What the account has\n" +
@@ -191,7 +160,7 @@ func accountQuotaCommand(o *options) *cobra.Command {
 			return p.done(map[string]any{"account": args[0], "quota": a.Quota}, "the quota of account %s is changed", args[0])
 		}),
 	}
-	wanted.flags(c)
+	quotaFlags(&wanted, c)
 	return c
 }
 

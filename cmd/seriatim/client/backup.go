@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -19,8 +20,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
-	"github.com/seriatimq/seriatim/cmd/seriatim/client/objectstore"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
@@ -42,20 +43,6 @@ type created struct {
 	Seconds   float64 `json:"seconds"`
 }
 
-// restored describes a finished restore, as the server answers it.
-type restored struct {
-	Index       uint64 `json:"index"`
-	LogTimeMs   int64  `json:"logTimeMs"`
-	StateHash   string `json:"stateHash"`
-	BackupIndex uint64 `json:"backupIndex"`
-	BackupHash  string `json:"backupHash"`
-	Queues      uint64 `json:"queues"`
-	Messages    uint64 `json:"messages"`
-	IDs         uint64 `json:"deduplicationIds"`
-	Epoch       uint32 `json:"epoch"`
-	NodeName    string `json:"nodeName"`
-}
-
 func backupCommand(o *options) *cobra.Command {
 	return group("backup", "Back up a running cluster, restore into a fresh one",
 		"Back up a running cluster, restore into a fresh one.\n\n"+
@@ -65,27 +52,29 @@ func backupCommand(o *options) *cobra.Command {
 }
 
 func backupCreateCommand(o *options) *cobra.Command {
-	var file, to, report string
+	var file, report string
 	var force bool
 	c := &cobra.Command{
-		Use: "create --file FILE | --to s3://BUCKET/FOLDER/", Short: "Write a backup of the cluster to a file or an object store", Args: arguments.None,
-		Long: "Write a backup of the cluster to a file, or with --to to a store that speaks the S3 protocol.\n\n" +
-			"It holds everything acknowledged before the command. It appears under its name only when it is complete and kept.\n\n" +
-			"--to s3://bucket/folder/ adds a name with the time; of a name without a slash at its end nothing may be there. The variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,\n" +
-			"AWS_REGION and, for stores other than AWS, AWS_ENDPOINT_URL_S3 say how the store is reached.",
+		Use: "create --file FILE", Short: "Write a backup of the cluster to a file or a pipe", Args: arguments.None,
+		Long: "Write a backup of the cluster to a file, or with --file - to standard output.\n\n" +
+			"The backup holds everything acknowledged before the command. A file gets its name only when it is complete and on disk.\n\n" +
+			"To send a backup to an object store, pipe it to the store's tool. Set pipefail, so that your shell reports a backup that broke off, " +
+			"and delete what the tool stored in that case. Standard error then says what was written.",
 		Example: "  seriatim backup create --file orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --file nightly.backup --force -o json\n" +
-			"  seriatim backup create --to s3://backups/orders/",
+			"  set -o pipefail; seriatim backup create --file - | aws s3 cp - s3://backups/orders.backup\n" +
+			"  set -o pipefail; seriatim backup create --file - | rclone rcat store:backups/orders.backup",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			if (file == "") == (to == "") {
-				return exit.New(exit.Usage, errors.New("--file is missing"), "name the file to write, --file FILE, or where to send it, --to s3://bucket/folder/, not both")
+			if file == "" {
+				return exit.New(exit.Usage, errors.New("--file is missing"), "name the file to write, --file FILE, or --file - for standard output")
 			}
 			show, err := newProgress(cmd.ErrOrStderr(), report)
 			if err != nil {
 				return err
 			}
 			var done created
-			if to != "" {
-				done, err = w.sendBackup(cmd.Context(), to, force, show)
+			if file == standardStream {
+				done, err = w.pipeBackup(cmd.Context(), cmd.OutOrStdout(), show)
+				p.out = p.words // standard output is the backup
 			} else {
 				done, err = w.saveBackup(cmd.Context(), file, force, show)
 			}
@@ -106,12 +95,25 @@ func backupCreateCommand(o *options) *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.StringVar(&file, "file", "", "file to write")
-	f.StringVar(&to, "to", "", "object to write, as s3://bucket/folder/")
-	f.BoolVar(&force, "force", false, "replace the file or object if it exists")
+	f.StringVar(&file, "file", "", "file to write; - for standard output")
+	f.BoolVar(&force, "force", false, "replace the file if it exists")
 	f.StringVar(&report, "progress", progressAuto, progressHelp)
 	complete(c, "progress", progressAuto, progressJSON, progressNone)
 	return c
+}
+
+// standardStream names standard input or output in place of a file.
+const standardStream = "-"
+
+// pipeBackup writes a backup to standard output.
+func (w *wire) pipeBackup(ctx context.Context, out io.Writer, show *progress) (created, error) {
+	if terminal(out) {
+		return created{}, exit.New(exit.Usage, errors.New("standard output is a terminal"), "send the backup to a file or a pipe")
+	}
+	begun := time.Now()
+	done, err := w.download(ctx, out, show)
+	done.File, done.Seconds = standardStream, time.Since(begun).Seconds()
+	return done, err
 }
 
 // saveBackup downloads into a file beside the wanted one and renames it when all
@@ -145,57 +147,16 @@ func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *pr
 	return done, syncDirectory(filepath.Dir(file))
 }
 
-// sendBackup passes a backup on to an object store. The object appears when what arrived
-// here is what the server sent.
-func (w *wire) sendBackup(ctx context.Context, destination string, force bool, show *progress) (done created, err error) {
-	upload, err := objectstore.New(ctx, destination, os.Getenv, time.Now, w.http.Transport)
-	if err != nil {
-		return done, exit.New(exit.Usage, fmt.Errorf("--to: %w", err), "")
-	}
-	if !force {
-		if err := vacant(ctx, upload); err != nil {
-			return done, err
-		}
-	}
-	begun := time.Now()
-	if done, err = w.download(ctx, upload, show); err == nil {
-		if err = upload.Finish(); err != nil {
-			err = unfinished(ctx, fmt.Errorf("%s: %w", upload.Name(), err))
-		}
-	}
-	if err != nil {
-		return done, errors.Join(err, upload.Abort())
-	}
-	done.File, done.Seconds = upload.Name(), time.Since(begun).Seconds()
-	return done, nil
-}
-
-// vacant makes sure that no object has the name of an upload, as a backup that is replaced
-// cannot be got back.
-func vacant(ctx context.Context, upload *objectstore.Upload) error {
-	there, err := upload.Exists()
-	switch {
-	case there:
-		return exit.New(exit.Conflict, fmt.Errorf("%s exists", upload.Name()), "choose another name, end it with a slash to have one with the time, or replace the object with --force")
-	case ctx.Err() != nil:
-		return exit.Interruption("")
-	case err != nil:
-		return exit.New(exit.Failed, fmt.Errorf("whether %s exists cannot be told: %w", upload.Name(), err), "end the name with a slash to have one with the time, or go on all the same with --force")
-	}
-	return nil
-}
-
-// unfinished is the error of a backup that did not come to its end, also because somebody ended it.
+// unfinished returns the error of a backup that broke off or that you interrupted.
 func unfinished(ctx context.Context, err error) error {
-	code, hint := exit.Failed, "take it again; nothing was kept"
-	if errors.Is(err, objectstore.ErrUnknown) {
-		code, hint = exit.Unavailable, "look whether it is there before you take it again"
-	}
+	code := exit.Failed
 	if ctx.Err() != nil {
 		code = exit.Interrupted
 	}
-	return exit.New(code, err, hint)
+	return exit.New(code, err, takeAgain)
 }
+
+const takeAgain = "take it again; a file is removed, what went to a pipe is not a backup"
 
 // withoutPath leaves out the name of the temporary file, which nobody chose.
 func withoutPath(err error) error {
@@ -238,7 +199,7 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	size, checksum := response.Trailer.Get("X-Seriatim-Backup-Bytes"), response.Trailer.Get("X-Seriatim-Backup-Crc32c")
 	if size != decimal(count) || checksum != fmt.Sprintf("%08x", sum.Sum32()) {
 		return created{}, exit.New(exit.Failed, fmt.Errorf("%s with checksum %08x arrived, the server sent %q with %q", plural.Count(count, "byte", "bytes"), sum.Sum32(), size, checksum),
-			"take it again; nothing was kept")
+			takeAgain)
 	}
 	done := created{Bytes: count, StateHash: response.Header.Get("X-Seriatim-State-Hash"), ClusterID: response.Header.Get("X-Seriatim-Cluster-Id")}
 	var numbers [2]error
@@ -332,13 +293,15 @@ func backupRestoreCommand(o *options) *cobra.Command {
 	var without bool
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Restore a backup into a fresh cluster", Args: arguments.Exactly("FILE"),
-		Long: "Restore a backup into a fresh cluster: one that has formed, with all its nodes, and holds no queue and no topic.\n\n" +
+		Long: "Restore a backup from a file, or with - from standard input, into a fresh cluster. " +
+			"The cluster must have formed with all its nodes and hold no queue and no topic.\n\n" +
 			"Messages, order and deduplication windows are those of the backup. Receipt handles from before are refused, so that " +
 			"messages in flight come back when their visibility timeout ends. Sequence numbers go on far above those of the backup.\n\n" +
 			"The secrets of access keys are sealed: only the nodes that were members when the backup was made can open them, or every node with the encryption key file if the backup is encrypted. " +
 			"For a cluster of other nodes give the file secrets.key from the data directory of one of those nodes, or leave the access keys out: then the keys of this cluster stay.",
 		Example: "  seriatim backup verify nightly.backup && seriatim backup restore nightly.backup\n" +
-			"  seriatim backup restore nightly.backup --secrets-key n1-secrets.key\n  seriatim backup restore nightly.backup --without-access-keys",
+			"  seriatim backup restore nightly.backup --secrets-key n1-secrets.key\n  seriatim backup restore nightly.backup --without-access-keys\n" +
+			"  aws s3 cp s3://backups/orders.backup - | seriatim backup restore -",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			show, err := newProgress(cmd.ErrOrStderr(), report)
 			if err != nil {
@@ -351,7 +314,12 @@ func backupRestoreCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := w.restoreBackup(cmd.Context(), args[0], secrets, without, show)
+			backup, size, err := openBackup(args[0], arguments.Input(cmd))
+			if err != nil {
+				return err
+			}
+			defer backup.Close() //nolint:errcheck // it is only read
+			done, err := w.restoreBackup(cmd.Context(), backup, size, secrets, without, show)
 			if err != nil {
 				return err
 			}
@@ -397,37 +365,48 @@ func readSecretsKey(name string) ([]byte, error) {
 	return content, nil
 }
 
-// restoreBackup uploads a file and waits until all of it is restored.
-func (w *wire) restoreBackup(ctx context.Context, name string, secretsKey []byte, withoutAccessKeys bool, show *progress) (restored, error) {
-	file, err := os.Open(name)
-	if err != nil {
+// openBackup opens a backup file or standard input. size is -1 if it is unknown.
+func openBackup(name string, stdin io.Reader) (backup io.ReadCloser, size int64, err error) {
+	size = -1
+	file := io.NopCloser(stdin)
+	if name != standardStream {
+		opened, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = exit.New(exit.NotFound, err, "")
+			return nil, 0, exit.New(exit.NotFound, err, "")
 		}
-		return restored{}, err
+		if err != nil {
+			return nil, 0, err
+		}
+		info, err := opened.Stat()
+		if err != nil {
+			return nil, 0, errors.Join(err, opened.Close())
+		}
+		file, size = opened, info.Size()
 	}
-	defer file.Close() //nolint:errcheck // it was read only
-	start := make([]byte, len(backupMagic))
-	if _, err := io.ReadFull(file, start); err != nil || string(start) != backupMagic && string(start) != encryptedMagic {
-		return restored{}, exit.New(exit.Usage, fmt.Errorf("%s is not a backup", name), "seriatim backup create writes one")
+	buffered := bufio.NewReaderSize(file, 64<<10)
+	start, err := buffered.Peek(len(backupMagic))
+	if err != nil || string(start) != backupMagic && string(start) != encryptedMagic {
+		err := exit.New(exit.Usage, fmt.Errorf("%s is not a backup", name), "seriatim backup create writes one")
+		return nil, 0, errors.Join(err, file.Close())
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return restored{}, err
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return restored{}, err
-	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{buffered, file}, size, nil
+}
+
+// restoreBackup uploads a backup and waits until all of it is restored.
+func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, secretsKey []byte, withoutAccessKeys bool, show *progress) (cluster.Restored, error) {
 	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
 		target := base + "/v1/restore"
 		if withoutAccessKeys {
 			target += "?without-access-keys=true"
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, io.NopCloser(show.reading(file)))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, io.NopCloser(show.reading(backup)))
 		if err != nil {
 			return nil, err
 		}
-		request.ContentLength = info.Size()
+		request.ContentLength = size
 		request.Header.Set("Content-Type", "application/vnd.seriatim.backup")
 		if len(secretsKey) > 0 {
 			request.Header.Set("X-Seriatim-Secrets-Key", base64.StdEncoding.EncodeToString(secretsKey))
@@ -438,15 +417,15 @@ func (w *wire) restoreBackup(ctx context.Context, name string, secretsKey []byte
 	}, 0)
 	show.end()
 	if err != nil {
-		return restored{}, err
+		return cluster.Restored{}, err
 	}
 	defer response.Body.Close() // nothing to do about a failing close of what was read
 	if response.StatusCode != http.StatusOK {
-		return restored{}, w.refused(response)
+		return cluster.Restored{}, w.refused(response)
 	}
-	var done restored
+	var done cluster.Restored
 	if err := json.NewDecoder(io.LimitReader(response.Body, answerBytesMax)).Decode(&done); err != nil {
-		return restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether it was restored")
+		return cluster.Restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether it was restored")
 	}
 	return done, nil
 }

@@ -249,78 +249,34 @@ func TestRestoreOfEncryptedBackup(t *testing.T) {
 	}
 }
 
-// TestBackupToStore: a backup that is not what the server sent does not appear in the store.
-func TestBackupToStore(t *testing.T) {
-	for _, test := range []struct{ content, finished string }{{"seriatim...", "seriatim..."}, {"seriatim..!", ""}} {
-		part, finished, aborted := "", "", false
-		store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			text, _ := io.ReadAll(r.Body)
-			switch {
-			case r.Method == http.MethodHead:
-				w.WriteHeader(http.StatusNotFound)
-			case r.URL.Query().Has("uploads"):
-				_, _ = io.WriteString(w, "<R><UploadId>u</UploadId></R>")
-			case r.Method == http.MethodPut:
-				part = string(text)
-				w.Header().Set("ETag", "e")
-			case r.Method == http.MethodDelete:
-				aborted = true
-			default:
-				finished = part
-				_, _ = io.WriteString(w, "<CompleteMultipartUploadResult/>")
-			}
-		}))
-		t.Setenv("AWS_ENDPOINT_URL_S3", store.URL)
-		t.Setenv("AWS_ACCESS_KEY_ID", "id")
-		t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-		r := runTool(t, backupServer(t, test.content, "seriatim...", false), "", "backup", "create", "--to", "s3://backups/a.backup", "-o", "json")
-		if finished != test.finished || (r.err == nil) != (finished != "") || aborted && finished != "" {
-			t.Errorf("%q became %q, given up %v: %+v", test.content, finished, aborted, r)
+// A backup goes to standard output whole, and its description to standard error. What broke off is an error.
+func TestBackupToPipe(t *testing.T) {
+	for _, test := range []struct {
+		content string
+		code    exit.Code
+	}{{"seriatim...", exit.OK}, {"seriatim..!", exit.Failed}} {
+		r := runTool(t, backupServer(t, test.content, "seriatim...", false), "", "backup", "create", "--file", "-", "-o", "json")
+		if exit.CodeOf(r.err) != test.code || r.out != test.content {
+			t.Errorf("%q: %+v", test.content, r)
 		}
-		if r.err == nil && !strings.Contains(r.out, `"file": "s3://backups/a.backup"`) {
-			t.Errorf("printed %s", r.out)
+		if r.err == nil && !strings.Contains(r.words, `"stateHash": "abc"`) {
+			t.Errorf("standard error has %q", r.words)
 		}
-		store.Close()
-	}
-	if r := runTool(t, "http://127.0.0.1:1", "", "backup", "create", "--to", "s3://b/c", "--file", "d"); exit.CodeOf(r.err) != exit.Usage {
-		t.Errorf("both: %+v", r)
 	}
 }
 
-// TestBackupOverAnObject: an object that has the name is kept, unless it is to be replaced.
-func TestBackupOverAnObject(t *testing.T) {
-	there, begun := http.StatusOK, false
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodHead {
-			w.WriteHeader(there)
-			return
+// A restore reads standard input, whose length it does not know.
+func TestRestoreFromPipe(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got, err := io.ReadAll(r.Body); err != nil || string(got) != "seriatim and more" {
+			t.Errorf("got %q, %v", got, err)
 		}
-		begun = true
-		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"queues": 3, "stateHash": "abc"}`)
 	}))
-	defer store.Close()
-	t.Setenv("AWS_ENDPOINT_URL_S3", store.URL)
-	t.Setenv("AWS_ACCESS_KEY_ID", "id")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	for _, test := range []struct {
-		there int
-		args  string
-		code  exit.Code
-		begun bool
-	}{
-		{http.StatusOK, "", exit.Conflict, false},
-		{http.StatusForbidden, "", exit.Failed, false},
-		{http.StatusNotFound, "", exit.Failed, true},
-		{http.StatusOK, "--force", exit.Failed, true},
-	} {
-		there, begun = test.there, false
-		args := append([]string{"backup", "create", "--to", "s3://backups/a.backup"}, strings.Fields(test.args)...)
-		r := runTool(t, backupServer(t, "seriatim...", "seriatim...", false), "", args...)
-		if exit.CodeOf(r.err) != test.code || begun != test.begun {
-			t.Errorf("the store answers %d, %q: exit code %d, begun %v: %v", test.there, test.args, exit.CodeOf(r.err), begun, r.err)
-		}
-		if test.code == exit.Conflict && !strings.Contains(exit.HintOf(r.err), "--force") {
-			t.Errorf("hint %q", exit.HintOf(r.err))
+	defer server.Close()
+	for content, code := range map[string]exit.Code{"seriatim and more": exit.OK, "something else": exit.Usage, "": exit.Usage} {
+		if r := runTool(t, server.URL, content, "backup", "restore", "-"); exit.CodeOf(r.err) != code {
+			t.Errorf("%q: %v", content, r.err)
 		}
 	}
 }

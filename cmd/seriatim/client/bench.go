@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/bench"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
@@ -95,7 +96,7 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 	target := bench.Target{Signer: w.signer, Account: o.account, Timeout: o.timeout, Status: func(ctx context.Context) (bench.Status, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		var st status
+		var st cluster.Status
 		err := w.get(ctx, "/v1/status", nil, &st)
 		return bench.Status{Version: st.Version, Nodes: 1 + len(st.Peers), CommitIndex: st.CommitIndex}, err
 	}}

@@ -346,29 +346,23 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestThrottled: what is refused because there is too much at a time is not a wrong value, in
-// the words of topics, either.
+// A refusal for too many requests passes by itself, so it is not a wrong value.
 func TestThrottled(t *testing.T) {
-	for code, status := range map[string]int{"Throttling": 400, "Throttled": 429} {
-		address, _ := node(t, says(status, `{"Error":{"Code":"`+code+`","Message":"Nothing was done, retry later."}}`))
-		r := runTool(t, address, "", "topic", "publish", "t", "x")
-		if exit.CodeOf(r.err) != exit.Unavailable || exit.HintOf(r.err) == "" {
-			t.Errorf("%s: exit code %d, hint %q: %v", code, exit.CodeOf(r.err), exit.HintOf(r.err), r.err)
-		}
+	err := refusal(&apiError{Status: 400, Type: "RequestThrottled", Message: "later"})
+	if exit.CodeOf(err) != exit.Unavailable || exit.HintOf(err) == "" {
+		t.Errorf("exit code %d, hint %q", exit.CodeOf(err), exit.HintOf(err))
 	}
 }
 
-// TestDeniedHints: an action on topics is refused in other words than one on queues, and the same
-// helps.
+// TestDeniedHints checks what to do about each way to be denied.
 func TestDeniedHints(t *testing.T) {
 	for code, want := range map[string]string{
-		"MissingAuthenticationToken": "AWS_ACCESS_KEY_ID", "InvalidClientTokenId": "AWS_ACCESS_KEY_ID", "SignatureDoesNotMatch": "AWS_ACCESS_KEY_ID",
-		"AccessDenied": "policy put", "AuthorizationError": "policy put",
+		"MissingAuthenticationTokenException": "AWS_ACCESS_KEY_ID", "InvalidClientTokenIdException": "AWS_ACCESS_KEY_ID",
+		"SignatureDoesNotMatchException": "AWS_ACCESS_KEY_ID", "AccessDeniedException": "policy put",
 	} {
-		address, _ := node(t, says(403, `{"Error":{"Code":"`+code+`","Message":"no"}}`))
-		r := runTool(t, address, "", "topic", "list")
-		if exit.CodeOf(r.err) != exit.Denied || !strings.Contains(exit.HintOf(r.err), want) {
-			t.Errorf("%s: exit code %d, hint %q", code, exit.CodeOf(r.err), exit.HintOf(r.err))
+		err := refusal(&apiError{Status: 403, Type: code, Message: "no"})
+		if exit.CodeOf(err) != exit.Denied || !strings.Contains(exit.HintOf(err), want) {
+			t.Errorf("%s: exit code %d, hint %q", code, exit.CodeOf(err), exit.HintOf(err))
 		}
 	}
 }
@@ -675,23 +669,6 @@ func TestListLimits(t *testing.T) {
 		if r := runTool(t, closedPort(t), "", strings.Fields(args)...); exit.CodeOf(r.err) != exit.Usage {
 			t.Errorf("%s: exit code %d: %v", args, exit.CodeOf(r.err), r.err)
 		}
-	}
-}
-
-// TestTopicSetInPart: of attributes that are set one by one, it is said how many were.
-func TestTopicSetInPart(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.FormValue("AttributeName") == "B" {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"Error":{"Code":"InvalidParameter","Message":"no B"}}`) // who asked is there
-			return
-		}
-		_, _ = io.WriteString(w, `{"SetTopicAttributesResponse":{}}`)
-	}))
-	defer server.Close()
-	r := runTool(t, server.URL, "", "topic", "set", "t", "A=1", "B=2", "C=3")
-	if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.words, "set 1 of 3") {
-		t.Errorf("exit code %d: %v, said %q", exit.CodeOf(r.err), r.err, r.words)
 	}
 }
 

@@ -12,50 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
-// memberList is the answer of GET /v1/cluster/members, a contract with other
-// programs.
-type memberList struct {
-	ClusterID string         `json:"clusterId"`
-	LeaderID  string         `json:"leaderId"`
-	Index     uint64         `json:"index"`
-	Voters    int            `json:"voters"`
-	Members   []memberStatus `json:"members"`
-	Waiting   []waitingNode  `json:"waiting"`
-	Summary   string         `json:"summary"`
-	Healthy   bool           `json:"healthy"`
-	MayFail   int            `json:"mayFail"`
-
-	Findings []health.Finding `json:"findings"`
-	Warnings []string         `json:"warnings"`
-}
-
-type memberStatus struct {
-	NodeID        string `json:"nodeId"`
-	Name          string `json:"name"`
-	Role          string `json:"role"`
-	Healthy       bool   `json:"healthy"`
-	Drained       bool   `json:"drained"`
-	Address       string `json:"address"`
-	Asked         bool   `json:"asked"`
-	Admin         string `json:"admin,omitempty"`
-	Version       string `json:"version,omitempty"`
-	LagEntries    int64  `json:"lagEntries"`
-	LastContactMs int64  `json:"lastContactMs"`
-	Note          string `json:"note,omitempty"`
-
-	Encryption *encryptionStatus `json:"encryption,omitempty"` // nil: it did not tell
-}
-
-type waitingNode struct {
-	NodeID  string `json:"nodeId"`
-	Name    string `json:"name"`
-	Address string `json:"address"`
-}
+// memberList is the answer of GET /v1/cluster/members.
+type memberList cluster.MemberList
 
 const membersPath = "/v1/cluster/members"
 
@@ -193,7 +158,7 @@ func (l memberList) table() table {
 		}
 		t.add(m.NodeID, m.Name, m.Role, answers, known(m.LagEntries, decimal), known(m.LastContactMs, func(n int64) string {
 			return (time.Duration(n) * time.Millisecond).String()
-		}), orDash(m.Address), m.notes())
+		}), orDash(m.Address), notes(m))
 	}
 	for _, waiting := range l.Waiting {
 		note := "seriatim cluster add " + waiting.NodeID
@@ -208,8 +173,8 @@ func (l memberList) table() table {
 	return t
 }
 
-// notes are for the last column of the table.
-func (m memberStatus) notes() string {
+// notes returns the last column of the table.
+func notes(m cluster.MemberStatus) string {
 	switch {
 	case !m.Drained:
 		return m.Note
@@ -221,7 +186,7 @@ func (m memberStatus) notes() string {
 }
 
 func (l memberList) has(idOrName string) bool {
-	return slices.ContainsFunc(l.Members, func(m memberStatus) bool { return m.NodeID == idOrName || m.Name == idOrName })
+	return slices.ContainsFunc(l.Members, func(m cluster.MemberStatus) bool { return m.NodeID == idOrName || m.Name == idOrName })
 }
 
 // changeText is what differs between the commands that change the members.
@@ -347,10 +312,7 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 				return err
 			}
 			forgotten := time.After(wait) // counted from the request: that is when the node is not ready any more
-			var answer struct {
-				NodeID  string `json:"nodeId"`
-				Drained bool   `json:"drained"`
-			}
+			var answer document.Drain
 			failed := w.post(cmd.Context(), "/v1/cluster/"+verb, change, &answer)
 			// Also after a failure: the node is still asked by clients that do not know.
 			select {

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/transport/aws"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
@@ -98,8 +99,13 @@ func permissions() []string {
 
 // unknownAttribute adds to the refusal of an attribute that does not exist which ones do.
 func unknownAttribute(err error, given map[string]string, known []string) error {
-	e, ok := errors.AsType[*apiError](err)
-	if !ok || e.Type != "InvalidAttributeName" && !strings.HasSuffix(e.Message, "AttributeName") {
+	reason, text := "", ""
+	if e, ok := errors.AsType[*apiError](err); ok {
+		reason, text = e.Type, e.Message
+	} else if e, ok := errors.AsType[*api.FailureError](err); ok {
+		reason, text = e.Reason, e.Message
+	}
+	if reason != "InvalidAttributeName" && !strings.HasSuffix(text, "AttributeName") {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -110,7 +116,7 @@ func unknownAttribute(err error, given map[string]string, known []string) error 
 		if near := arguments.Nearest(name, known); len(near) > 0 {
 			hint = "did you mean " + strings.Join(near, " or ") + "?"
 		}
-		return exit.New(exit.CodeOf(err), e, hint)
+		return exit.New(exit.CodeOf(err), err, hint)
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 func deduplicationCommand(o *options) *cobra.Command {
@@ -36,18 +37,6 @@ func (f *idFlags) bind(c *cobra.Command) {
 
 func (f *idFlags) id(text string) api.DeduplicationID {
 	return api.DeduplicationID{ID: text, GroupID: f.group, PartitionKey: f.partitionKey}
-}
-
-// knownID is a deduplication id in JSON output.
-type knownID struct {
-	DeduplicationID string `json:"deduplicationId"`
-	Known           bool   `json:"known"` // a send would be a duplicate; if not, the rest is missing
-	MessageID       string `json:"messageId,omitempty"`
-	SequenceNumber  string `json:"sequenceNumber,omitempty"`
-	Scope           string `json:"scope,omitempty"`
-	State           string `json:"state,omitempty"`
-	AcceptedAtMs    int64  `json:"acceptedAtMs,omitempty"`
-	ForgottenAtMs   int64  `json:"forgottenAtMs,omitempty"`
 }
 
 func dedupLookupCommand(o *options) *cobra.Command {
@@ -85,14 +74,15 @@ func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name s
 		return err
 	}
 	defer n.Close()
-	out := knownID{DeduplicationID: id.ID}
+	out := document.DeduplicationID{DeduplicationID: id.ID}
 	err = n.Do(ctx, 0, func(ctx context.Context, c *api.Client) error {
 		found, known, err := c.LookUpDeduplication(ctx, qualifiedOf(name), id)
 		if err != nil || !known {
 			return err
 		}
-		out = knownID{
-			id.ID, true, found.MessageID, sequenceText(found.SequenceNumber), found.Scope, found.State, millis(found.AcceptedAt), millis(found.ForgottenAt),
+		out = document.DeduplicationID{
+			DeduplicationID: id.ID, Known: true, MessageID: found.MessageID, SequenceNumber: sequenceText(found.SequenceNumber),
+			Scope: found.Scope, State: found.State, AcceptedAtMs: millis(found.AcceptedAt), ForgottenAtMs: millis(found.ForgottenAt),
 		}
 		return nil
 	})
@@ -104,7 +94,7 @@ func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name s
 
 // lookUpAtTopic shows what a topic remembers of an id.
 func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id api.DeduplicationID) error {
-	out := knownID{}
+	out := document.DeduplicationID{}
 	query := url.Values{"id": {id.ID}, "group": {id.GroupID}}
 	err := w.get(ctx, "/v1/topics/"+url.PathEscape(w.qualified(name))+"/deduplication", query, &out)
 	if err != nil {
@@ -115,7 +105,7 @@ func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id ap
 
 // printKnown shows what a queue or topic remembers of an id. One that it does not remember is
 // an error.
-func (p *printer) printKnown(out knownID, where, verb, hint string) (err error) {
+func (p *printer) printKnown(out document.DeduplicationID, where, verb, hint string) (err error) {
 	if !out.Known {
 		if p.format == formatJSON {
 			err = p.print(out, nil)

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
-	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // closedPort is an address at which nothing listens.
@@ -61,9 +60,6 @@ func TestFailover(t *testing.T) {
 	const url = "http://h/000000000000/q.fifo"
 	const noLeader = `{"__type":"com.amazon.coral.service#ServiceUnavailable","message":"no leader"}`
 	const unknown = `{"__type":"com.amazonaws.sqs#OutcomeUnknown","message":"perhaps"}`
-	const topicNoLeader = `{"Error":{"Code":"ServiceUnavailable","Message":"no leader"}}`
-	const topicUnknown = `{"Error":{"Code":"OutcomeUnknown","Message":"perhaps"}}`
-	const published = `{"PublishResponse":{"PublishResult":{"MessageId":"m"}}}`
 	const sent = `{"MessageId":"m","SequenceNumber":"1"}`
 	dead := http.HandlerFunc(nil)
 	cases := []struct {
@@ -87,8 +83,6 @@ func TestFailover(t *testing.T) {
 		{"no leader there", says(503, noLeader), says(200, sent), []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
 		{"outcome unknown", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "OutcomeUnknown"},
 		{"outcome unknown, with an id", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x", "-d", "1"}, exit.OK, 1, "m  1"},
-		{"no leader there for a topic", says(503, topicNoLeader), says(200, published), []string{"topic", "publish", "t", "x"}, exit.OK, 1, "m"},
-		{"outcome unknown at a topic", says(503, topicUnknown), says(200, published), []string{"topic", "publish", "t", "x"}, exit.Unavailable, 0, "OutcomeUnknown"},
 		{"a refusal is an answer", says(400, `{"__type":"x#QueueDoesNotExist","message":"none"}`), says(200, sent), []string{"msg", "send", url, "x"}, exit.NotFound, 0, "none"},
 		{"no leader anywhere", says(503, noLeader), says(503, noLeader), []string{"msg", "send", url, "x"}, exit.Unavailable, 1, "no leader"},
 		{"all dead", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "none of 2 nodes answers at its client port"},
@@ -124,20 +118,15 @@ func TestFailover(t *testing.T) {
 // mistake of the tool.
 func TestRepeatsAreThoseOfTheServer(t *testing.T) {
 	for _, test := range []struct {
-		table           map[string]service.Repeat
 		action          string
 		plain, withAnID bool
 	}{
-		{repeats().queues, "GetQueueUrl", true, true},
-		{repeats().queues, "ReceiveMessage", true, true},
-		{repeats().queues, "SendMessage", false, true},
-		{repeats().queues, "PurgeQueue", false, false},
-		{repeats().topics, "ListTopics", true, true},
-		{repeats().topics, "Subscribe", true, true},
-		{repeats().topics, "PublishBatch", false, true},
-		{repeats().topics, "DeleteTopic", false, false},
+		{"GetQueueUrl", true, true},
+		{"ReceiveMessage", true, true},
+		{"SendMessage", false, true},
+		{"PurgeQueue", false, false},
 	} {
-		plain, withAnID := mayRepeat(test.table, test.action, false), mayRepeat(test.table, test.action, true)
+		plain, withAnID := mayRepeat(test.action, false), mayRepeat(test.action, true)
 		if plain != test.plain || withAnID != test.withAnID {
 			t.Errorf("%s: may be repeated: %v, with an id: %v", test.action, plain, withAnID)
 		}
@@ -147,7 +136,7 @@ func TestRepeatsAreThoseOfTheServer(t *testing.T) {
 			t.Error("an action that no server has was accepted")
 		}
 	}()
-	mayRepeat(repeats().queues, "Publish", true)
+	mayRepeat("Publish", true)
 }
 
 // TestReceiveIsRepeatedAsTheSameAttempt keeps messages of a FIFO queue, which
@@ -326,7 +315,7 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	file := filepath.Join(t.TempDir(), "b")
-	for _, args := range []string{"status", "key create", "queue list", "topic list", "backup create --file " + file} {
+	for _, args := range []string{"status", "key create", "queue list", "backup create --file " + file} {
 		r := runTool(t, address, "", strings.Fields(args)...)
 		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), elsewhere) || asked.Load() != 0 {
 			t.Errorf("%s: exit code %d, %d requests went elsewhere: %v", args, exit.CodeOf(r.err), asked.Load(), r.err)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 func peekCommand(o *options) *cobra.Command {
@@ -59,24 +60,6 @@ func noQueue(err error) error {
 	return refusal(e)
 }
 
-// peekAnswer is what the table shows of GET /v1/queues/{name}/messages.
-type peekAnswer struct {
-	Messages []peeked `json:"messages"`
-	Next     string   `json:"next"` // to begin at for those behind these; empty: there are none
-}
-
-// peeked is one stored message.
-type peeked struct {
-	MessageID      string `json:"messageId"`
-	SequenceNumber string `json:"sequenceNumber"`
-	GroupID        string `json:"groupId"`
-	State          string `json:"state"`
-	SentAtMs       int64  `json:"sentAtMs"`
-	VisibleAtMs    int64  `json:"visibleAtMs"`
-	ReceiveCount   int64  `json:"receiveCount"`
-	Body           string `json:"body"`
-}
-
 // shownRunesMax bounds what a table shows of a body.
 const shownRunesMax = 60
 
@@ -91,9 +74,9 @@ func shortened(body string) string {
 	return body
 }
 
-func printPeeked(p *printer, document json.RawMessage) error {
-	var answer peekAnswer
-	if err := json.Unmarshal(document, &answer); err != nil {
+func printPeeked(p *printer, text json.RawMessage) error {
+	var answer document.Peek
+	if err := json.Unmarshal(text, &answer); err != nil {
 		return fmt.Errorf("unreadable answer: %w", err)
 	}
 	if answer.Next != "" && p.format == formatTable {
@@ -103,7 +86,7 @@ func printPeeked(p *printer, document json.RawMessage) error {
 		p.say("no message")
 		return nil
 	}
-	return p.print(document, func() table {
+	return p.print(text, func() table {
 		t := table{heading: []string{"SEQUENCE", "MESSAGE ID", "GROUP", "STATE", "UNTIL", "SENT", "RECEIVES", "BODY"}}
 		for _, m := range answer.Messages {
 			until := "-"

@@ -12,19 +12,13 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 const (
 	userPoliciesPath = "/v1/access/policies"
 	simulatePath     = "/v1/access/simulate"
 )
-
-// userPolicy is the policy of a user in answers of the admin port and in JSON output.
-type userPolicy struct {
-	Account string `json:"account"`
-	User    string `json:"user"`
-	Policy  string `json:"policy"`
-}
 
 func policyCommand(o *options) *cobra.Command {
 	return group("policy", "Store, show, list, delete and simulate the policies of users",
@@ -52,7 +46,7 @@ func policyPutCommand(o *options) *cobra.Command {
 			if text == "" {
 				return exit.New(exit.Usage, fmt.Errorf("--file %s is empty", file), "seriatim policy delete takes a policy away")
 			}
-			return w.putPolicy(cmd, p, userPolicy{account, args[0], text}, "stored")
+			return w.putPolicy(cmd, p, document.UserPolicy{Account: account, User: args[0], Policy: text}, "stored")
 		}),
 	}
 	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
@@ -74,7 +68,7 @@ func policyDeleteCommand(o *options) *cobra.Command {
 			if err := q.ask(cmd, p, args[0]+" keeps only what policies of queues and topics permit.", "the name of the user", args[0]); err != nil {
 				return err
 			}
-			return w.putPolicy(cmd, p, userPolicy{Account: account, User: args[0]}, "deleted")
+			return w.putPolicy(cmd, p, document.UserPolicy{Account: account, User: args[0]}, "deleted")
 		}),
 	}
 	c.Flags().StringVar(&account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
@@ -82,36 +76,31 @@ func policyDeleteCommand(o *options) *cobra.Command {
 	return q.of(c)
 }
 
-func (w *wire) putPolicy(cmd *cobra.Command, p *printer, policy userPolicy, past string) error {
-	var stored userPolicy
+func (w *wire) putPolicy(cmd *cobra.Command, p *printer, policy document.UserPolicy, past string) error {
+	var stored document.UserPolicy
 	if err := w.post(cmd.Context(), userPoliciesPath, policy, &stored); err != nil {
 		return err
 	}
 	return p.done(map[string]any{"account": stored.Account, "user": stored.User, "done": past}, "the policy of %s is %s", stored.User, past)
 }
 
-// policyList is the answer of the admin port.
-type policyList struct {
-	Policies []userPolicy `json:"policies"`
-}
-
-func (w *wire) userPolicies(ctx context.Context) (list policyList, err error) {
+func (w *wire) userPolicies(ctx context.Context) (list document.UserPolicies, err error) {
 	err = w.get(ctx, userPoliciesPath, nil, &list)
 	return list, err
 }
 
 // userPolicy finds the policy of a user; without an account, that of any.
-func (w *wire) userPolicy(ctx context.Context, user, account string) (userPolicy, error) {
+func (w *wire) userPolicy(ctx context.Context, user, account string) (document.UserPolicy, error) {
 	list, err := w.userPolicies(ctx)
 	if err != nil {
-		return userPolicy{}, err
+		return document.UserPolicy{}, err
 	}
 	for _, u := range list.Policies {
 		if u.User == user && (account == "" || u.Account == account) {
 			return u, nil
 		}
 	}
-	return userPolicy{}, exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", user), "seriatim policy list shows who has one")
+	return document.UserPolicy{}, exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", user), "seriatim policy list shows who has one")
 }
 
 func policyListCommand(o *options) *cobra.Command {
@@ -156,28 +145,8 @@ func policyGetCommand(o *options) *cobra.Command {
 	return c
 }
 
-// simulation is what policies make of a request, in answers of the admin port and in JSON output.
-type simulation struct {
-	Allowed        bool           `json:"allowed"`
-	DecidedBy      string         `json:"decidedBy"`
-	Caller         string         `json:"caller"`
-	Action         string         `json:"action"`
-	Resource       string         `json:"resource"`
-	Exists         bool           `json:"exists"`
-	UserPolicy     *policyVerdict `json:"userPolicy,omitempty"`
-	ResourcePolicy *policyVerdict `json:"resourcePolicy,omitempty"`
-	Enforced       bool           `json:"enforced"`
-}
-
-// policyVerdict is what one policy says, likewise.
-type policyVerdict struct {
-	Effect    string `json:"effect"`
-	Statement int    `json:"statement"`
-	Sid       string `json:"sid,omitempty"`
-}
-
-// String names effect and statement.
-func (v *policyVerdict) String() string {
+// verdict names effect and statement.
+func verdict(v *document.Verdict) string {
 	switch {
 	case v == nil:
 		return "says nothing"
@@ -201,7 +170,7 @@ func policySimulateCommand(o *options) *cobra.Command {
 				query.Set(name, cmd.Flag(name).Value.String())
 			}
 			query["context"] = given
-			var s simulation
+			var s document.Simulation
 			if err := w.get(cmd.Context(), simulatePath, query, &s); err != nil {
 				return err
 			}
@@ -224,14 +193,14 @@ func policySimulateCommand(o *options) *cobra.Command {
 }
 
 // simulated prints a decision. One that denies is an error.
-func (p *printer) simulated(s *simulation) error {
+func (p *printer) simulated(s *document.Simulation) error {
 	word := map[bool]string{true: "allowed", false: "denied"}[s.Allowed]
 	if err := p.print(s, func() table {
 		t := table{}
 		t.add("Decision", word)
 		t.add("Decided by", s.DecidedBy)
-		t.add("User policy", s.UserPolicy.String())
-		t.add("Resource policy", s.ResourcePolicy.String())
+		t.add("User policy", verdict(s.UserPolicy))
+		t.add("Resource policy", verdict(s.ResourcePolicy))
 		t.add("Caller", s.Caller)
 		t.add("Action", s.Action)
 		t.add("Resource", s.Resource)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
 // atOnceMax is how many requests of one command are under way at a time. The
@@ -95,20 +96,10 @@ func (w *wire) countAll(ctx context.Context, urls []string, prefix string) ([]qu
 
 // countByAdmin reads the counts from the admin port.
 func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) ([]queueInfo, error) {
-	type counts struct {
-		Name     string `json:"name"`
-		Visible  int64  `json:"visible"`
-		InFlight int64  `json:"inFlight"`
-		Delayed  int64  `json:"delayed"`
-		Deferred int64  `json:"deferred"`
-	}
-	found := make(map[string]counts, len(urls))
+	found := make(map[string]document.QueueCounts, len(urls))
 	query := url.Values{"prefix": {prefix}, "account": {path.Base(path.Dir(urls[0]))}}
 	for {
-		var page struct {
-			Queues []counts `json:"queues"`
-			Next   string   `json:"next"`
-		}
+		var page document.Queues
 		quick, cancel := context.WithTimeout(ctx, adminPatience)
 		err := w.get(quick, "/v1/queues", query, &page)
 		cancel()

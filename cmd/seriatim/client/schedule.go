@@ -112,7 +112,20 @@ func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 	return at, nil
 }
 
-// message is the message to schedule.
+// nativeAttributes converts attributes for the native API.
+func nativeAttributes(given map[string]attributeValue) map[string]*api.Attribute {
+	out := make(map[string]*api.Attribute, len(given))
+	for name, a := range given {
+		if kind, _, _ := strings.Cut(a.DataType, "."); kind == "Binary" {
+			out[name] = api.BinaryAttribute(a.DataType, a.BinaryValue)
+		} else {
+			out[name] = api.TextAttribute(a.DataType, a.StringValue)
+		}
+	}
+	return out
+}
+
+// message returns the message to schedule.
 func (f *scheduleFlags) message(cmd *cobra.Command, body string) (*api.Message, error) {
 	attributes, err := messageAttributes(f.attributes)
 	if err != nil {
@@ -121,14 +134,7 @@ func (f *scheduleFlags) message(cmd *cobra.Command, body string) (*api.Message, 
 	if err := checkText("--trace-header", f.trace, ""); err != nil {
 		return nil, err
 	}
-	m := &api.Message{Body: body, TraceHeader: f.trace, PartitionKey: f.partitionKey, Attributes: make(map[string]*api.Attribute, len(attributes))}
-	for name, a := range attributes {
-		if kind, _, _ := strings.Cut(a.DataType, "."); kind == "Binary" {
-			m.Attributes[name] = api.BinaryAttribute(a.DataType, a.BinaryValue)
-		} else {
-			m.Attributes[name] = api.TextAttribute(a.DataType, a.StringValue)
-		}
-	}
+	m := &api.Message{Body: body, TraceHeader: f.trace, PartitionKey: f.partitionKey, Attributes: nativeAttributes(attributes)}
 	if cmd.Flags().Changed("group") {
 		m.GroupId = &f.group
 	}

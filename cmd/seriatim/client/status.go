@@ -13,45 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/diagnose"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
-
-// status is the answer of GET /v1/status, a contract with other programs.
-type status struct {
-	NodeID            string `json:"nodeId"`
-	NodeName          string `json:"nodeName"`
-	ClusterID         string `json:"clusterId"`
-	Role              string `json:"role"`
-	Term              uint64 `json:"term"`
-	LeaderID          string `json:"leaderId"`
-	LeaderName        string `json:"leaderName"`
-	CommitIndex       uint64 `json:"commitIndex"`
-	AppliedIndex      uint64 `json:"appliedIndex"`
-	LastSnapshotIndex uint64 `json:"lastSnapshotIndex"`
-	LogTimeMs         int64  `json:"logTimeMs"`
-	StateHash         string `json:"stateHash"`
-	Version           string `json:"version"`
-	Drained           bool   `json:"drained"`
-	ClockOffMs        int64  `json:"clockOffMs"`
-
-	Findings []health.Finding `json:"findings"`
-	Warnings []string         `json:"warnings"`
-	Peers    []peer           `json:"peers"`
-}
-
-// peer is one member as the asked node sees it; -1 is unknown.
-type peer struct {
-	NodeID        string `json:"nodeId"`
-	Name          string `json:"name"`
-	Address       string `json:"address"`
-	Voter         bool   `json:"voter"`
-	LagEntries    int64  `json:"lagEntries"`
-	LastContactMs int64  `json:"lastContactMs"`
-	ClockAheadMs  *int64 `json:"clockAheadMs"`
-}
 
 func statusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
@@ -60,7 +27,7 @@ func statusCommand(o *options) *cobra.Command {
 		Example: "  seriatim status\n  seriatim status --admin 127.0.0.1:9335 -o json | jq .role\n" +
 			"  seriatim status -o json | jq '.peers[] | select(.lagEntries > 1000)'   # ask the leader for lags",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			var s status
+			var s cluster.Status
 			if err := w.get(cmd.Context(), "/v1/status", nil, &s); err != nil {
 				return err
 			}
@@ -182,26 +149,10 @@ func diagnosisTable(found diagnose.Diagnosis) (t table) {
 	return t
 }
 
-// encryptionStatus says what the files of a member are encrypted with, a contract with other
-// programs.
-type encryptionStatus struct {
-	Keys      []keyStatus `json:"keys"`
-	ClearText []string    `json:"clearText"` // what is still in clear text
-}
-
-// keyStatus says what a member needs a key for.
-type keyStatus struct {
-	ID       string   `json:"id"`
-	Encrypts bool     `json:"encrypts"`
-	InFile   bool     `json:"inFile"`
-	Needed   bool     `json:"needed"`
-	For      []string `json:"for"`
-}
-
 // memberKeys is the encryption of one member in JSON output.
 type memberKeys struct {
-	Node       string            `json:"node"`
-	Encryption *encryptionStatus `json:"encryption"` // null: it did not tell
+	Node       string                    `json:"node"`
+	Encryption *cluster.EncryptionStatus `json:"encryption"` // null: it did not tell
 }
 
 // encryptionCommand makes the group of the commands about encryption keys, of which most need
@@ -322,7 +273,7 @@ func (n eachNode) Get(ctx context.Context, address, path string) (int, []byte, e
 	return got.status, got.body, err
 }
 
-func printStatus(p *printer, s status) error {
+func printStatus(p *printer, s cluster.Status) error {
 	role := s.Role
 	if s.Drained {
 		role += ", drained"

@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 func subscribeCommand(o *options) *cobra.Command {
@@ -26,7 +28,7 @@ func subscribeCommand(o *options) *cobra.Command {
 			"  seriatim topic subscribe sales.fifo fraud.fifo -a 'FilterPolicy={\"amount\":[{\"numeric\":[\">\",1000]}]}'\n" +
 			"  seriatim topic subscribe news https://example.org/hook --protocol https",
 		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			attrs, err := flagPairs("attribute", attributes)
 			if err != nil {
 				return err
@@ -34,26 +36,21 @@ func subscribeCommand(o *options) *cobra.Command {
 			if raw {
 				attrs["RawMessageDelivery"] = "true"
 			}
-			endpoint := args[1]
-			if protocol == queueProtocol {
-				if err = checkQueue(args[1]); err != nil {
-					return err
-				}
-				if endpoint, err = w.endpointOf(cmd.Context(), args[0], args[1]); err != nil {
-					return err
-				}
-			}
-			in := url.Values{"TopicArn": {topicARN(args[0])}, "Protocol": {protocol}, "Endpoint": {endpoint}, "ReturnSubscriptionArn": {"true"}}
-			entries(in, "Attributes.entry.", "key", "value", attrs)
-			var out struct {
-				SubscriptionARN string `json:"SubscriptionArn"`
-			}
-			if err := w.onTopics(cmd.Context(), "Subscribe", in, &out); err != nil {
+			if err := checkSubscriber(protocol, args[1]); err != nil {
 				return err
 			}
-			return p.print(map[string]string{"subscriptionArn": out.SubscriptionARN}, func() table {
-				return table{rows: [][]string{{out.SubscriptionARN}}}
+			topic := qualifiedOf(args[0])
+			arn, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (string, error) {
+				if protocol == queueProtocol {
+					return c.Subscribe(ctx, topic, queueBeside(topic, args[1]), attrs)
+				}
+				arn, _, err := c.SubscribeURL(ctx, topic, args[1], attrs)
+				return arn, err
 			})
+			if err != nil {
+				return err
+			}
+			return p.printSubscription(arn)
 		}),
 	}
 	c.Flags().StringArrayVarP(&attributes, "attribute", "a", nil, "an attribute as Name=Value, may be repeated")
@@ -63,6 +60,72 @@ func subscribeCommand(o *options) *cobra.Command {
 }
 
 const queueProtocol = "sqs"
+
+// printSubscription prints the ARN of a subscription.
+func (p *printer) printSubscription(arn string) error {
+	return p.print(map[string]string{"subscriptionArn": arn}, func() table { return table{rows: [][]string{{arn}}} })
+}
+
+// checkSubscriber refuses a subscriber that does not fit the protocol.
+func checkSubscriber(protocol, subscriber string) error {
+	scheme, _, _ := strings.Cut(strings.ToLower(subscriber), "://")
+	switch {
+	case protocol == queueProtocol:
+		return checkQueue(subscriber)
+	case protocol != "http" && protocol != "https":
+		return exit.New(exit.Usage, fmt.Errorf("unknown protocol %q", protocol), "use --protocol sqs, http or https")
+	case scheme != protocol:
+		return exit.New(exit.Usage, fmt.Errorf("%s does not begin with %s://", subscriber, protocol), "")
+	}
+	return nil
+}
+
+// queueBeside returns the name of a queue, with the account of the topic unless it has one.
+func queueBeside(topic, queue string) string {
+	name := qualifiedOf(queue)
+	if owner, _, found := strings.Cut(topic, "/"); found && !strings.Contains(name, "/") {
+		return owner + "/" + name
+	}
+	return name
+}
+
+// subscription is one subscription of a topic in JSON output.
+type subscription struct {
+	SubscriptionARN string `json:"subscriptionArn"` // pendingARN until it is confirmed
+	Topic           string `json:"topic"`
+	Queue           string `json:"queue"` // empty: the endpoint is a URL
+	Endpoint        string `json:"endpoint"`
+
+	arn string
+}
+
+// pendingARN is shown for a subscription that is not confirmed, as on AWS.
+const pendingARN = "PendingConfirmation"
+
+// subscriber returns the name of the queue, or the URL.
+func (s *subscription) subscriber() string {
+	if s.Queue == "" {
+		return s.Endpoint
+	}
+	return s.Queue
+}
+
+// listSubscriptions lists the subscriptions of a topic, or all if it is empty.
+func listSubscriptions(ctx context.Context, n *native.Conn, topic string) ([]subscription, error) {
+	found, err := native.Get(ctx, n, func(ctx context.Context, c *api.Client) ([]*api.Subscription, error) {
+		return c.Subscriptions(ctx, qualifiedOf(topic))
+	})
+	list := make([]subscription, len(found))
+	for i, s := range found {
+		list[i] = subscription{
+			SubscriptionARN: s.GetSubscriptionArn(), Topic: nameOf(s.GetTopic()), Queue: nameOf(s.GetQueue()), Endpoint: s.GetEndpoint(), arn: s.GetSubscriptionArn(),
+		}
+		if s.GetPending() {
+			list[i].SubscriptionARN = pendingARN
+		}
+	}
+	return list, err
+}
 
 // checkQueue refuses a URL that is none of a queue: the end of its path would be subscribed as the name of a queue,
 // which need not exist, and nothing would be posted to the URL.
@@ -86,35 +149,16 @@ func confirmCommand(o *options) *cobra.Command {
 		Use: "confirm TOPIC TOKEN", Short: "Confirm the subscription of a URL with the token that was posted to it", Args: arguments.Exactly("TOPIC", "TOKEN"),
 		Example:           "  seriatim topic confirm news 00000000000000050000...",
 		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			var out struct {
-				SubscriptionARN string `json:"SubscriptionArn"`
-			}
-			if err := w.onTopics(cmd.Context(), "ConfirmSubscription", url.Values{"TopicArn": {topicARN(args[0])}, "Token": {args[1]}}, &out); err != nil {
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			arn, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (string, error) {
+				return c.ConfirmSubscription(ctx, qualifiedOf(args[0]), args[1])
+			})
+			if err != nil {
 				return err
 			}
-			return p.print(map[string]string{"subscriptionArn": out.SubscriptionARN}, func() table {
-				return table{rows: [][]string{{out.SubscriptionARN}}}
-			})
+			return p.printSubscription(arn)
 		}),
 	}
-}
-
-// endpointOf is the ARN of a queue, which has the region and the account of the topic.
-func (w *wire) endpointOf(ctx context.Context, topic, queue string) (string, error) {
-	if strings.Contains(queue, ":") && !strings.Contains(queue, "/") {
-		return queue, nil
-	}
-	attributes, err := w.attributesOfTopic(ctx, topic)
-	if err != nil {
-		return "", err
-	}
-	parts := strings.Split(attributes["TopicArn"], ":")
-	if len(parts) != 6 {
-		return "", fmt.Errorf("the topic has the ARN %q", attributes["TopicArn"])
-	}
-	parts[2], parts[5] = "sqs", nameOf(queue)
-	return strings.Join(parts, ":"), nil
 }
 
 func unsubscribeCommand(o *options) *cobra.Command {
@@ -123,8 +167,8 @@ func unsubscribeCommand(o *options) *cobra.Command {
 		Use: "unsubscribe TOPIC QUEUE|URL", Short: "End the subscription of a queue, in which what was delivered stays, or of a URL", Args: arguments.Exactly("TOPIC", "QUEUE|URL"),
 		Example:           "  seriatim topic unsubscribe sales.fifo billing.fifo --yes",
 		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			list, err := w.listSubscriptions(cmd.Context(), args[0])
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			list, err := listSubscriptions(cmd.Context(), n, args[0])
 			if err != nil {
 				return err
 			}
@@ -136,7 +180,8 @@ func unsubscribeCommand(o *options) *cobra.Command {
 				if err := q.ask(cmd, p, effect, "the name of the topic", lastElement(args[0])); err != nil {
 					return err
 				}
-				if err := w.onTopics(cmd.Context(), "Unsubscribe", url.Values{"SubscriptionArn": {s.SubscriptionARN}}, nil); err != nil {
+				err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error { return c.Unsubscribe(ctx, s.arn) })
+				if err != nil {
 					return err
 				}
 				topic := lastElement(args[0])
@@ -153,8 +198,8 @@ func subscriptionsCommand(o *options) *cobra.Command {
 		Use: "subscriptions [TOPIC]", Short: "List the subscriptions of a topic, or all", Args: arguments.Optional("TOPIC"),
 		Example:           "  seriatim topic subscriptions\n  seriatim topic subscriptions sales.fifo -o json",
 		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			list, err := w.listSubscriptions(cmd.Context(), strings.Join(args, ""))
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			list, err := listSubscriptions(cmd.Context(), n, strings.Join(args, ""))
 			if err != nil {
 				return err
 			}

@@ -2,11 +2,9 @@ package client
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	"github.com/seriatimq/seriatim/queue/attributes"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 func topicCommand(o *options) *cobra.Command {
@@ -28,15 +28,37 @@ func topicCommand(o *options) *cobra.Command {
 
 // completeTopics offers the names of the topics that exist.
 func (o *options) completeTopics(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) { return w.listTopics(ctx) })
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) {
+		n, err := o.openNative(w)
+		if err != nil {
+			return nil, err
+		}
+		defer n.Close()
+		return listTopics(ctx, n)
+	})
 }
+
+// listTopics returns the names of all topics.
+func listTopics(ctx context.Context, n *native.Conn) ([]string, error) {
+	return native.Get(ctx, n, func(ctx context.Context, c *api.Client) ([]string, error) { return c.Topics(ctx) })
+}
+
+// topicAttributes returns the attributes of a topic.
+func topicAttributes(ctx context.Context, n *native.Conn, name string) (map[string]string, error) {
+	return native.Get(ctx, n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
+		return c.TopicAttributes(ctx, qualifiedOf(name))
+	})
+}
+
+// lastElement returns the name in an ARN.
+func lastElement(arn string) string { return arn[strings.LastIndexByte(arn, ':')+1:] }
 
 func topicListCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List topics", Args: arguments.None,
 		Example: "  seriatim topic list\n  seriatim topic list -o json",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			names, err := w.listTopics(cmd.Context())
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, _ []string) error {
+			names, err := listTopics(cmd.Context(), n)
 			if err != nil {
 				return err
 			}
@@ -67,7 +89,7 @@ func topicCreateCommand(o *options) *cobra.Command {
 			"Attributes are those of the SNS API, for instance ContentBasedDeduplication=true.\n" +
 			"Creating a topic that exists with the same attributes succeeds.",
 		Example: "  seriatim topic create sales.fifo --attribute FifoThroughputScope=MessageGroup\n  seriatim topic create news --tag team=web",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			attrs, err := flagPairs("attribute", attributes)
 			if err != nil {
 				return err
@@ -76,20 +98,14 @@ func topicCreateCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, set := attrs["FifoTopic"]; !set && strings.HasSuffix(args[0], ".fifo") {
-				attrs["FifoTopic"] = "true"
-			}
-			in := url.Values{"Name": {args[0]}}
-			entries(in, "Attributes.entry.", "key", "value", attrs)
-			entries(in, "Tags.member.", "Key", "Value", tagged)
-			var out struct {
-				TopicARN string `json:"TopicArn"`
-			}
-			if err := w.onTopics(cmd.Context(), "CreateTopic", in, &out); err != nil {
+			arn, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (string, error) {
+				return c.CreateTopic(ctx, args[0], attrs, tagged)
+			})
+			if err != nil {
 				return unknownAttribute(err, attrs, topicAttributeNames())
 			}
-			return p.print(map[string]string{"name": args[0], "topicArn": out.TopicARN}, func() table {
-				return table{rows: [][]string{{out.TopicARN}}}
+			return p.print(map[string]string{"name": args[0], "topicArn": arn}, func() table {
+				return table{rows: [][]string{{arn}}}
 			})
 		}),
 	}
@@ -116,20 +132,22 @@ func topicShowCommand(o *options) *cobra.Command {
 		Use: "show TOPIC", Short: "Show attributes, tags and subscriptions of a topic", Args: arguments.Exactly("TOPIC"),
 		Example:           "  seriatim topic show sales.fifo\n  seriatim topic show sales.fifo -o json | jq .attributes.TopicArn",
 		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attributes, err := w.attributesOfTopic(cmd.Context(), args[0])
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			attributes, err := topicAttributes(cmd.Context(), n, args[0])
 			if err != nil {
 				return err
 			}
-			var tags struct{ Tags []struct{ Key, Value string } }
-			if err := w.onTopics(cmd.Context(), "ListTagsForResource", url.Values{"ResourceArn": {topicARN(args[0])}}, &tags); err != nil {
+			info := topicInfo{Name: lastElement(args[0]), Type: typeOf(args[0]), Attributes: attributes}
+			info.Tags, err = native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
+				return c.TopicTags(ctx, qualifiedOf(args[0]))
+			})
+			if err != nil {
 				return err
 			}
-			info := topicInfo{Name: lastElement(args[0]), Type: typeOf(args[0]), Attributes: attributes, Tags: map[string]string{}}
-			for _, tag := range tags.Tags {
-				info.Tags[tag.Key] = tag.Value
+			if info.Tags == nil {
+				info.Tags = map[string]string{} // an object in JSON, also when empty
 			}
-			if info.Subscriptions, err = w.listSubscriptions(cmd.Context(), args[0]); err != nil {
+			if info.Subscriptions, err = listSubscriptions(cmd.Context(), n, args[0]); err != nil {
 				return err
 			}
 			return p.print(info, func() table {
@@ -152,23 +170,20 @@ func topicShowCommand(o *options) *cobra.Command {
 func topicSetCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "set TOPIC NAME=VALUE...", Short: "Change attributes of a topic", Args: arguments.AtLeast("TOPIC", "NAME=VALUE"),
-		Long: "Change attributes of a topic, one after the other by name; all others stay as they are.\n\n" +
+		Long: "Change attributes of a topic, all or none; the others stay as they are.\n\n" +
 			"seriatim topic show TOPIC prints the attributes that there are.",
 		Example:           "  seriatim topic set sales.fifo ContentBasedDeduplication=true DeduplicationWindowSeconds=86400",
 		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			attributes, err := pairs("the attribute", args[1:], "usage: "+cmd.UseLine())
 			if err != nil {
 				return err
 			}
-			for i, name := range slices.Sorted(maps.Keys(attributes)) {
-				in := url.Values{"TopicArn": {topicARN(args[0])}, "AttributeName": {name}, "AttributeValue": {attributes[name]}}
-				if err := w.onTopics(cmd.Context(), "SetTopicAttributes", in, nil); err != nil {
-					if i > 0 {
-						p.say("set %d of %d attributes before an error", i, len(attributes))
-					}
-					return unknownAttribute(err, map[string]string{name: ""}, topicAttributeNames())
-				}
+			err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
+				return c.SetTopicAttributes(ctx, qualifiedOf(args[0]), attributes)
+			})
+			if err != nil {
+				return unknownAttribute(err, attributes, topicAttributeNames())
 			}
 			return changedTopic(p, args[0], "updated")
 		}),
@@ -186,20 +201,21 @@ func topicDeleteCommand(o *options) *cobra.Command {
 		Use: "delete TOPIC", Short: "Delete a topic with its subscriptions; delivered messages stay in the queues", Args: arguments.Exactly("TOPIC"),
 		Example:           "  seriatim topic delete sales.fifo --yes",
 		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			attributes, err := w.attributesOfTopic(cmd.Context(), args[0])
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			attributes, err := topicAttributes(cmd.Context(), n, args[0])
 			if err != nil {
 				return err
 			}
-			n, err := strconv.Atoi(attributes["SubscriptionsConfirmed"])
+			subscriptions, err := strconv.Atoi(attributes["SubscriptionsConfirmed"])
 			if err != nil {
 				return fmt.Errorf("SubscriptionsConfirmed of %s: %w", lastElement(args[0]), err)
 			}
-			effect := fmt.Sprintf("%s has %s.", lastElement(args[0]), plural.Count(n, "subscription", "subscriptions"))
+			effect := fmt.Sprintf("%s has %s.", lastElement(args[0]), plural.Count(subscriptions, "subscription", "subscriptions"))
 			if err := q.ask(cmd, p, effect, "the name of the topic to delete", lastElement(args[0])); err != nil {
 				return err
 			}
-			if err := w.onTopics(cmd.Context(), "DeleteTopic", url.Values{"TopicArn": {topicARN(args[0])}}, nil); err != nil {
+			err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error { return c.DeleteTopic(ctx, qualifiedOf(args[0])) })
+			if err != nil {
 				return err
 			}
 			return changedTopic(p, args[0], "deleted")
@@ -223,8 +239,8 @@ func publishCommand(o *options) *cobra.Command {
 			"  seriatim topic publish news - --attribute kind=weather < report.json",
 		Args:              arguments.OptionalLast("TOPIC", "MESSAGE"),
 		ValidArgsFunction: o.completeTopics,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return publish(cmd, w, p, f, args)
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			return publish(cmd, n, p, f, args)
 		}),
 	}
 	fl := c.Flags()
@@ -235,7 +251,7 @@ func publishCommand(o *options) *cobra.Command {
 	return c
 }
 
-func publish(cmd *cobra.Command, w *wire, p *printer, f *publishFlags, args []string) error {
+func publish(cmd *cobra.Command, n *native.Conn, p *printer, f *publishFlags, args []string) error {
 	text, err := textOf(cmd, "message", args)
 	if err != nil {
 		return err
@@ -244,36 +260,23 @@ func publish(cmd *cobra.Command, w *wire, p *printer, f *publishFlags, args []st
 	if err != nil {
 		return err
 	}
-	in := url.Values{"TopicArn": {topicARN(args[0])}, "Message": {text}}
-	for flag, parameter := range map[string]struct{ name, value string }{
-		"group": {"MessageGroupId", f.group}, "deduplication-id": {"MessageDeduplicationId", f.deduplication}, "subject": {"Subject", f.subject},
-	} {
+	m := &api.TopicMessage{Message: text, Attributes: nativeAttributes(attributes)}
+	for flag, field := range map[string]struct {
+		to   **string
+		text *string
+	}{"group": {&m.GroupId, &f.group}, "deduplication-id": {&m.DeduplicationId, &f.deduplication}, "subject": {&m.Subject, &f.subject}} {
 		if cmd.Flags().Changed(flag) {
-			in.Set(parameter.name, parameter.value)
+			*field.to = field.text
 		}
 	}
-	for i, name := range slices.Sorted(maps.Keys(attributes)) {
-		prefix, a := "MessageAttributes.entry."+strconv.Itoa(i+1)+".", attributes[name]
-		in.Set(prefix+"Name", name)
-		in.Set(prefix+"Value.DataType", a.DataType)
-		if a.BinaryValue != nil {
-			in.Set(prefix+"Value.BinaryValue", base64.StdEncoding.EncodeToString(a.BinaryValue))
-		} else {
-			in.Set(prefix+"Value.StringValue", a.StringValue)
-		}
-	}
-	var out struct {
-		MessageID      string `json:"MessageId"`
-		SequenceNumber string
-	}
-	// A deduplication id makes it safe to ask another node.
-	identified := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(args[0], ".fifo")
-	got, err := w.onTopicsWithID(cmd.Context(), "Publish", identified, in, &out)
+	results, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) ([]*api.PublishResult, error) {
+		return c.Publish(ctx, qualifiedOf(args[0]), m)
+	})
 	if err != nil {
 		return err
 	}
-	if out.MessageID == "" {
+	if len(results) != 1 || results[0].GetMessageId() == "" {
 		return errors.New("the answer has no message id")
 	}
-	return p.printAccepted(out.MessageID, out.SequenceNumber, got.header.Get("X-Seriatim-Duplicate") == "true" && !got.repeated)
+	return p.printAccepted(results[0].GetMessageId(), sequenceText(results[0].GetSequenceNumber()), results[0].GetDuplicate())
 }

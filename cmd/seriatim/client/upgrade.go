@@ -7,26 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// upgrade is the answer of GET /v1/upgrade, a contract with other programs.
-type upgrade struct {
-	FormatVersion uint32          `json:"formatVersion"`
-	Possible      uint32          `json:"possible"`
-	Newest        uint32          `json:"newest"`
-	Ready         bool            `json:"ready"`
-	Members       []upgradeMember `json:"members"`
-	Missing       string          `json:"missing,omitempty"`
-}
-
-type upgradeMember struct {
-	NodeID    string `json:"nodeId"`
-	Name      string `json:"name"`
-	Version   string `json:"version"`
-	FormatMax uint32 `json:"formatMax"`
-}
+// upgrade is the answer of GET /v1/upgrade.
+type upgrade cluster.Upgrade
 
 func upgradeCommand(o *options) *cobra.Command {
 	return group("upgrade", "Show, check and finalize an upgrade of the nodes",

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,8 +17,8 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
+	"github.com/seriatimq/seriatim/transport/ops/document"
 	"github.com/seriatimq/seriatim/transport/service"
-	"github.com/seriatimq/seriatim/transport/sns"
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
@@ -79,16 +78,13 @@ func (e *apiError) Error() string {
 	return text
 }
 
-// repeats reads whether actions may be sent again from the tables that serve them.
-var repeats = sync.OnceValue(func() (of struct{ queues, topics map[string]service.Repeat }) {
-	of.queues, of.topics = new(sqs.Service).API().Repeats(), sns.API().Repeats()
-	return of
-})
+// repeats reads whether actions may be sent again from the table that serves them.
+var repeats = sync.OnceValue(func() map[string]service.Repeat { return new(sqs.Service).API().Repeats() })
 
 // mayRepeat reports whether an action may be sent again when it is not known whether the
 // first try took effect. identified says that the request has an id that makes it so.
-func mayRepeat(table map[string]service.Repeat, action string, identified bool) bool {
-	switch table[action] {
+func mayRepeat(action string, identified bool) bool {
+	switch repeats()[action] {
 	case service.Repeatable:
 		return true
 	case service.RepeatableWithID:
@@ -109,7 +105,7 @@ func (w *wire) call(ctx context.Context, action string, in, out any, wait time.D
 // callWithID is call for an action whose request may have an id by which a server recognises
 // it; it returns the answer, too.
 func (w *wire) callWithID(ctx context.Context, action string, identified bool, in, out any, wait time.Duration) (answer, error) {
-	again := mayRepeat(repeats().queues, action, identified)
+	again := mayRepeat(action, identified)
 	body, err := json.Marshal(in)
 	if err != nil {
 		return answer{}, fmt.Errorf("encode %s: %w", action, err)
@@ -180,11 +176,11 @@ func decodeError(status int, header http.Header, answer []byte) *apiError {
 	e := &apiError{Status: status, RequestID: header.Get("x-amzn-RequestId")}
 	e.Code, _, _ = strings.Cut(header.Get("x-amzn-query-error"), ";")
 	var body struct {
-		Type    string       `json:"__type"`
-		Message string       `json:"message"`
-		Error   errorElement `json:"error"`
+		Type    string `json:"__type"`
+		Message string `json:"message"`
+		Error   string `json:"error"` // of the admin port
 	}
-	if json.Unmarshal(answer, &body) != nil || body.Type == "" && body.Message == "" && body.Error == (errorElement{}) {
+	if json.Unmarshal(answer, &body) != nil || body.Type == "" && body.Message == "" && body.Error == "" {
 		text := strings.TrimSpace(string(answer))
 		if len(text) > 200 {
 			text = text[:200] + "..."
@@ -196,23 +192,11 @@ func decodeError(status int, header http.Header, answer []byte) *apiError {
 	if !found {
 		name = body.Type
 	}
-	e.Type, e.Message = cmp.Or(name, body.Error.Code), body.Message
+	e.Type, e.Message = name, body.Message
 	if e.Message == "" {
-		e.Message, e.Plain = body.Error.Message, body.Error.Code == "" && body.Error.Message != ""
+		e.Message, e.Plain = body.Error, body.Error != ""
 	}
 	return e
-}
-
-// errorElement is a sentence of the admin port, or the error of an action on topics.
-type errorElement struct{ Code, Message string }
-
-// UnmarshalJSON reads either.
-func (e *errorElement) UnmarshalJSON(text []byte) error {
-	if bytes.HasPrefix(text, []byte{'"'}) {
-		return json.Unmarshal(text, &e.Message)
-	}
-	type element errorElement // without this method
-	return json.Unmarshal(text, (*element)(e))
 }
 
 // redirected is the error of an answer that sends the tool elsewhere, nil for any other.
@@ -241,11 +225,7 @@ func adminRefusal(a answer) error {
 	if err := redirected(a, "admin"); err != nil {
 		return err
 	}
-	var refused struct {
-		Error string `json:"error"`
-		Kind  string `json:"kind"`
-		Hint  string `json:"hint"`
-	}
+	var refused document.Refusal
 	if json.Unmarshal(a.body, &refused) != nil && a.status == http.StatusNotFound {
 		return exit.New(exit.Usage, fmt.Errorf("%s is not the admin port of a node (it answers %s)", a.from, shortly(a)),
 			"set --admin or SERIATIM_ADMIN to an admin port, by default 9325; if it is one, the node runs an older version")
@@ -293,16 +273,15 @@ func refusal(e *apiError) error {
 		return exit.New(exit.NotFound, e, native.QueuesHint)
 	case "ResourceNotFoundException":
 		return exit.New(exit.NotFound, e, "")
-	case "MissingAuthenticationTokenException", "InvalidClientTokenIdException", "SignatureDoesNotMatchException",
-		"MissingAuthenticationToken", "InvalidClientTokenId", "SignatureDoesNotMatch": // of actions on topics
+	case "MissingAuthenticationTokenException", "InvalidClientTokenIdException", "SignatureDoesNotMatchException":
 		return exit.New(exit.Denied, e, native.KeyHint)
-	case "AccessDeniedException", "AccessDenied", "AuthorizationError":
+	case "AccessDeniedException", "AccessDenied":
 		return exit.New(exit.Denied, e, native.PolicyHint)
 	case "QueueNameExists":
 		return exit.New(exit.Conflict, e, "seriatim queue show NAME prints its attributes")
 	case "OverLimit":
 		return exit.New(exit.Conflict, e, limitHint(e.Message))
-	case "RequestThrottled", "Throttling", "Throttled": // of queues, of topics, of deliveries to URLs
+	case "RequestThrottled":
 		return exit.New(exit.Unavailable, e, native.ThrottledHint)
 	case "QueueDeletedRecently", "PurgeQueueInProgress":
 		return exit.New(exit.Conflict, e, "the server runs with --aws-cooldowns; wait a minute")

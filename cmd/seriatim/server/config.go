@@ -6,8 +6,9 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// Config is the configuration of one node. Settings that all nodes must agree
-// on say so in their description: they are replicated, and the leader's count.
+// Config is the configuration of one node. All nodes must agree on some settings, whose
+// descriptions say so. Of those that are replicated, the leader's values count.
+// Hidden settings exist for tests: help, documents and --print-config leave them out.
 type Config struct {
 	Node    NodeConfig    `name:",squash"`
 	Listen  ListenConfig  `name:",squash"`
@@ -83,46 +84,41 @@ type TracingConfig struct {
 // StorageConfig is about the replicated log and snapshots on disk.
 type StorageConfig struct {
 	LogStore         string        `name:"log-store" env:"SERIATIM_LOG_STORE" default:"wal" since:"0.1.0" help:"wal (segmented, faster) or boltdb (one file)"`
-	SegmentBytes     Size          `name:"log-segment-size" env:"SERIATIM_LOG_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one preallocated file of the wal, at most 1GiB"`
-	CacheBytes       Size          `name:"log-cache-size" env:"SERIATIM_LOG_CACHE_SIZE" default:"32MiB" since:"0.1.0" help:"newest log entries kept in memory for followers"`
+	SegmentBytes     Size          `name:"log-segment-size" hidden:"true" env:"SERIATIM_LOG_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one preallocated file of the wal, at most 1GiB"`
+	CacheBytes       Size          `name:"log-cache-size" hidden:"true" env:"SERIATIM_LOG_CACHE_SIZE" default:"32MiB" since:"0.1.0" help:"newest log entries kept in memory for followers"`
 	BodyStore        string        `name:"body-store" env:"SERIATIM_BODY_STORE" default:"segments" since:"0.1.0" help:"where this node has the bodies of messages: segments (files, to which snapshots refer), or memory"`
-	BodyCacheBytes   Size          `name:"body-cache-size" env:"SERIATIM_BODY_CACHE_SIZE" default:"16MiB" since:"0.1.0" help:"newest bodies in segments that stay in memory, too"`
-	BodySegmentBytes Size          `name:"body-segment-size" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments, at most 1GiB"`
+	BodyCacheBytes   Size          `name:"body-cache-size" hidden:"true" env:"SERIATIM_BODY_CACHE_SIZE" default:"16MiB" since:"0.1.0" help:"newest bodies in segments that stay in memory, too"`
+	BodySegmentBytes Size          `name:"body-segment-size" hidden:"true" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments, at most 1GiB"`
 	BodyScrubRate    Size          `name:"body-scrub-rate" env:"SERIATIM_BODY_SCRUB_RATE" default:"1MiB" since:"0.1.0" help:"bytes per second at which bodies in segments are read from disk to find damaged ones, which are fetched from another node; 0: only what is received is checked"`
-	BodyScrubPause   time.Duration `name:"body-scrub-interval" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"time from when all bodies in segments were read to when that begins again"`
+	BodyScrubPause   time.Duration `name:"body-scrub-interval" hidden:"true" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"time from when all bodies in segments were read to when that begins again"`
 	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log written since the last snapshot that causes the next"`
 	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log kept behind a snapshot for followers that are behind"`
 	SnapshotRate     Size          `name:"snapshot-rate" env:"SERIATIM_SNAPSHOT_RATE" default:"64MiB" since:"0.1.0" help:"bytes per second at which a snapshot is written at the most; a quarter of them while little log is written"`
 	DiskDeadline     time.Duration `name:"disk-deadline" env:"SERIATIM_DISK_DEADLINE" default:"10s" since:"0.1.0" help:"a write or sync that takes longer ends the process, so that another node can lead"`
 	DiskRefuse       FreeSpace     `name:"disk-free-refuse" env:"SERIATIM_DISK_FREE_REFUSE" default:"15%,1GiB" since:"0.1.0" help:"free space of the data directory, a part, a size or the smaller of both, below which a leader answers sends with 503; off: never"`
 	DiskResign       FreeSpace     `name:"disk-free-resign" env:"SERIATIM_DISK_FREE_RESIGN" default:"5%,350MiB" since:"0.1.0" help:"free space below which a node leaves leading to others; off: never"`
-	AuditInterval    time.Duration `name:"audit-interval" env:"SERIATIM_AUDIT_INTERVAL" default:"30s" since:"0.1.0" help:"the replicas compare their state this often, but not before audit-entries"`
-	AuditEntries     int           `name:"audit-entries" env:"SERIATIM_AUDIT_ENTRIES" default:"10000" since:"0.1.0" help:"log entries between two comparisons of the replicas, unless they take 60 intervals"`
+	AuditInterval    time.Duration `name:"audit-interval" hidden:"true" env:"SERIATIM_AUDIT_INTERVAL" default:"30s" since:"0.1.0" help:"the replicas compare their state this often, but not before audit-entries"`
+	AuditEntries     int           `name:"audit-entries" hidden:"true" env:"SERIATIM_AUDIT_ENTRIES" default:"10000" since:"0.1.0" help:"log entries between two comparisons of the replicas, unless they take 60 intervals"`
 	ServeDiverged    bool          `name:"serve-diverged" env:"SERIATIM_SERVE_DIVERGED" default:"false" since:"0.1.0" help:"take sends although two replicas differ and nothing says which is right"`
 }
 
 // TimingConfig holds the timeouts of consensus and of stopping.
 type TimingConfig struct {
-	Heartbeat time.Duration `name:"heartbeat-timeout" env:"SERIATIM_HEARTBEAT_TIMEOUT" default:"1500ms" since:"0.1.0" help:"without word from a leader for so long a follower asks for an election; one that is plainly gone is replaced sooner"`
-	Election  time.Duration `name:"election-timeout" env:"SERIATIM_ELECTION_TIMEOUT" default:"1500ms" since:"0.1.0" help:"how long a candidate waits for votes"`
-	Lease     time.Duration `name:"leader-lease" env:"SERIATIM_LEADER_LEASE" default:"750ms" since:"0.1.0" help:"without a majority for so long a leader steps down; at most half of the heartbeat timeout"`
-	Commit    time.Duration `name:"commit-timeout" env:"SERIATIM_COMMIT_TIMEOUT" default:"25ms" since:"0.1.0" help:"how soon an idle leader tells its followers what was committed last"`
+	Heartbeat time.Duration `name:"heartbeat-timeout" env:"SERIATIM_HEARTBEAT_TIMEOUT" default:"1500ms" since:"0.1.0" help:"after this time without a message from the leader, a follower starts an election and a candidate starts another; a leader without a majority steps down after half of it"`
 	ClockSkew time.Duration `name:"clock-skew-max" env:"SERIATIM_CLOCK_SKEW_MAX" default:"30s" since:"0.1.0" help:"a node whose clock is further from the median of a majority leaves leading to others"`
 	Shutdown  time.Duration `name:"shutdown-timeout" env:"SERIATIM_SHUTDOWN_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a clean stop may take; then the process ends as it is, which loses nothing"`
 }
 
 // LimitsConfig bounds what clients can make a node hold.
 type LimitsConfig struct {
-	Connections     int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted. Lower if the limit of open files does not leave enough for the node itself"`
-	PerAddress      int           `name:"max-connections-per-address" env:"SERIATIM_MAX_CONNECTIONS_PER_ADDRESS" default:"0" since:"0.1.0" help:"client connections of one address at once; more are closed; 0: all but a tenth of max-connections. Raise it to max-connections behind a proxy that shows one address for all clients"`
-	Streams         int           `name:"max-streams" env:"SERIATIM_MAX_STREAMS" default:"65536" since:"0.1.0" help:"requests over HTTP/2 and gRPC under way at once, with long polls and streams; one address gets at most nine tenths; clients repeat refused ones"`
-	RequestBytes    Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections; above it large ones wait up to 5 s and are then answered 503; at least 128MiB"`
-	RequestTimeout  time.Duration `name:"request-timeout" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
-	QueueBytes      Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
-	QueueCommands   int           `name:"proposal-queue-length" env:"SERIATIM_PROPOSAL_QUEUE_LENGTH" default:"65536" since:"0.1.0" help:"requests waiting to be written; above it requests are answered 503"`
-	WaitingReceives int           `name:"max-waiting-receives" env:"SERIATIM_MAX_WAITING_RECEIVES" default:"65536" since:"0.1.0" help:"long polls that wait at the leader at once"`
-	StateBytes      Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`
-	MetricQueues    int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; the others are counted together, under an empty name; 0: none has its own"`
+	Connections    int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted. Lower if the limit of open files does not leave enough for the node itself"`
+	PerAddress     int           `name:"max-connections-per-address" env:"SERIATIM_MAX_CONNECTIONS_PER_ADDRESS" default:"0" since:"0.1.0" help:"client connections of one address at once; more are closed; 0: all but a tenth of max-connections. Raise it to max-connections behind a proxy that shows one address for all clients"`
+	Streams        int           `name:"max-streams" env:"SERIATIM_MAX_STREAMS" default:"65536" since:"0.1.0" help:"requests over HTTP/2 and gRPC under way at once, with long polls and streams; one address gets at most nine tenths; clients repeat refused ones"`
+	RequestBytes   Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections; above it large ones wait up to 5 s and are then answered 503; at least 128MiB"`
+	RequestTimeout time.Duration `name:"request-timeout" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
+	QueueBytes     Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
+	StateBytes     Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`
+	MetricQueues   int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; the others are counted together, under an empty name; 0: none has its own"`
 }
 
 // load reads the configuration. The order of precedence is flags, environment,

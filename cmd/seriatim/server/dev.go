@@ -256,17 +256,13 @@ func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, starte
 	})
 }
 
-// devConfig is the configuration of a node that is alone. Its elections need
-// not wait for anybody's votes, so their timeouts are as short as they can be:
-// the node answers at once.
+// devConfig returns the configuration of a single node. Its elections need no other votes,
+// so a short timeout makes the node answer at once.
 func devConfig(flags *pflag.FlagSet, file layer, f devFlags, dir string) (Config, error) {
 	a := f.addresses(1)
 	given := flagsLayer(flags)
-	quick := map[string]string{"heartbeat-timeout": "20ms", "election-timeout": "20ms", "leader-lease": "10ms", "commit-timeout": "5ms"}
-	for name, value := range quick {
-		if _, set := given.values[name]; !set {
-			given.values[name] = value
-		}
+	if _, set := given.values["heartbeat-timeout"]; !set {
+		given.values["heartbeat-timeout"] = "20ms"
 	}
 	maps.Copy(given.values, map[string]string{
 		"node-name": "node-1", "data-dir": nodeDirectory(dir, 1), "bootstrap-expect": "1", "join": "",

@@ -46,6 +46,7 @@ type setting struct {
 	name, env, def, since, help string
 	kind                        reflect.Type
 	index                       []int
+	hidden                      bool
 }
 
 // settings lists all fields of Config in the order of the source.
@@ -63,6 +64,7 @@ func settingsOf(t reflect.Type, prefix []int) []setting {
 		list = append(list, setting{
 			name: f.Tag.Get("name"), env: f.Tag.Get("env"), def: f.Tag.Get("default"),
 			since: f.Tag.Get("since"), help: f.Tag.Get("help"), kind: f.Type, index: index,
+			hidden: f.Tag.Get("hidden") != "",
 		})
 	}
 	return list

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/cmd/seriatim/server/firstkey"
+	"github.com/seriatimq/seriatim/cmd/seriatim/server/files"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/gate"
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
@@ -35,14 +35,14 @@ func (p program) firstKey(cfg Config) (cluster.FirstKey, error) {
 	if !cfg.API.Auth {
 		return nil, nil
 	}
-	options := firstkey.Options{
+	options := files.FirstKeyOptions{
 		File: cfg.API.FirstKeyFile, Folder: cfg.Node.DataDir, Account: cfg.API.Account, Random: rand.Reader, Log: p.log,
 	}
 	// What else standard output may be ends up in a log.
 	if isTerminal(p.out) {
 		options.Terminal = p.out
 	}
-	key, err := firstkey.Open(options)
+	key, err := files.OpenFirstKey(options)
 	if err != nil {
 		return nil, fmt.Errorf("first-key-file: %w", err)
 	}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
-	"github.com/seriatimq/seriatim/cmd/seriatim/server/reload"
+	"github.com/seriatimq/seriatim/cmd/seriatim/server/files"
 )
 
 // keyFile is the key file of a node, which is read again after a change. Nothing asks for the
 // keys of a node that does nothing, and its status has to be true all the same: so this is
 // looked at all the time.
 type keyFile struct {
-	file *reload.Files[*encryption.Keyring]
+	file *files.Watched[*encryption.Keyring]
 	node *cluster.Node
 	log  *slog.Logger
 	name string
@@ -28,7 +28,7 @@ type keyFile struct {
 // followKeyFile begins to give a node the keys of a file whenever the file changes. end ends
 // that.
 func followKeyFile(ctx context.Context, name string, node *cluster.Node, log *slog.Logger) (end func(), err error) {
-	file, err := reload.Open([]string{name}, func() (*encryption.Keyring, error) { return encryption.ReadKeyFile(name, rand.Reader) }, time.Now, log)
+	file, err := files.Watch([]string{name}, func() (*encryption.Keyring, error) { return encryption.ReadKeyFile(name, rand.Reader) }, time.Now, log)
 	if err != nil {
 		return nil, errors.Join(errors.New("encryption-key-file"), err)
 	}
@@ -37,7 +37,7 @@ func followKeyFile(ctx context.Context, name string, node *cluster.Node, log *sl
 	go func() {
 		defer close(done)
 		f := &keyFile{file: file, node: node, log: log, name: name}
-		tick := time.NewTicker(reload.LookEvery)
+		tick := time.NewTicker(files.LookEvery)
 		defer tick.Stop()
 		for {
 			f.offer()

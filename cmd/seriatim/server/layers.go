@@ -194,6 +194,7 @@ func bindFlags(flags *pflag.FlagSet, wanted func(name string) bool) {
 			continue
 		}
 		f := flags.VarPF(&flagText{text: s.def, kind: kindName(s.kind)}, s.name, "", s.help)
+		f.Hidden = s.hidden
 		if s.kind == reflect.TypeFor[bool]() {
 			f.NoOptDefVal = "true"
 		}

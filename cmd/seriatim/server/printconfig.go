@@ -9,11 +9,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// printConfig writes cfg as a file that --config reads back to the same
-// configuration, with the description above each key.
+// printConfig writes cfg as a file that --config reads back to the same configuration,
+// with the description above each key. It omits hidden settings with their defaults.
 func printConfig(out io.Writer, cfg Config) error {
 	document := &yaml.Node{Kind: yaml.MappingNode}
 	for _, s := range settings() {
+		if s.hidden && s.text(cfg) == s.def {
+			continue
+		}
 		key := &yaml.Node{Kind: yaml.ScalarNode, Value: s.name, HeadComment: s.help}
 		document.Content = append(document.Content, key, valueNode(s, s.text(cfg)))
 	}
@@ -40,12 +43,14 @@ func valueNode(s setting, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: text, Style: yaml.DoubleQuotedStyle}
 }
 
-// SettingsTable is the reference table of all settings in Markdown, which
-// README carries; a test compares the two.
+// SettingsTable returns the table of settings in docs/manual/configuration.md.
 func SettingsTable() string {
 	var b strings.Builder
 	b.WriteString("| Flag and key | Environment | Default | Since | Meaning |\n| --- | --- | --- | --- | --- |\n")
 	for _, s := range settings() {
+		if s.hidden {
+			continue
+		}
 		def := s.def
 		if def != "" {
 			def = "`" + def + "`"

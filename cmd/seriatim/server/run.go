@@ -372,13 +372,9 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 			LogBytes: int64(cfg.Storage.SnapshotLogBytes), TrailingBytes: int64(cfg.Storage.TrailingBytes),
 			BytesPerSecond: int64(cfg.Storage.SnapshotRate),
 		},
-		Timing: cluster.Timing{
-			Heartbeat: cfg.Timing.Heartbeat, Election: cfg.Timing.Election, Lease: cfg.Timing.Lease, Commit: cfg.Timing.Commit,
-			DiskDeadline: cfg.Storage.DiskDeadline, ClockSkewMax: cfg.Timing.ClockSkew,
-		},
+		Timing: cluster.Timing{Heartbeat: cfg.Timing.Heartbeat, DiskDeadline: cfg.Storage.DiskDeadline, ClockSkewMax: cfg.Timing.ClockSkew},
 		Limits: cluster.RequestLimits{
-			Timeout: cfg.Limits.RequestTimeout, QueueBytes: int(cfg.Limits.QueueBytes), QueueCommands: cfg.Limits.QueueCommands,
-			WaitingReceives: cfg.Limits.WaitingReceives, QueueTotals: cfg.Limits.MetricQueues,
+			Timeout: cfg.Limits.RequestTimeout, QueueBytes: int(cfg.Limits.QueueBytes), QueueTotals: cfg.Limits.MetricQueues,
 			Pressure: cluster.PressureLimits{
 				StateBytes: int64(cfg.Limits.StateBytes), ServeDiverged: cfg.Storage.ServeDiverged,
 				DiskRefuse: cluster.DiskMark(cfg.Storage.DiskRefuse), DiskResign: cluster.DiskMark(cfg.Storage.DiskResign),

@@ -15,30 +15,29 @@ import (
 	"github.com/seriatimq/seriatim/cluster/nodecert"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/owntoken"
-	"github.com/seriatimq/seriatim/cmd/seriatim/server/certificate"
-	"github.com/seriatimq/seriatim/cmd/seriatim/server/token"
+	"github.com/seriatimq/seriatim/cmd/seriatim/server/files"
 	"github.com/seriatimq/seriatim/transport/ops"
 )
 
 // certificates are those of the ports that have TLS, nil for the others.
-type certificates struct{ client, admin, peer *certificate.Files }
+type certificates struct{ client, admin, peer *files.Certificate }
 
 // openCertificates reads the certificates that the settings name.
 func openCertificates(listen ListenConfig, log *slog.Logger) (c certificates, err error) {
 	var problems []error
 	for _, port := range []struct {
 		settings string
-		names    certificate.Names
-		files    **certificate.Files
+		names    files.CertificateNames
+		files    **files.Certificate
 	}{
-		{"tls-cert, tls-key", certificate.Names{Chain: listen.TLSCert, Key: listen.TLSKey}, &c.client},
-		{"admin-cert, admin-key", certificate.Names{Chain: listen.AdminCert, Key: listen.AdminKey}, &c.admin},
-		{"peer-cert, peer-key, peer-ca", certificate.Names{Chain: listen.PeerCert, Key: listen.PeerKey, Authorities: listen.PeerCA}, &c.peer},
+		{"tls-cert, tls-key", files.CertificateNames{Chain: listen.TLSCert, Key: listen.TLSKey}, &c.client},
+		{"admin-cert, admin-key", files.CertificateNames{Chain: listen.AdminCert, Key: listen.AdminKey}, &c.admin},
+		{"peer-cert, peer-key, peer-ca", files.CertificateNames{Chain: listen.PeerCert, Key: listen.PeerKey, Authorities: listen.PeerCA}, &c.peer},
 	} {
 		if port.names.Chain == "" {
 			continue
 		}
-		if *port.files, err = certificate.Open(port.names, time.Now, log); err != nil {
+		if *port.files, err = files.OpenCertificate(port.names, time.Now, log); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", port.settings, err))
 		}
 	}
@@ -48,7 +47,7 @@ func openCertificates(listen ListenConfig, log *slog.Logger) (c certificates, er
 // expiries is when the certificates in force end, by port.
 func (c certificates) expiries() map[string]time.Time {
 	ends := map[string]time.Time{}
-	for port, files := range map[string]*certificate.Files{"client": c.client, "admin": c.admin, "peer": c.peer} {
+	for port, files := range map[string]*files.Certificate{"client": c.client, "admin": c.admin, "peer": c.peer} {
 		if files != nil {
 			ends[port] = files.Expires()
 		}
@@ -83,7 +82,7 @@ func aloneTrust() (t cluster.Trust, err error) {
 	if _, err := rand.Read(t.GossipKey); err != nil {
 		return t, err
 	}
-	server, client, err := certificate.Alone(time.Now())
+	server, client, err := files.AloneCertificate(time.Now())
 	t.Peers = &cluster.PeerTLS{Server: server, Client: client}
 	return t, err
 }
@@ -109,7 +108,7 @@ func openTokens(listen ListenConfig, log *slog.Logger) (func(token string) (ops.
 	if listen.AdminTokens == "" {
 		return nil, nil
 	}
-	file, err := token.Open(listen.AdminTokens, time.Now, log)
+	file, err := files.OpenTokens(listen.AdminTokens, time.Now, log)
 	if err != nil {
 		return nil, fmt.Errorf("admin-tokens-file: %w", err)
 	}

@@ -83,8 +83,6 @@ func (c Config) validate() error {
 		{"max-streams", int64(c.Limits.Streams)},
 		{"request-timeout", int64(c.Limits.RequestTimeout)},
 		{"proposal-queue-size", int64(c.Limits.QueueBytes)},
-		{"proposal-queue-length", int64(c.Limits.QueueCommands)},
-		{"max-waiting-receives", int64(c.Limits.WaitingReceives)},
 		{"log-segment-size", int64(c.Storage.SegmentBytes)},
 		{"log-cache-size", int64(c.Storage.CacheBytes)},
 		{"body-cache-size", int64(c.Storage.BodyCacheBytes)},
@@ -97,9 +95,6 @@ func (c Config) validate() error {
 		{"audit-entries", int64(c.Storage.AuditEntries)},
 		{"clock-skew-max", int64(c.Timing.ClockSkew)},
 		{"heartbeat-timeout", int64(c.Timing.Heartbeat)},
-		{"election-timeout", int64(c.Timing.Election)},
-		{"leader-lease", int64(c.Timing.Lease)},
-		{"commit-timeout", int64(c.Timing.Commit)},
 		{"shutdown-timeout", int64(c.Timing.Shutdown)},
 	} {
 		if positive.value <= 0 {

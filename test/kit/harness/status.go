@@ -9,24 +9,12 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster"
 )
 
-// Status is what GET /v1/status of the admin port says.
-type Status struct {
-	NodeID            string `json:"nodeId"`
-	NodeName          string `json:"nodeName"`
-	ClusterID         string `json:"clusterId"`
-	Role              string `json:"role"`
-	Term              uint64 `json:"term"`
-	LeaderID          string `json:"leaderId"`
-	LeaderName        string `json:"leaderName"`
-	CommitIndex       uint64 `json:"commitIndex"`
-	AppliedIndex      uint64 `json:"appliedIndex"`
-	LastSnapshotIndex uint64 `json:"lastSnapshotIndex"`
-	LogTimeMs         int64  `json:"logTimeMs"`
-	StateHash         string `json:"stateHash"`
-	Version           string `json:"version"`
-}
+// Status is the answer of GET /v1/status.
+type Status = cluster.Status
 
 // pollEvery is how often a condition of another process is looked at; a
 // process offers no event to wait for.

@@ -18,7 +18,7 @@ var dimensions = [][]string{
 	{"tls: {mode: job}", "tls: {mode: certManager}", "tls: {mode: existing}", "tls: {mode: job, clients: true, clientSecret: web, hosts: [queues.example.org]}", "tls: {admin: false}"},
 	{"", "ipFamilyPolicy: RequireDualStack\nipFamilies: [IPv6, IPv4]", "ipFamilyPolicy: PreferDualStack\nipFamilies: [IPv4, IPv6]", "ipFamilies: [IPv6]"},
 	{"", "networkPolicy: {enabled: false}", "networkPolicy: {clients: [], prometheus: []}"},
-	{"", "backup: {enabled: true, destination: s3://backups/prod/, endpoint: 'https://minio.example.org', credentialsSecret: s3}"},
+	{"", "backup: {enabled: true, upload: {image: 'rclone/rclone', command: [rclone, copyto, /backup/seriatim.backup, 'store:prod.backup'], env: [{name: RCLONE_CONFIG_STORE_TYPE, value: s3}], secret: s3}}"},
 	{"", "metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboard: {enabled: true}}"},
 	{"", "tracing: {endpoint: 'http://collector.monitoring:4318', ratio: 0.25}"},
 	{"", "spread: {hosts: preferred, zones: 'off'}", "spread: {zones: required}"},
@@ -102,7 +102,7 @@ func TestRefused(t *testing.T) {
 		"replica: 3":                            "replica",
 		"memory: {limitMiB: 256}":               "limitMiB",
 		"tls: {mode: off}":                      "mode",
-		"backup: {enabled: true}":               "destination",
+		"backup: {enabled: true}":               "image",
 		"ipFamilies: [IPv5]":                    "ipFamilies",
 		"storage: {size: 20}":                   "size",
 		"replicas: 1\nscaleDown: {from: 3}":     "from 3 to 1",
@@ -111,7 +111,7 @@ func TestRefused(t *testing.T) {
 		"tracing: {endpoint: 'collector:4318'}": "endpoint",
 		"tracing: {ratio: 1.5}":                 "ratio",
 		"tracing: {endpoint: 'http://c:4318'}\nsettings: {trace-ratio: 0.5}":             "trace-ratio",
-		"backup: {enabled: true, destination: s3://backups/prod, credentialsSecret: s3}": "destination",
+		"backup: {enabled: true, upload: {image: rclone/rclone}}": "command",
 	} {
 		if _, err := render("prod", namespace, values); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%q: got %v, want a word on %s", values, err, reason)

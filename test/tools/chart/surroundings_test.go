@@ -223,7 +223,7 @@ func contains(labels, wanted map[string]string) bool {
 	return true
 }
 
-// checkBackup: it runs alone, and may reach the nodes and its store only.
+// checkBackup checks that one job at a time writes a backup and then uploads the file.
 func (r release) checkBackup() {
 	r.t.Helper()
 	backup := find[*batch.CronJob](r.objects, "CronJob", r.name+"-backup")
@@ -236,18 +236,27 @@ func (r release) checkBackup() {
 	if backup == nil || backup.Spec.ConcurrencyPolicy != batch.ForbidConcurrent || backup.Spec.JobTemplate.Spec.ActiveDeadlineSeconds == nil {
 		r.t.Fatalf("the backup is %+v", backup)
 	}
-	c := backup.Spec.JobTemplate.Spec.Template.Spec.Containers[0]
-	if !slices.Equal(c.Args[:4], []string{"backup", "create", "--to", "s3://backups/prod/"}) {
-		r.t.Errorf("it runs %q", c.Args)
+	pod := backup.Spec.JobTemplate.Spec.Template.Spec
+	if len(pod.InitContainers) != 1 || len(pod.Containers) != 1 {
+		r.t.Fatalf("the pod is %+v", pod)
 	}
-	environment := map[string]bool{}
-	for _, v := range c.Env {
-		environment[v.Name] = true
-		if strings.HasPrefix(v.Name, "AWS_SECRET") && (v.ValueFrom == nil || v.ValueFrom.SecretKeyRef == nil || v.Value != "") {
-			r.t.Errorf("%s is not from a secret", v.Name)
+	create, upload := pod.InitContainers[0], pod.Containers[0]
+	if !slices.Equal(create.Args[:5], []string{"backup", "create", "--force", "--file", "/backup/seriatim.backup"}) {
+		r.t.Errorf("it runs %q", create.Args)
+	}
+	if upload.Image != "rclone/rclone" || len(upload.Command) != 4 || upload.Command[2] != create.Args[4] {
+		r.t.Errorf("the upload is %s with %q", upload.Image, upload.Command)
+	}
+	if len(upload.EnvFrom) != 1 || upload.EnvFrom[0].SecretRef == nil || upload.EnvFrom[0].SecretRef.Name != "s3" || len(upload.Env) != 2 {
+		r.t.Errorf("its environment is %+v and %+v", upload.Env, upload.EnvFrom)
+	}
+	for _, c := range []core.Container{create, upload} {
+		shares := slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool { return m.Name == "backup" && m.MountPath == "/backup" })
+		if !shares {
+			r.t.Errorf("%s does not mount the volume of the backup", c.Name)
 		}
 	}
-	if !environment["AWS_SECRET_ACCESS_KEY"] || !environment["AWS_ACCESS_KEY_ID"] || !environment["AWS_ENDPOINT_URL_S3"] || !environment["AWS_REGION"] {
-		r.t.Errorf("it knows %v", environment)
+	if slices.ContainsFunc(upload.VolumeMounts, func(m core.VolumeMount) bool { return m.Name == "admin" }) {
+		r.t.Error("the upload can read the token of the admin port")
 	}
 }

@@ -68,6 +68,16 @@ func (c *Client) TopicAttributes(ctx context.Context, name string) (map[string]s
 	return out.GetAttributes(), err
 }
 
+// TopicTags reads the tags of a topic.
+func (c *Client) TopicTags(ctx context.Context, name string) (map[string]string, error) {
+	var out *seriatimpb.ListTopicTagsResponse
+	err := c.CallTopics(ctx, true, func(ctx context.Context, t seriatimpb.TopicsClient, o ...grpc.CallOption) (err error) {
+		out, err = t.ListTopicTags(ctx, &seriatimpb.ListTopicTagsRequest{Topic: name}, o...)
+		return err
+	})
+	return out.GetTags(), err
+}
+
 // SetTopicAttributes changes attributes, all or none.
 func (c *Client) SetTopicAttributes(ctx context.Context, name string, attributes map[string]string) error {
 	return c.CallTopics(ctx, false, func(ctx context.Context, t seriatimpb.TopicsClient, o ...grpc.CallOption) error {

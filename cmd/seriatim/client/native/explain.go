@@ -23,6 +23,9 @@ var hints = map[string]string{
 	"InvalidClientTokenId":       KeyHint,
 	"SignatureDoesNotMatch":      KeyHint,
 	"AccessDenied":               PolicyHint,
+	"AuthorizationError":         PolicyHint,
+	"NotFound":                   TopicsHint,
+	"ResourceNotFound":           TopicsHint,
 	"NoLeader":                   LeaderHint,
 	"UnderPressure":              PressureHint,
 	"UpgradeNeeded":              "seriatim upgrade status shows which nodes do not have the version that can do this",
@@ -38,6 +41,7 @@ const (
 	KeyHint       = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one"
 	PolicyHint    = "seriatim policy put says what a user may do"
 	QueuesHint    = "seriatim queue list shows the queues that exist"
+	TopicsHint    = "seriatim topic list shows the topics that exist, seriatim topic subscriptions the subscriptions"
 	ThrottledHint = "too many at a time: wait for what is under way, then try again"
 	LeaderHint    = "a majority of the voters must run and reach each other's peer ports: seriatim cluster status shows which of them answer"
 	PressureHint  = "receives and deletes go on; seriatim doctor says what is short, and what to do"
@@ -91,6 +95,8 @@ func explain(err error, nodes int) error {
 	switch {
 	case slices.Contains(throttled, reason):
 		exitCode = exit.Unavailable
+	case strings.Contains(failure.Message, "already exists with different"): // of topics and subscriptions
+		exitCode = exit.Conflict
 	case !known:
 		exitCode = exit.Failed
 	}

@@ -43,7 +43,7 @@ func TestCertificateHints(t *testing.T) {
 // Who is not known, or may not do it, hears what to do about that.
 func TestDeniedHints(t *testing.T) {
 	t.Parallel()
-	for reason, want := range map[string]string{"MissingAuthenticationToken": "AWS_ACCESS_KEY_ID", "InvalidClientTokenId": "AWS_ACCESS_KEY_ID", "AccessDenied": "policy put"} {
+	for reason, want := range map[string]string{"MissingAuthenticationToken": "AWS_ACCESS_KEY_ID", "InvalidClientTokenId": "AWS_ACCESS_KEY_ID", "AccessDenied": "policy put", "AuthorizationError": "policy put"} {
 		err := explain(&client.FailureError{Code: codes.PermissionDenied, Reason: reason, Message: "no"}, 1)
 		if exit.CodeOf(err) != exit.Denied || !strings.Contains(exit.HintOf(err), want) {
 			t.Errorf("%s: exit code %d, hint %q", reason, exit.CodeOf(err), exit.HintOf(err))

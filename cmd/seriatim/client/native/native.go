@@ -88,3 +88,12 @@ func (c *Conn) Do(ctx context.Context, wait time.Duration, calls func(context.Co
 	defer cancel()
 	return explain(calls(ctx, c.client), c.nodes)
 }
+
+// Get makes one call that returns a value, as Do does.
+func Get[T any](ctx context.Context, c *Conn, call func(context.Context, *client.Client) (T, error)) (out T, err error) {
+	err = c.Do(ctx, 0, func(ctx context.Context, to *client.Client) (err error) {
+		out, err = call(ctx, to)
+		return err
+	})
+	return out, err
+}

@@ -1,7 +1,4 @@
-// Package firstkey gives the operator of a new cluster its first access key: from a file, or on
-// the terminal that started the server. It writes no secret to a log, nor to a standard output
-// that is no terminal, because that may go to a journal.
-package firstkey
+package files
 
 import (
 	"errors"
@@ -16,8 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
-// Options say where the key comes from and goes to.
-type Options struct {
+// FirstKeyOptions say where the key comes from and goes to.
+type FirstKeyOptions struct {
 	// File holds the key that a new cluster shall begin with. If there is no such file, a key
 	// is drawn and written there. It may be a folder with a file for each of the two variables,
 	// as a mounted secret of Kubernetes; then they must exist.
@@ -31,19 +28,19 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Key is the first key of a cluster as this node makes it.
-type Key struct {
-	options Options
+// FirstKey is the first key of a cluster as this node makes it.
+type FirstKey struct {
+	options FirstKeyOptions
 	given   cluster.AccessKey // without an id: it is drawn
 }
 
-// Open reads the key that was given, if one was.
-func Open(o Options) (*Key, error) {
-	k := &Key{options: o}
+// OpenFirstKey reads the key that was given, if one was.
+func OpenFirstKey(o FirstKeyOptions) (*FirstKey, error) {
+	k := &FirstKey{options: o}
 	if o.File == "" {
 		return k, nil
 	}
-	given, err := read(o.File)
+	given, err := readKey(o.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, checkFolder(o.File)
 	}
@@ -65,7 +62,7 @@ func checkFolder(file string) error {
 }
 
 // Make is the key that was given, or one that is drawn.
-func (k *Key) Make() (cluster.AccessKey, error) {
+func (k *FirstKey) Make() (cluster.AccessKey, error) {
 	if k.given.ID != "" {
 		return k.given, nil
 	}
@@ -75,7 +72,7 @@ func (k *Key) Make() (cluster.AccessKey, error) {
 
 // Publish hands the key to the operator, and logs where, but not the secret. What fails is
 // only logged: another key can be made on the admin port.
-func (k *Key) Publish(key cluster.AccessKey) {
+func (k *FirstKey) Publish(key cluster.AccessKey) {
 	log := k.options.Log.With("id", key.ID)
 	var where string
 	var err error
@@ -85,13 +82,13 @@ func (k *Key) Publish(key cluster.AccessKey) {
 		return
 	case k.options.File != "":
 		where = k.options.File
-		err = write(where, key)
+		err = writeKey(where, key)
 	case k.options.Terminal != nil:
 		where = "the terminal"
-		_, err = io.WriteString(k.options.Terminal, text(key))
+		_, err = io.WriteString(k.options.Terminal, keyText(key))
 	default:
 		where = filepath.Join(k.options.Folder, "first-key")
-		err = write(where, key)
+		err = writeKey(where, key)
 	}
 	if errors.Is(err, errNotSynced) {
 		log.Warn("the first access key of the cluster is in a file that may not outlast a power cut: copy the key now", "where", where, "error", err)

@@ -1,4 +1,4 @@
-package firstkey
+package files
 
 import (
 	"bytes"
@@ -19,11 +19,11 @@ const (
 )
 
 // opened is the key of a node, with what it logs.
-func opened(t *testing.T, o Options) (*Key, *bytes.Buffer) {
+func opened(t *testing.T, o FirstKeyOptions) (*FirstKey, *bytes.Buffer) {
 	t.Helper()
 	log := new(bytes.Buffer)
 	o.Account, o.Random, o.Log = testAccount, rand.Reader, slog.New(slog.NewTextHandler(log, nil))
-	key, err := Open(o)
+	key, err := OpenFirstKey(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func opened(t *testing.T, o Options) (*Key, *bytes.Buffer) {
 }
 
 // begin does what the leader of a new cluster does.
-func begin(t *testing.T, o Options) (cluster.AccessKey, string) {
+func begin(t *testing.T, o FirstKeyOptions) (cluster.AccessKey, string) {
 	t.Helper()
 	key, log := opened(t, o)
 	made, err := key.Make()
@@ -51,7 +51,7 @@ func begin(t *testing.T, o Options) (cluster.AccessKey, string) {
 	return made, log.String()
 }
 
-func put(t *testing.T, path, content string) string {
+func putFile(t *testing.T, path, content string) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -69,13 +69,13 @@ func TestDrawnKey(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			o := Options{Folder: folder}
+			o := FirstKeyOptions{Folder: folder}
 			if tc.file != "" {
 				o.File, o.Terminal = filepath.Join(folder, tc.file), new(bytes.Buffer)
 			}
 			made, log := begin(t, o)
 			path := filepath.Join(folder, tc.written)
-			if there, err := read(path); err != nil || there.ID != made.ID || there.Secret != made.Secret {
+			if there, err := readKey(path); err != nil || there.ID != made.ID || there.Secret != made.Secret {
 				t.Errorf("the file holds %+v (%v), not %+v", there, err, made)
 			}
 			info, err := os.Stat(path)
@@ -96,7 +96,7 @@ func TestDrawnKey(t *testing.T) {
 	t.Run("the terminal", func(t *testing.T) {
 		t.Parallel()
 		folder, terminal := t.TempDir(), new(bytes.Buffer)
-		made, _ := begin(t, Options{Terminal: terminal, Folder: folder})
+		made, _ := begin(t, FirstKeyOptions{Terminal: terminal, Folder: folder})
 		if want := "AWS_ACCESS_KEY_ID=" + made.ID + "\nAWS_SECRET_ACCESS_KEY=" + made.Secret + "\n"; terminal.String() != want {
 			t.Errorf("printed %q, want %q", terminal, want)
 		}
@@ -119,16 +119,16 @@ func TestGivenKey(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "key")
 			if content != "" {
-				put(t, file, content)
+				putFile(t, file, content)
 			} else {
 				if err := os.Mkdir(file, 0o700); err != nil {
 					t.Fatal(err)
 				}
-				put(t, filepath.Join(file, "AWS_ACCESS_KEY_ID"), testID)
-				put(t, filepath.Join(file, "AWS_SECRET_ACCESS_KEY"), testSecret+"\n")
+				putFile(t, filepath.Join(file, "AWS_ACCESS_KEY_ID"), testID)
+				putFile(t, filepath.Join(file, "AWS_SECRET_ACCESS_KEY"), testSecret+"\n")
 			}
 			terminal := new(bytes.Buffer)
-			made, log := begin(t, Options{File: file, Terminal: terminal})
+			made, log := begin(t, FirstKeyOptions{File: file, Terminal: terminal})
 			if made != (cluster.AccessKey{ID: testID, Secret: testSecret, Account: testAccount}) {
 				t.Errorf("made %+v", made)
 			}
@@ -141,24 +141,24 @@ func TestGivenKey(t *testing.T) {
 
 // A file that cannot be used keeps the server from starting, and its error is free of what
 // may be a secret.
-func TestUselessFile(t *testing.T) {
+func TestUselessKeyFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	half := filepath.Join(folder, "half")
 	if err := os.Mkdir(half, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(half, "AWS_ACCESS_KEY_ID"), testID)
+	putFile(t, filepath.Join(half, "AWS_ACCESS_KEY_ID"), testID)
 	for name, file := range map[string]string{
-		"empty":          put(t, filepath.Join(folder, "empty"), ""),
-		"only a secret":  put(t, filepath.Join(folder, "secret"), testSecret),
-		"no id":          put(t, filepath.Join(folder, "no-id"), "AWS_SECRET_ACCESS_KEY="+testSecret),
-		"a short secret": put(t, filepath.Join(folder, "short"), "AWS_ACCESS_KEY_ID="+testID+"\nAWS_SECRET_ACCESS_KEY="+testSecret[:7]),
+		"empty":          putFile(t, filepath.Join(folder, "empty"), ""),
+		"only a secret":  putFile(t, filepath.Join(folder, "secret"), testSecret),
+		"no id":          putFile(t, filepath.Join(folder, "no-id"), "AWS_SECRET_ACCESS_KEY="+testSecret),
+		"a short secret": putFile(t, filepath.Join(folder, "short"), "AWS_ACCESS_KEY_ID="+testID+"\nAWS_SECRET_ACCESS_KEY="+testSecret[:7]),
 		"half a folder":  half,
 		"nowhere":        filepath.Join(folder, "missing", "key"),
 		"below a file":   filepath.Join(folder, "empty", "key"),
 	} {
-		_, err := Open(Options{File: file})
+		_, err := OpenFirstKey(FirstKeyOptions{File: file})
 		if err == nil || !strings.Contains(err.Error(), folder) || strings.Contains(err.Error(), testSecret[:7]) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -170,8 +170,8 @@ func TestUselessFile(t *testing.T) {
 func TestPublishedAgain(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")
-	made, _ := begin(t, Options{File: file})
-	again, log := opened(t, Options{File: file})
+	made, _ := begin(t, FirstKeyOptions{File: file})
+	again, log := opened(t, FirstKeyOptions{File: file})
 	again.Publish(made)
 	if !strings.Contains(log.String(), "level=INFO") {
 		t.Errorf("logged %s", log)
@@ -181,7 +181,7 @@ func TestPublishedAgain(t *testing.T) {
 	if !strings.Contains(log.String(), "seriatim key create") || strings.Contains(log.String(), testSecret) {
 		t.Errorf("logged %s", log)
 	}
-	if there, err := read(file); err != nil || there.ID != made.ID {
+	if there, err := readKey(file); err != nil || there.ID != made.ID {
 		t.Errorf("the file holds %+v, %v", there, err)
 	}
 }
@@ -198,11 +198,11 @@ func TestFolderThatCannotBeSynced(t *testing.T) {
 	}
 	defer func() { _ = os.Chmod(folder, 0o700) }() // or it could not be removed
 	file := filepath.Join(folder, "key")
-	made, log := begin(t, Options{File: file})
+	made, log := begin(t, FirstKeyOptions{File: file})
 	if !strings.Contains(log, "level=WARN") || strings.Contains(log, "seriatim key create") {
 		t.Errorf("logged %s", log)
 	}
-	if there, err := read(file); err != nil || there.ID != made.ID {
+	if there, err := readKey(file); err != nil || there.ID != made.ID {
 		t.Errorf("the file holds %+v, %v", there, err)
 	}
 }

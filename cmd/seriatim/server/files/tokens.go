@@ -1,6 +1,4 @@
-// Package token decides which tokens may call the admin port: it reads the file of token
-// digests, and reads it again when it changes.
-package token
+package files
 
 import (
 	"crypto/sha256"
@@ -11,34 +9,33 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seriatimq/seriatim/cmd/seriatim/server/reload"
 	"github.com/seriatimq/seriatim/transport/ops"
 )
 
-// File is who has which role, as a file says. Safe for concurrent use.
-type File struct {
-	operators *reload.Files[map[digest]ops.Operator]
+// Tokens is who has which role, as a file says. Safe for concurrent use.
+type Tokens struct {
+	operators *Watched[map[digest]ops.Operator]
 }
 
 // digest is the SHA-256 of a token: who reads the file cannot call.
 type digest [sha256.Size]byte
 
-// Open reads the file.
-func Open(path string, now func() time.Time, log *slog.Logger) (f *File, err error) {
-	f = &File{}
-	f.operators, err = reload.Open([]string{path}, func() (map[digest]ops.Operator, error) { return read(path) }, now, log)
+// OpenTokens reads the file.
+func OpenTokens(path string, now func() time.Time, log *slog.Logger) (f *Tokens, err error) {
+	f = &Tokens{}
+	f.operators, err = Watch([]string{path}, func() (map[digest]ops.Operator, error) { return readTokens(path) }, now, log)
 	return f, err
 }
 
 // Find tells whose token it is.
-func (f *File) Find(token string) (ops.Operator, bool) {
+func (f *Tokens) Find(token string) (ops.Operator, bool) {
 	who, known := f.operators.Current()[sha256.Sum256([]byte(token))]
 	return who, known
 }
 
-// read reads lines of the form: role digest name. Empty ones and those that begin with #
+// readTokens reads lines of the form: role digest name. Empty ones and those that begin with #
 // mean nothing. Errors never hold the digest, which might be a token by mistake.
-func read(path string) (map[digest]ops.Operator, error) {
+func readTokens(path string) (map[digest]ops.Operator, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package certificate
+package files
 
 import (
 	"crypto/ecdsa"
@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/seriatimq/seriatim/cmd/seriatim/server/reload"
 )
 
 // folder holds the files of one port.
@@ -25,8 +23,8 @@ type folder struct {
 	dir string
 }
 
-func (f folder) names() Names {
-	return Names{Chain: f.path("node.crt"), Key: f.path("node.key"), Authorities: f.path("ca.crt")}
+func (f folder) names() CertificateNames {
+	return CertificateNames{Chain: f.path("node.crt"), Key: f.path("node.key"), Authorities: f.path("ca.crt")}
 }
 
 func (f folder) path(name string) string { return filepath.Join(f.dir, name) }
@@ -74,7 +72,7 @@ func (f folder) replace(name string, content []byte) {
 }
 
 // meet connects two ends and returns the serial number that each was shown.
-func meet(t *testing.T, server, client *Files) (byServer, byClient int64, err error) {
+func meet(t *testing.T, server, client *Certificate) (byServer, byClient int64, err error) {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server.Server())
 	if err != nil {
@@ -103,10 +101,10 @@ func meet(t *testing.T, server, client *Files) (byServer, byClient int64, err er
 	return byServer, <-shown, err
 }
 
-func TestReplacedFiles(t *testing.T) {
+func TestReplacedCertificates(t *testing.T) {
 	f, now, log := folder{t, t.TempDir()}, time.Now(), new(strings.Builder)
 	f.write(1)
-	files, err := Open(f.names(), func() time.Time { return now }, slog.New(slog.NewTextHandler(log, nil)))
+	files, err := OpenCertificate(f.names(), func() time.Time { return now }, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,16 +117,16 @@ func TestReplacedFiles(t *testing.T) {
 	want(1)
 	f.write(2)
 	want(1) // nobody has looked yet
-	now = now.Add(reload.LookEvery)
+	now = now.Add(LookEvery)
 	want(2)
 	f.replace("node.crt", []byte("nothing"))
-	now = now.Add(reload.LookEvery)
+	now = now.Add(LookEvery)
 	want(2)
 	if got := strings.Count(log.String(), "level=ERROR"); got != 1 {
 		t.Errorf("%d errors in the log\n%s", got, log)
 	}
 	f.write(3)
-	now = now.Add(reload.LookEvery)
+	now = now.Add(LookEvery)
 	want(3)
 	if left := files.Expires().Sub(now); left <= 0 || left > time.Hour {
 		t.Errorf("it ends in %v", left)
@@ -136,12 +134,12 @@ func TestReplacedFiles(t *testing.T) {
 }
 
 func TestAnotherAuthority(t *testing.T) {
-	ends := make([]*Files, 2)
+	ends := make([]*Certificate, 2)
 	for i := range ends {
 		f := folder{t, t.TempDir()}
 		f.write(int64(i))
 		var err error
-		if ends[i], err = Open(f.names(), time.Now, slog.New(slog.DiscardHandler)); err != nil {
+		if ends[i], err = OpenCertificate(f.names(), time.Now, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,17 +148,17 @@ func TestAnotherAuthority(t *testing.T) {
 	}
 }
 
-func TestUnusableFiles(t *testing.T) {
+func TestUnusableCertificates(t *testing.T) {
 	f := folder{t, t.TempDir()}
 	f.write(1)
 	f.replace("empty.pem", nil)
-	for _, names := range []Names{
+	for _, names := range []CertificateNames{
 		{Chain: f.path("none"), Key: f.path("node.key")},
 		{Chain: f.path("node.crt"), Key: f.path("node.crt")},
 		{Chain: f.path("node.crt"), Key: f.path("node.key"), Authorities: f.path("none")},
 		{Chain: f.path("node.crt"), Key: f.path("node.key"), Authorities: f.path("empty.pem")},
 	} {
-		if _, err := Open(names, time.Now, slog.New(slog.DiscardHandler)); err == nil {
+		if _, err := OpenCertificate(names, time.Now, slog.New(slog.DiscardHandler)); err == nil {
 			t.Errorf("%+v can be used", names)
 		}
 	}

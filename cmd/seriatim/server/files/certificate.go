@@ -1,6 +1,4 @@
-// Package certificate holds the certificates that a running server shows and trusts. It reads
-// their files again when they change, so you renew certificates without a restart.
-package certificate
+package files
 
 import (
 	"crypto/tls"
@@ -10,12 +8,10 @@ import (
 	"log/slog"
 	"os"
 	"time"
-
-	"github.com/seriatimq/seriatim/cmd/seriatim/server/reload"
 )
 
-// Names are the PEM files of one port.
-type Names struct {
+// CertificateNames are the PEM files of one port.
+type CertificateNames struct {
 	Chain string // the certificate and those between it and an authority
 	Key   string // its private key
 	// Authorities are whom the other end's certificate must come from; empty: it
@@ -23,36 +19,36 @@ type Names struct {
 	Authorities string
 }
 
-// Files are certificates that stay those of their files. Safe for concurrent use.
-type Files struct {
-	names   Names
+// Certificate are certificates that stay those of their files. Safe for concurrent use.
+type Certificate struct {
+	names   CertificateNames
 	now     func() time.Time
-	current *reload.Files[*contents]
+	current *Watched[*certificateContents]
 }
 
 // contents are what the files held when they were last read.
-type contents struct {
+type certificateContents struct {
 	own         *tls.Certificate
 	authorities *x509.CertPool
 }
 
-// Open reads the files. The error says which one cannot be used.
-func Open(names Names, now func() time.Time, log *slog.Logger) (f *Files, err error) {
-	f = &Files{names: names, now: now}
+// OpenCertificate reads the files. The error says which one cannot be used.
+func OpenCertificate(names CertificateNames, now func() time.Time, log *slog.Logger) (f *Certificate, err error) {
+	f = &Certificate{names: names, now: now}
 	files := []string{names.Chain, names.Key}
 	if names.Authorities != "" {
 		files = append(files, names.Authorities)
 	}
-	f.current, err = reload.Open(files, names.read, now, log)
+	f.current, err = Watch(files, names.read, now, log)
 	return f, err
 }
 
-func (n Names) read() (*contents, error) {
+func (n CertificateNames) read() (*certificateContents, error) {
 	pair, err := tls.LoadX509KeyPair(n.Chain, n.Key)
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s with key %s: %w", n.Chain, n.Key, err)
 	}
-	c := &contents{own: &pair}
+	c := &certificateContents{own: &pair}
 	if n.Authorities == "" {
 		return c, nil
 	}
@@ -68,14 +64,14 @@ func (n Names) read() (*contents, error) {
 }
 
 // Expires is when the certificate in force ends.
-func (f *Files) Expires() time.Time { return f.current.Current().own.Leaf.NotAfter }
+func (f *Certificate) Expires() time.Time { return f.current.Current().own.Leaf.NotAfter }
 
 // Leaf is the certificate in force.
-func (f *Files) Leaf() *x509.Certificate { return f.current.Current().own.Leaf }
+func (f *Certificate) Leaf() *x509.Certificate { return f.current.Current().own.Leaf }
 
 // Server is the configuration of a listener; nil, which is none, of no files. With
 // authorities every client must show a certificate of one of them.
-func (f *Files) Server() *tls.Config {
+func (f *Certificate) Server() *tls.Config {
 	if f == nil {
 		return nil
 	}
@@ -101,7 +97,7 @@ var errNoCertificate = errors.New("the other end has shown no certificate")
 // Client is the configuration of a caller of such a listener. The other end is known by its
 // authority and not by its address, which changes: package peernet checks whose certificate
 // it is.
-func (f *Files) Client() *tls.Config {
+func (f *Certificate) Client() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {

@@ -1,4 +1,11 @@
-package reload
+// Package files holds what a running server reads from files of its operator: certificates,
+// tokens for the admin port, keys, and the first access key. It reads most of them again when
+// they change, so that you renew certificates and tokens without a restart.
+//
+// It looks at a file when it is needed, at most once a second. A watcher would cost work on an
+// idle node and miss some ways to replace a file, such as the symbolic links of Kubernetes
+// secrets. Watched that cannot be used leave the former contents in force, which is logged.
+package files
 
 import (
 	"log/slog"
@@ -10,8 +17,8 @@ import (
 // LookEvery is how long files are believed not to have changed.
 const LookEvery = time.Second
 
-// Files are contents that stay those of their files. Safe for concurrent use.
-type Files[T any] struct {
+// Watched are contents that stay those of their files. Safe for concurrent use.
+type Watched[T any] struct {
 	names []string
 	read  func() (T, error)
 	log   *slog.Logger
@@ -30,9 +37,9 @@ type stamp struct {
 	size    int64
 }
 
-// Open reads the files with a function that is called again after a change of one of them.
-func Open[T any](names []string, read func() (T, error), now func() time.Time, log *slog.Logger) (*Files[T], error) {
-	f := &Files[T]{names: names, read: read, log: log, now: now, looked: now(), stamps: make([]stamp, len(names))}
+// Watch reads the files with a function that is called again after a change of one of them.
+func Watch[T any](names []string, read func() (T, error), now func() time.Time, log *slog.Logger) (*Watched[T], error) {
+	f := &Watched[T]{names: names, read: read, log: log, now: now, looked: now(), stamps: make([]stamp, len(names))}
 	f.changed()
 	var err error
 	f.loaded, err = read()
@@ -40,7 +47,7 @@ func Open[T any](names []string, read func() (T, error), now func() time.Time, l
 }
 
 // Current returns the contents, read again if a file has changed.
-func (f *Files[T]) Current() T {
+func (f *Watched[T]) Current() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
@@ -48,7 +55,7 @@ func (f *Files[T]) Current() T {
 		return f.loaded
 	}
 	f.looked = now
-	// Files are replaced one after the other: a key that does not fit may have its
+	// Watched are replaced one after the other: a key that does not fit may have its
 	// certificate in a moment. What cannot be used is read again although nothing of it
 	// has changed, since its owner and mode, and what the process lacked, do not show in
 	// a stamp. The same complaint about the same files is logged once.
@@ -70,7 +77,7 @@ func (f *Files[T]) Current() T {
 }
 
 // changed reports whether a file is another than at the last call.
-func (f *Files[T]) changed() (found bool) {
+func (f *Watched[T]) changed() (found bool) {
 	for i, name := range f.names {
 		var now stamp
 		if info, err := os.Stat(name); err == nil {

@@ -1,4 +1,4 @@
-package certificate
+package files
 
 import (
 	"crypto/ecdsa"
@@ -12,9 +12,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster/nodecert"
 )
 
-// Alone returns the configurations of a node that forms a cluster alone: its certificate is
+// AloneCertificate returns the configurations of a node that forms a cluster alone: its certificate is
 // drawn at each start and signs itself, so that no other program can connect.
-func Alone(now time.Time) (server, client *tls.Config, err error) {
+func AloneCertificate(now time.Time) (server, client *tls.Config, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

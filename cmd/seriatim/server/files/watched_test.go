@@ -1,4 +1,4 @@
-package reload
+package files
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ func TestFilesThatCanBeReadLater(t *testing.T) {
 		}
 	}
 	write("old")
-	files, err := Open([]string{path}, read, func() time.Time { return now }, slog.New(slog.NewTextHandler(log, nil)))
+	files, err := Watch([]string{path}, read, func() time.Time { return now }, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package firstkey
+package files
 
 import (
 	"errors"
@@ -18,14 +18,14 @@ const (
 	secretVariable = "AWS_SECRET_ACCESS_KEY"
 )
 
-// text is a key as a shell, an environment file and read understand it.
-func text(key cluster.AccessKey) string {
+// keyText is a key as a shell, an environment file and read understand it.
+func keyText(key cluster.AccessKey) string {
 	return idVariable + "=" + key.ID + "\n" + secretVariable + "=" + key.Secret + "\n"
 }
 
-// read reads a key from a file of text, or from a folder with a file for each variable.
+// readKey reads a key from a file of text, or from a folder with a file for each variable.
 // Errors say nothing of the content, which may be a secret in the wrong place.
-func read(path string) (key cluster.AccessKey, err error) {
+func readKey(path string) (key cluster.AccessKey, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return cluster.AccessKey{}, err
@@ -43,7 +43,7 @@ func read(path string) (key cluster.AccessKey, err error) {
 		if err != nil {
 			return cluster.AccessKey{}, err
 		}
-		key = parse(string(content))
+		key = parseKey(string(content))
 	}
 	if key.ID == "" || key.Secret == "" {
 		return cluster.AccessKey{}, fmt.Errorf("%s: the lines %s=... and %s=... are wanted", path, idVariable, secretVariable)
@@ -55,8 +55,8 @@ func read(path string) (key cluster.AccessKey, err error) {
 	return key, nil
 }
 
-// parse reads the lines of both variables; others mean nothing.
-func parse(content string) (key cluster.AccessKey) {
+// parseKey reads the lines of both variables; others mean nothing.
+func parseKey(content string) (key cluster.AccessKey) {
 	for line := range strings.Lines(content) {
 		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
 		value = strings.Trim(value, `"'`)
@@ -73,10 +73,10 @@ func parse(content string) (key cluster.AccessKey) {
 // errNotSynced says that a file is there with the key, and may be gone after a power cut.
 var errNotSynced = errors.New("the folder could not be synced")
 
-// write writes a key to a new file that only its owner may read. One that is there with
+// writeKey writes a key to a new file that only its owner may read. One that is there with
 // this key is left alone, one with another key stays and is an error.
-func write(path string, key cluster.AccessKey) error {
-	there, err := read(path)
+func writeKey(path string, key cluster.AccessKey) error {
+	there, err := readKey(path)
 	switch {
 	case err == nil && there.ID == key.ID && there.Secret == key.Secret:
 		return syncFolder(path) // who wrote it may have ended before
@@ -90,7 +90,7 @@ func write(path string, key cluster.AccessKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = draft.WriteString(text(key))
+	_, err = draft.WriteString(keyText(key))
 	if err = errors.Join(err, draft.Sync(), draft.Close()); err == nil {
 		err = os.Rename(draft.Name(), path)
 	}
