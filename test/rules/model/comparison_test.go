@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	seedsFlag    = flag.Int("seeds", fromEnvironment("SERIATIM_MODEL_SEEDS", 5), "number of random histories")
-	commandsFlag = flag.Int("commands", fromEnvironment("SERIATIM_MODEL_COMMANDS", 4000), "commands per history")
+	seedsFlag    = flag.Int("seeds", fromEnvironment("SERIATIM_MODEL_SEEDS", 3), "number of random histories")
+	commandsFlag = flag.Int("commands", fromEnvironment("SERIATIM_MODEL_COMMANDS", 2000), "commands per history")
 	seedFlag     = flag.Uint64("seed", 0, "run this seed only")
 )
 
