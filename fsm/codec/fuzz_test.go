@@ -38,7 +38,7 @@ func FuzzDecodeEntry(f *testing.F) {
 
 // resealedEnd lets the fuzzer get past the checksum.
 func resealedEnd(data []byte) []byte {
-	if len(data) < EntryOverheadBytes {
+	if len(data) < EntryOverheadBytes(0) {
 		return data
 	}
 	return resealed(data, func(entry []byte) []byte { return entry })
