@@ -163,7 +163,7 @@ var subscriptionTable = sorted(settables[Subscription]{
 })
 
 // filterScopes are the values of FilterPolicyScope, with the format version they came with.
-var filterScopes = words{{filter.MessageAttributes.String(), 3}, {filter.MessageBody.String(), 3}}
+var filterScopes = words{{filter.MessageAttributes.String(), 1}, {filter.MessageBody.String(), 1}}
 
 // filterScopeRow is FilterPolicyScope, read first, since it decides which texts
 // are a FilterPolicy. SNS lists it only beside a policy.
