@@ -29,7 +29,11 @@ func FuzzDecodeEntry(f *testing.F) {
 				}
 				continue
 			}
-			if !bytes.Equal(entry, AppendEntry(nil, head.At, frames)) {
+			ids := make([]RequestID, len(frames))
+			for i := range ids {
+				ids[i] = head.Request(i)
+			}
+			if !bytes.Equal(entry, AppendProposal(nil, Proposal{At: head.At, Term: head.Term, Frames: frames, Requests: ids})) {
 				t.Fatal("an accepted entry has another encoding")
 			}
 		}
