@@ -31,11 +31,11 @@ const exitDiverged = 83
 // edit replaces a text in a file of the product.
 type edit struct{ file, old, new string }
 
-// nextVersion makes this program one of the next format version, with an attribute that
-// sets the delay. The attribute is listed, and so part of the state hash, only where it was
-// set: see TestLaterAttributes. Its name comes last in the table.
+// plantedName is the name of an attribute that sets the delay. It is listed, and so part of
+// the state hash, only where it was set: see TestLaterAttributes. It comes last in the table.
 const plantedName = "XPlantedDelay"
 
+// nextVersion makes this program one of the next format version, with the planted attribute.
 func nextVersion() []edit {
 	row := fmt.Sprintf("\trow(%q, %d, anyQueue, \"Delays.\", number(%q, 0, limits.DelaySecondsMax,\n"+
 		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })).as(1 << 31),\n", plantedName, format.CurrentVersion+1, plantedName)
