@@ -119,7 +119,7 @@ PARALLEL ?= 8
 SUITES := ./test/api/... ./test/cluster/... ./test/faults/... ./test/kit/... ./test/rules/onenode
 
 .PHONY: upgrade-mixed
-upgrade-mixed: ## upgrade a cluster of an older program to this one with one attribute more, under load; builds both
+upgrade-mixed: ## upgrade a cluster to this program with one attribute more, of the next format version, under load; builds both
 	$(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 40m -run '^TestMixedVersions$$' ./test/cluster/upgrade -args -mixed
 
 # All packages are built first: the two halves would compile the same ones twice.

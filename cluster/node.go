@@ -21,6 +21,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 )
 
 // Position is a place in the log.
@@ -72,7 +73,7 @@ type Node struct {
 	links map[string]*forward.Link // by node id
 
 	memberControl
-	accessSeen accessSeen
+	accessSeen *access.Table // used by the goroutine of the state machine
 }
 
 // lifetime has the contexts that end in the two stages of Close.
@@ -174,7 +175,7 @@ func (n *Node) applied(index uint64, _ queue.Timestamp, events []queue.Event) {
 	})
 	if opened {
 		n.process.inForce.Store(version)
-		n.noteAccess(version)
+		n.noteAccess()
 	}
 	n.pressure.applied(size)
 	if t := n.term.Load(); t != nil {

@@ -166,12 +166,8 @@ func (p *process) openNetwork() error {
 		Timeout:  p.cfg.Timing.Dial,
 		Network:  p.cfg.Network,
 		TLS:      p.cfg.Trust.Peers,
-		MarksRequired: func() bool {
-			version := p.inForce.Load()
-			return version >= marksVersion || version == 0 && !p.groupDir.HasLog()
-		},
-		Clock:  p.cfg.Clock,
-		Logger: p.cfg.Logger,
+		Clock:    p.cfg.Clock,
+		Logger:   p.cfg.Logger,
 	}, p.book)
 	if err != nil {
 		return err

@@ -28,16 +28,10 @@ func (p *process) openSealing() (err error) {
 	return nil
 }
 
-// accessSeen holds the parts of the state that sealing depends on. Used by the state machine's goroutine.
-type accessSeen struct {
-	table   *access.Table
-	version uint32
-}
-
-// noteAccess tells the keeper of a change of the state.
-func (n *Node) noteAccess(version uint32) {
-	now := accessSeen{n.replica.Access(), version}
-	if now != n.accessSeen {
+// noteAccess tells the keeper of a change of the access table. Only the goroutine of the
+// state machine calls it.
+func (n *Node) noteAccess() {
+	if now := n.replica.Access(); now != n.accessSeen {
 		n.accessSeen = now
 		n.process.sealing.Changed()
 	}
@@ -70,7 +64,7 @@ func (n *Node) Secret(a access.Key) (string, error) {
 // sealed returns a command in the form that may go into the log: without a secret in clear.
 func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Duration) (queue.Command, error) {
 	create, ok := cmd.(*queue.CreateAccessKey)
-	if !ok || create.Secret == "" || n.process.inForce.Load() < queue.SealedSecretsVersion {
+	if !ok || create.Secret == "" {
 		return cmd, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -84,10 +78,10 @@ func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Durat
 func (n *Node) clearSecret(frame []byte) string {
 	cmd, err := codec.DecodeCommand(frame)
 	create, ok := cmd.(*queue.CreateAccessKey)
-	if err != nil || !ok || create.Secret == "" || n.process.inForce.Load() < queue.SealedSecretsVersion {
+	if err != nil || !ok || create.Secret == "" {
 		return ""
 	}
-	return "the secret of the access key is in clear, because the node that sent it has not learned yet that secrets are sealed; try again"
+	return "the secret of the access key is in clear"
 }
 
 // secrets says whether this node opens the secrets of access keys.
@@ -110,9 +104,6 @@ var _ sealing.Cluster = sealingView{}
 
 // Access returns the users of the cluster that this node knows.
 func (v sealingView) Access() *access.Table { return v.n.replica.Access() }
-
-// FormatVersion is the format version in force.
-func (v sealingView) FormatVersion() uint32 { return v.n.process.inForce.Load() }
 
 // Leads reports whether this node leads.
 func (v sealingView) Leads() bool { return v.n.leads() }

@@ -187,45 +187,6 @@ func TestDamagedSecretsFile(t *testing.T) {
 	}
 }
 
-// Access keys of an older format are in clear until the upgrade is finalized; then all are
-// sealed.
-func TestUpgradeSealsSecrets(t *testing.T) {
-	t.Parallel()
-	c := startNodes(t, 3, func(cfg *Config) { cfg.Log.FormatMax = queue.SealedSecretsVersion - 1 })
-	c.createKey(0, 0)
-	c.createKey(1, 1)
-	c.agree()
-	for i := range c.nodes {
-		if key, _ := c.nodes[i].Access().Key(accessKeyID(0)); key.Secret != sealedSecret {
-			t.Errorf("node %d has %+v", i, key)
-		}
-		c.close(i)
-		c.configs[i].Log.FormatMax = queue.SealedSecretsVersion
-		c.open(i)
-		c.waitReady(i)
-	}
-	c.createKey(2, 2)
-	c.submit(0, &queue.UpdateAccessKey{ID: accessKeyID(1)})
-	c.waitFor("all to be able", func() bool { return c.nodes[0].Upgrade().Ready })
-	if _, err := c.nodes[0].FinalizeUpgrade(clustertest.Context(t)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range c.nodes {
-		for key := range 3 {
-			c.opens(i, key)
-		}
-		if key, _ := c.nodes[i].Access().Key(accessKeyID(1)); !key.Inactive {
-			t.Errorf("node %d has %+v", i, key)
-		}
-	}
-	c.createKey(0, 1) // made again: nothing happens
-	c.createKey(0, 3)
-	c.agree()
-	if n := c.nodes[0].Access().ClearCount(); n != 0 {
-		t.Errorf("%d secrets are in clear", n)
-	}
-}
-
 // A secret in clear that arrives when secrets are sealed is refused before the log.
 func TestSecretInClearIsRefused(t *testing.T) {
 	t.Parallel()

@@ -87,9 +87,6 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 // prepare brings a command into the form that goes to the leader, unless it is refused
 // with this answer.
 func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bool, err error) {
-	if p, ok := r.cmd.(*queue.Publish); ok && n.process.inForce.Load() < queue.TracedPublishVersion && p.Traced() {
-		r.cmd = p.WithoutTraces() // another program would not know them
-	}
 	prepared, refusal := queue.Prepare(r.cmd)
 	if refusal == nil && n.cfg.Limits.Check != nil {
 		refusal = n.cfg.Limits.Check(r.cmd)
@@ -112,9 +109,7 @@ func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bo
 		return Reply{}, true, fmt.Errorf("encoding a command: %w", err)
 	}
 	r.frame, r.minimumVersion = withOperation(ctx, frame), codec.MinimumVersion(r.cmd)
-	if n.process.inForce.Load() >= codec.TermVersion {
-		r.own = n.requests.begin()
-	}
+	r.own = n.requests.begin()
 	return Reply{}, false, nil
 }
 

@@ -71,10 +71,6 @@ func (n *Node) Upgrade() Upgrade {
 	}
 	u.Possible = lowest
 	var missing []string
-	if unmarked := n.unmarkedMembers(u); len(unmarked) > 0 {
-		u.Possible = min(u.Possible, marksVersion-1)
-		missing = append(missing, "the certificate of "+strings.Join(unmarked, ", ")+" is not marked as that of a node: seriatim cert renew NAME --role node")
-	}
 	u.Ready = u.Possible > u.FormatVersion
 	if len(behind) > 0 {
 		missing = append(missing, "an older program runs on "+strings.Join(behind, ", "))
@@ -84,23 +80,6 @@ func (n *Node) Upgrade() Upgrade {
 	}
 	u.Missing = strings.Join(missing, "; ")
 	return u
-}
-
-// marksVersion is the format version from which nodes refuse certificates without the mark of
-// a node: those of an older cluster have none.
-const marksVersion uint32 = 5
-
-// unmarkedMembers names the members that would be cut off by marksVersion.
-func (n *Node) unmarkedMembers(u Upgrade) (names []string) {
-	if u.FormatVersion >= marksVersion || u.Newest < marksVersion {
-		return nil
-	}
-	for _, m := range u.Members {
-		if n.process.network.Unmarked(m.NodeID) {
-			names = append(names, m.Name)
-		}
-	}
-	return names
 }
 
 // FinalizeUpgrade raises the format to the highest that all members can read. The

@@ -1,9 +1,7 @@
 package cluster
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -61,13 +59,9 @@ func TestMixedVersions(t *testing.T) {
 			if _, err := n.Submit(clustertest.Context(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrOutcomeUnknown) {
 				t.Errorf("node %d: raising the version by hand gave %v", i, err)
 			}
-			if err := c.laterCommand(i); !errors.Is(err, fault.ErrUnavailable) {
-				t.Errorf("node %d: a command of the later format gave %v", i, err)
-			}
 			var needed *UpgradeNeededError
-			_, err = n.Submit(clustertest.Context(t), &queue.CreateTopic{Topic: "t", TopicARN: "arn:aws:sns:us-east-1:000000000000:t"})
-			if !errors.As(err, &needed) || !strings.Contains(needed.Reason, "version 3 and version 1 is in force") {
-				t.Errorf("node %d: a topic gave %v", i, err)
+			if err := c.laterCommand(i); !errors.As(err, &needed) || !strings.Contains(needed.Reason, "version 2 and version 1 is in force") {
+				t.Errorf("node %d: a command of the later format gave %v", i, err)
 			}
 			c.send(i, standard, "the old format goes on")
 		}
@@ -133,48 +127,4 @@ func TestMixedVersions(t *testing.T) {
 		t.Errorf("the old program has joined: %+v", list.Members)
 	}
 	c.close(old) // it goes on trying
-}
-
-// A cluster whose certificates lack the marks of nodes goes on with a program that knows them, and is not
-// cut in two: the format from which they are needed waits until each node has one.
-func TestUpgradeWaitsForMarkedCertificates(t *testing.T) {
-	t.Parallel()
-	authority := clustertest.NewAuthority(t, rand.Reader)
-	trust := func(marks ...string) *PeerTLS {
-		server, client := authority.Node(t, marks...)
-		return &PeerTLS{Server: server, Client: client}
-	}
-	c := startNodes(t, 3, func(cfg *Config) {
-		cfg.Log.FormatMax, cfg.Trust.Peers = marksVersion-1, trust()
-	})
-	c.create(0, standard)
-	const last = 2
-	for i := range c.nodes {
-		c.close(i)
-		c.configs[i].Log.FormatMax, c.configs[i].Trust.Peers = marksVersion, trust("n"+fmt.Sprint(i+1)+".node.seriatim")
-		if i == last {
-			c.configs[i].Trust.Peers = trust("a-name-of-the-client-port")
-		}
-		c.open(i)
-		c.waitReady(i)
-	}
-	c.send(0, standard, "certificates with and without marks work together")
-	upgrade := func() Upgrade { return c.nodes[c.leader()].Upgrade() }
-	const missing = "the certificate of n3 is not marked"
-	c.waitFor("the leader to see the certificate", func() bool {
-		u := upgrade()
-		return u.Newest == marksVersion && u.Possible == marksVersion-1 && !u.Ready && strings.Contains(u.Missing, missing)
-	})
-	var refusal *MembershipRefusal
-	if _, err := c.nodes[c.leader()].FinalizeUpgrade(clustertest.Context(t)); !errors.As(err, &refusal) || !strings.Contains(refusal.Text, missing) {
-		t.Errorf("finalize gave %v", err)
-	}
-	c.close(last)
-	c.configs[last].Trust.Peers = trust("n3.node.seriatim")
-	c.open(last)
-	c.waitReady(last)
-	c.waitFor("all to be marked", func() bool {
-		u := upgrade()
-		return u.Ready && u.Possible == marksVersion && u.Missing == ""
-	})
 }

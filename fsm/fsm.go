@@ -251,7 +251,7 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 		Term:      log.Term,
 		At:        last.At,
 		StateHash: last.StateHash,
-		ChainHash: nextChainHash(f.broker.FormatVersion(), last.ChainHash, log.Term, log.Index, log.Data),
+		ChainHash: nextChainHash(last.ChainHash, log.Term, log.Index, log.Data),
 	}
 	if head.Term != 0 && head.Term != log.Term {
 		result.Void, result.At = true, last.At

@@ -16,18 +16,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// TestGoldenSnapshot restores snapshots that were written once, one per format
-// version, and writes the same states again.
+// TestGoldenSnapshot restores a snapshot that was written once, and writes the same state
+// again. The test data of package snapshot holds one for each format version.
 func TestGoldenSnapshot(t *testing.T) {
-	for version := format.OldestVersion; version <= format.CurrentVersion; version++ {
-		t.Run(fmt.Sprint("v", version), func(t *testing.T) { compareGoldenSnapshot(t, version) })
-	}
-}
-
-func compareGoldenSnapshot(t *testing.T, version uint32) {
-	r := eventfulAt(t, version)
+	r := eventful(t)
 	now := r.snapshot()
-	want := fsmtest.Golden(t, filepath.Join("snapshot", "testdata", fmt.Sprintf("v%d.snapshot", version)), now)
+	want := fsmtest.Golden(t, filepath.Join("snapshot", "testdata", fmt.Sprintf("v%d.snapshot", format.CurrentVersion)), now)
 	if !bytes.Equal(want, now) {
 		t.Errorf("the history gives other snapshot bytes: %d now, %d golden", len(now), len(want))
 	}
@@ -42,10 +36,8 @@ func compareGoldenSnapshot(t *testing.T, version uint32) {
 }
 
 // eventful is a replica with every kind of record in its state.
-func eventful(t testing.TB) *replica { return eventfulAt(t, format.CurrentVersion) }
-
-func eventfulAt(t testing.TB, version uint32) *replica {
-	r := foundedAt(t, version, Options{})
+func eventful(t testing.TB) *replica {
+	r := founded(t, Options{})
 	redrive := `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":1}`
 	allow := `{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:us-east-1:000000000000:q.fifo"]}`
 	fifo := queue.Attribute{Name: "FifoQueue", Value: "true"}
@@ -83,15 +75,11 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 		Name: "seriatim.ScheduledEnqueueTime", DataType: "Number", Value: "1700000600000",
 	})
 	do(0, &later)
-	if version >= 2 {
-		keyed := send("q.fifo", "5", "group-5", "keyed",
-			queue.MessageAttribute{Name: "color", DataType: "String", Value: "blue"},
-			queue.MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: "group-5"})
-		do(0, &keyed)
-	}
-	if version >= 3 {
-		eventfulServiceBus(do)
-	}
+	keyed := send("q.fifo", "5", "group-5", "keyed",
+		queue.MessageAttribute{Name: "color", DataType: "String", Value: "blue"},
+		queue.MessageAttribute{Name: "seriatim.PartitionKey", DataType: "String", Value: "group-5"})
+	do(0, &keyed)
+	eventfulServiceBus(do)
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(5)})
 	do(6*logtime.Second, &queue.ReceiveMessages{
 		Queue: "q.fifo", AttemptID: "attempt", AttemptIDGiven: true, VisibilityTimeout: queue.Some(60),
@@ -100,19 +88,17 @@ func eventfulAt(t testing.TB, version uint32) *replica {
 	do(0, &queue.ReceiveMessages{Queue: "q.fifo", VisibilityTimeout: queue.Some(0)})
 	do(logtime.Second, &queue.StartMoveTask{Source: "dead.fifo", MaxPerSecond: queue.Some(5)})
 	do(0, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: "delayed", DelaySeconds: queue.Some(9)}}})
-	if version >= 3 {
-		for _, cmd := range topicHistory() {
-			do(0, cmd)
-		}
-		do(0, &queue.ReplayMessages{Subscription: r.fsm.View().RunningReplays()[0], Max: 1})
-		eventfulWeb(r.fsm.View, do)
-		do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000001", Secret: "not-a-secret-but-an-example", Account: "000000000000", User: "anna"})
-		do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000002", Secret: "not-a-secret-but-an-example", Account: "000000000000"})
-		do(0, &queue.UpdateAccessKey{ID: "AKIAEXAMPLE000000002"})
-		do(0, &queue.PutUserPolicy{Account: "000000000000", User: "anna", Policy: `{"Statement":[]}`})
-		for _, cmd := range accountHistory() {
-			do(0, cmd)
-		}
+	for _, cmd := range topicHistory() {
+		do(0, cmd)
+	}
+	do(0, &queue.ReplayMessages{Subscription: r.fsm.View().RunningReplays()[0], Max: 1})
+	eventfulWeb(r.fsm.View, do)
+	do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000001", Secret: "not-a-secret-but-an-example", Account: "000000000000", User: "anna"})
+	do(0, &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000002", Secret: "not-a-secret-but-an-example", Account: "000000000000"})
+	do(0, &queue.UpdateAccessKey{ID: "AKIAEXAMPLE000000002"})
+	do(0, &queue.PutUserPolicy{Account: "000000000000", User: "anna", Policy: `{"Statement":[]}`})
+	for _, cmd := range accountHistory() {
+		do(0, cmd)
 	}
 	return r
 }
@@ -205,7 +191,7 @@ func eventfulWeb(view func() queue.View, do func(logtime.Duration, queue.Command
 	do(0, &queue.Publish{Topic: "web", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Entries: []queue.PublishEntry{{Message: "new"}}})
 }
 
-// eventfulServiceBus adds what no command before format version 3 can make.
+// eventfulServiceBus adds schedules and sessions.
 func eventfulServiceBus(do func(logtime.Duration, queue.Command) queue.Result) {
 	send := func(id, group string, options *queue.SendOptions) queue.SequenceNumber {
 		return do(0, &queue.SendMessages{Queue: "bus.fifo", Entries: []queue.SendEntry{{

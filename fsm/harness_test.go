@@ -35,13 +35,8 @@ func newReplica(t testing.TB, options Options) *replica {
 
 // founded is a replica with the settings of a new cluster.
 func founded(t testing.TB, options Options) *replica {
-	return foundedAt(t, format.CurrentVersion, options)
-}
-
-// foundedAt founds at a format version.
-func foundedAt(t testing.TB, version uint32, options Options) *replica {
 	r := newReplica(t, options)
-	for _, cmd := range founding(version) {
+	for _, cmd := range founding() {
 		if got := r.apply(start, cmd); got.Err != nil {
 			t.Fatalf("%+v: %v", cmd, got.Err)
 		}
@@ -49,12 +44,12 @@ func foundedAt(t testing.TB, version uint32, options Options) *replica {
 	return r
 }
 
-func founding(version uint32) []queue.Command {
+func founding() []queue.Command {
 	return []queue.Command{
 		&queue.SetClusterSetting{Name: queue.SettingClusterID, Value: "c-test"},
 		&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: "000102030405060708090a0b0c0d0e0f"},
 		&queue.SetClusterSetting{Name: queue.SettingMinimumWindow, Value: "1"},
-		&queue.SetFormatVersion{Version: version},
+		&queue.SetFormatVersion{Version: format.CurrentVersion},
 	}
 }
 

@@ -159,21 +159,24 @@ func (a adoptedState) Adopt() error {
 // A restore that fails leaves the bodies to the state that stays.
 func TestFailedRestoreAdoptsNoBodies(t *testing.T) {
 	data := eventful(t).snapshot()
+	const next = format.CurrentVersion + 1
+	later := newReplica(t, Options{VersionMax: next})
+	later.apply(start, &queue.SetFormatVersion{Version: next})
 	failure := errors.New("the disk is gone")
 	for name, c := range map[string]struct {
-		closed     error
-		versionMax uint32
-		want       error
+		data   []byte
+		closed error
+		want   error
 	}{
-		"closing fails":    {closed: failure, want: failure},
-		"unknown format":   {versionMax: 1, want: format.ErrUnknownFormat},
-		"nothing is wrong": {},
+		"closing fails":    {data: data, closed: failure, want: failure},
+		"unknown format":   {data: later.snapshot(), want: format.ErrUnknownFormat},
+		"nothing is wrong": {data: data},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &adopting{}
-			r := newReplica(t, Options{Bodies: store, VersionMax: c.versionMax})
+			r := newReplica(t, Options{Bodies: store})
 			before := r.fsm.Position()
-			err := r.fsm.Restore(closingSource{bytes.NewReader(data), c.closed})
+			err := r.fsm.Restore(closingSource{bytes.NewReader(c.data), c.closed})
 			if !errors.Is(err, c.want) {
 				t.Fatalf("%v, want %v", err, c.want)
 			}

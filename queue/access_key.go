@@ -222,9 +222,6 @@ func (r *Restorer) AddUserPolicy(p access.Policy) error {
 	return nil
 }
 
-// SealedSecretsVersion is the format version from which secrets of access keys are sealed.
-const SealedSecretsVersion = ruleSealedSecrets
-
 // SetSealingKey gives the cluster its sealing key, or gives the key it has to other holders.
 // Of two nodes that draw a key at the same time, the second is refused. A key that nobody can
 // open any more can be replaced when no secret is sealed with it. Repeated, it does nothing.

@@ -161,7 +161,7 @@ func (b *Broker) roomForTopic(name string) *Error {
 // roomFor refuses a message that the quota of the queue's account leaves no room for.
 func (b *Broker) roomFor(q *Queue, s *sending) *Error {
 	u := q.sums.usage
-	has := u.Counted(b.follows(ruleKeptCounts))
+	has := u.Counted()
 	if u.Quota.HasRoomForMessages(has, 1, int64(len(s.entry.Body))+content.Size("", s.attributes)) {
 		return nil
 	}
@@ -178,7 +178,7 @@ func overQuota(code refusal.Code, has account.Amount) *Error {
 // the topic does not. Deliveries to queues ask for no room: what is accepted goes to every
 // subscription.
 func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
-	u, counts := b.usage.Of(account.OwnerOf(t.Name)), b.follows(ruleKeptCounts)
+	u := b.usage.Of(account.OwnerOf(t.Name))
 	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 {
 		return nil
 	}
@@ -190,14 +190,11 @@ func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
 				continue
 			}
 		}
-		copies := int64(1)
-		if counts {
-			copies = max(copies, b.copiesKept(t, e))
-		}
+		copies := max(1, b.copiesKept(t, e))
 		messages += copies
 		bytes += copies * content.Size(e.Message, e.Attributes)
 	}
-	has := u.Counted(counts)
+	has := u.Counted()
 	if messages == 0 || u.Quota.HasRoomForMessages(has, messages, bytes) {
 		return nil
 	}
@@ -224,7 +221,7 @@ func (b *Broker) copiesKept(t *topic.Topic, e *PublishEntry) (copies int64) {
 
 // Usage is what counts for the quota of an account; the empty text is the cluster's own.
 func (v View) Usage(owner string) account.Amount {
-	return v.b.usage.Has(owner, v.b.follows(ruleKeptCounts))
+	return v.b.usage.Counted(owner)
 }
 
 // AddAccount adds an account, or the quota of the cluster's own.

@@ -231,47 +231,36 @@ func TestReplayCommandIsBounded(t *testing.T) {
 // An archive counts for the quota of the account of its topic until it expires or is turned
 // off, and a publish that would exceed the quota changes nothing.
 func TestArchiveCountsForTheQuota(t *testing.T) {
-	underFormats(t, ruleKeptCounts, func(t *testing.T, w *world, since bool) {
-		w.must(&CreateAccount{Account: tenant, Quota: account.Quota{Messages: 3, Bytes: 100}})
-		w.create(of("q"))
-		fifo := Attribute{Name: "FifoTopic", Value: "true"}
-		w.must(&CreateTopic{Topic: of("t.fifo"), TopicARN: tenantARN("sns", "t.fifo"), Attributes: []Attribute{archivedDays("1"), fifo}})
-		usage := func(messages, bytes int64) {
-			t.Helper()
-			if !since {
-				messages, bytes = 0, 0
-			}
-			if got := w.b.View().Usage(tenant); got.Messages != messages || got.Bytes != bytes {
-				t.Fatalf("the account has %+v, want %d messages of %d bytes", got, messages, bytes)
-			}
+	w := newWorld(t)
+	w.must(&CreateAccount{Account: tenant, Quota: account.Quota{Messages: 3, Bytes: 100}})
+	w.create(of("q"))
+	fifo := Attribute{Name: "FifoTopic", Value: "true"}
+	w.must(&CreateTopic{Topic: of("t.fifo"), TopicARN: tenantARN("sns", "t.fifo"), Attributes: []Attribute{archivedDays("1"), fifo}})
+	usage := func(messages, bytes int64) {
+		t.Helper()
+		if got := w.b.View().Usage(tenant); got.Messages != messages || got.Bytes != bytes {
+			t.Fatalf("the account has %+v, want %d messages of %d bytes", got, messages, bytes)
 		}
-		over := func(code refusal.Code, cmd Command) {
-			t.Helper()
-			if since {
-				w.refused(cmd, code, fmt.Sprintf("The quota of the account leaves no room: it has %d messages of %d bytes. Nothing was stored: retry when some were deleted.",
-					w.b.View().Usage(tenant).Messages, w.b.View().Usage(tenant).Bytes))
-			} else {
-				w.must(cmd)
-			}
-		}
-		w.publish(of("t.fifo"), entry("g", "1", strings.Repeat("a", 60)))
-		w.publish(of("t.fifo"), entry("g", "2", strings.Repeat("b", 40)))
-		w.publish(of("t.fifo"), entry("g", "1", "again")) // a duplicate is not archived
-		usage(2, 100)
-		over(refusal.OverLimit, &SendMessages{Queue: of("q"), Entries: []SendEntry{{Body: "x"}}})
-		over(refusal.Throttled, &Publish{Topic: of("t.fifo"), Entries: []PublishEntry{entry("g", "3", "x")}})
-		if !since {
-			return
-		}
-		w.pass(24*logtime.Hour + 11*logtime.Second)
-		w.must(&AdvanceClock{})
-		usage(0, 0)
-		w.publish(of("t.fifo"), entry("g", "4", "x"), entry("g", "5", "y"))
-		over(refusal.Throttled, &Publish{Topic: of("t.fifo"), Batch: true, Entries: []PublishEntry{entry("g", "6", "x"), entry("g", "7", "y")}})
-		usage(2, 2)
-		w.must(&SetTopicAttributes{Topic: of("t.fifo"), Attributes: []Attribute{{Name: "ArchivePolicy", Value: "{}"}}})
-		usage(0, 0)
-	})
+	}
+	over := func(code refusal.Code, cmd Command) {
+		t.Helper()
+		w.refused(cmd, code, fmt.Sprintf("The quota of the account leaves no room: it has %d messages of %d bytes. Nothing was stored: retry when some were deleted.",
+			w.b.View().Usage(tenant).Messages, w.b.View().Usage(tenant).Bytes))
+	}
+	w.publish(of("t.fifo"), entry("g", "1", strings.Repeat("a", 60)))
+	w.publish(of("t.fifo"), entry("g", "2", strings.Repeat("b", 40)))
+	w.publish(of("t.fifo"), entry("g", "1", "again")) // a duplicate is not archived
+	usage(2, 100)
+	over(refusal.OverLimit, &SendMessages{Queue: of("q"), Entries: []SendEntry{{Body: "x"}}})
+	over(refusal.Throttled, &Publish{Topic: of("t.fifo"), Entries: []PublishEntry{entry("g", "3", "x")}})
+	w.pass(24*logtime.Hour + 11*logtime.Second)
+	w.must(&AdvanceClock{})
+	usage(0, 0)
+	w.publish(of("t.fifo"), entry("g", "4", "x"), entry("g", "5", "y"))
+	over(refusal.Throttled, &Publish{Topic: of("t.fifo"), Batch: true, Entries: []PublishEntry{entry("g", "6", "x"), entry("g", "7", "y")}})
+	usage(2, 2)
+	w.must(&SetTopicAttributes{Topic: of("t.fifo"), Attributes: []Attribute{{Name: "ArchivePolicy", Value: "{}"}}})
+	usage(0, 0)
 }
 
 // BenchmarkReplay replays 100,000 messages of 256 bytes into a queue. What an archived

@@ -100,7 +100,7 @@ func (b *Broker) keep(text string) Body {
 
 // stores reports whether the body of a new message goes into the store.
 func (b *Broker) stores(text string) bool {
-	return b.bodies.Keeps(len(text)) && b.follows(ruleStoredBodies)
+	return b.bodies.Keeps(len(text))
 }
 
 // textOf reads a body for a rule that goes by the text. Few do: a task that moves to a

@@ -11,7 +11,7 @@ import (
 
 // A deferred message is stored beside its group: it blocks nothing, an ordinary receive
 // never finds it, and it is handed out by its number alone. It stays deferred until it
-// is deleted or dead-lettered, however old it is (see ruleDeferredKept).
+// is deleted or dead-lettered, however old it is.
 
 func (m *Message) deferred() bool { return m.delivery != nil && m.delivery.deferred }
 

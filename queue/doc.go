@@ -12,7 +12,7 @@
 // duplicate detection, scheduling, sessions, deferral, settlement under locks.
 //
 // A command is one file or a part of one: its struct, Validate, the form it has in the log
-// (Prepare), its result and apply. rules.go lists decisions that depend on the format version.
+// (Prepare), its result and apply.
 //
 // # Topics
 //

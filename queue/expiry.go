@@ -241,15 +241,11 @@ func (b *Broker) expireMessages(q *Queue, budget int) int {
 
 // oldestMessage is the message with the earliest sentAt. If the one with the
 // lowest number kept its age it is in byAge as well; if it did not, every
-// later one that did not was sent later. Deferred ones do not age under
-// ruleDeferredKept. They are of FIFO queues, where no message keeps its age.
+// later one that did not was sent later. Deferred messages do not age.
 func (q *Queue) oldestMessage() (*Message, bool) {
 	first, ok := q.messages.Min()
 	if aged, some := q.byAge.Min(); some && aged.at < first.sentAt {
 		return q.messages.Get(aged.sequence)
-	}
-	if aside, some := q.aside.deferred.Min(); some && !q.aside.kept && (!ok || aside.sentAt < first.sentAt) {
-		return aside, true
 	}
 	return first, ok
 }

@@ -201,7 +201,6 @@ func (s *forgetful) Require(b Body) (Body, error) {
 func TestBodiesAreReadBeforeTheyAreFreed(t *testing.T) {
 	stored := func(attributes ...Attribute) *world {
 		w := newWorld(t)
-		w.must(&SetFormatVersion{Version: ruleStoredBodies})
 		w.b.UseStore(&forgetful{texts: map[content.Place]string{}, holds: map[content.Place]int{}})
 		w.create("dlq.fifo", attributes...)
 		w.create("q.fifo", append(attributes, redrive("dlq.fifo", "1"))...)

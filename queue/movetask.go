@@ -110,7 +110,7 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 		s.attributes, s.partition, e.TraceHeader = m.extra.attributes, m.extra.partition, m.extra.traceHeader
 	}
 	s.ids = deduplication.IDs{Own: m.deduplicationID, Group: m.group}
-	if s.published = m.published(); s.published == nil && b.follows(ruleMoveKeepsKeys) {
+	if s.published = m.published(); s.published == nil {
 		if to.attributes.FIFO && to.attributes.Deduplication.ReadsContent(s.ids) {
 			e.Body = b.textOf(m.body)
 		}
@@ -301,11 +301,7 @@ func (c *MoveMessages) apply(b *Broker) (Result, *Error) {
 		moved++
 	}
 	next.Moved += moved
-	more := q.available(b.now)
-	if !b.follows(ruleMoveBesideInFlight) {
-		more = q.deliverable(b.now)
-	}
-	if next.Status == MoveTaskRunning && !more {
+	if next.Status == MoveTaskRunning && !q.available(b.now) {
 		next.Status = MoveTaskCompleted
 	}
 	b.putMoveTask(&next)

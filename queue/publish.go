@@ -37,8 +37,7 @@ type PublishEntry struct {
 	GroupIDGiven         bool
 	DeduplicationID      string
 	DeduplicationIDGiven bool
-	// TraceHeader is the AWSTraceHeader that queues receive, empty if absent. A command
-	// has one under ruleTracedPublish.
+	// TraceHeader is the AWSTraceHeader that queues receive, empty if absent.
 	TraceHeader string
 	// ContentHash is the SHA-256 of Message if the accepting node computed it already,
 	// else nil and the broker computes it when a rule needs it.
@@ -123,24 +122,6 @@ func (e *PublishEntry) CheckMessage() *Error {
 		return publishError(wrong)
 	}
 	return nil
-}
-
-// TracedPublishVersion is the format version under which a Publish may have trace headers.
-const TracedPublishVersion = ruleTracedPublish
-
-// Traced reports whether an entry has a trace header.
-func (c *Publish) Traced() bool {
-	return slices.ContainsFunc(c.Entries, func(e PublishEntry) bool { return e.TraceHeader != "" })
-}
-
-// WithoutTraces is the command as programs know it that have no trace headers.
-func (c *Publish) WithoutTraces() *Publish {
-	plain := *c
-	plain.Entries = slices.Clone(c.Entries)
-	for i := range plain.Entries {
-		plain.Entries[i].TraceHeader = ""
-	}
-	return &plain
 }
 
 // checkIDs checks what the order and the deduplication in queues rely on.

@@ -72,7 +72,6 @@ type messagesAside struct {
 	scheduled *messageMap
 	byTime    *btree.BTreeG[timed] // scheduled ones, by that time
 	deferred  *messageMap
-	kept      bool // deferred ones do not expire, see ruleDeferredKept
 }
 
 func newMessagesAside() messagesAside {
@@ -103,8 +102,6 @@ type queueSums struct {
 
 func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttributes) *Queue {
 	q := &Queue{name: name, incarnation: incarnation, attributes: attributes, sums: queueSums{headerStale: true}, bodies: b.bodies}
-	q.ready.oldestFirst = !attributes.FIFO && b.follows(ruleOldestFirst)
-	q.aside.kept = b.follows(ruleDeferredKept)
 	q.sums.usage = b.usage.Of(account.OwnerOf(name))
 	q.sums.usage.Queues++
 	q.setNoMessages()
@@ -129,9 +126,7 @@ func (q *Queue) leaveUsage() {
 func (q *Queue) setNoMessages() {
 	q.messages = new(messageMap)
 	q.byAge = newTimedTree()
-	kept := q.aside.kept
 	q.aside = newMessagesAside()
-	q.aside.kept = kept
 	sessions := q.groups.sessions
 	q.groups = newMessageGroups()
 	q.groups.sessions = sessions
@@ -197,10 +192,7 @@ func (q *Queue) availableAt(m *Message) Timestamp {
 
 // expired reports whether retention has passed for m at now.
 func (q *Queue) expired(m *Message, now Timestamp) bool {
-	if q.aside.kept && m.deferred() {
-		return false
-	}
-	return now.Sub(m.sentAt) >= logtime.Seconds(q.attributes.RetentionSeconds)
+	return !m.deferred() && now.Sub(m.sentAt) >= logtime.Seconds(q.attributes.RetentionSeconds)
 }
 
 // insert stores a new message.
@@ -357,8 +349,6 @@ type readyIndex struct {
 	firstDelivery *btree.BTreeG[timed] // never handed out here, by sentAt; a FIFO queue's delay is added on reading
 	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time, or by sentAt
 	single        int64                // messages in both that are in no group
-	// oldestFirst: a standard queue under ruleOldestFirst.
-	oldestFirst bool
 }
 
 func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {
@@ -369,7 +359,7 @@ func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {
 }
 
 func (q *Queue) readyKey(m *Message) timed {
-	if q.hasTimer(m) && !q.ready.oldestFirst {
+	if q.attributes.FIFO && q.hasTimer(m) {
 		return timed{m.delivery.visibleAt, m.sequence}
 	}
 	return timed{m.sentAt, m.sequence}

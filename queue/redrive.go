@@ -13,9 +13,8 @@ import (
 // redriveRule says when a message goes to which dead-letter queue instead of
 // being delivered. The zero value never moves anything.
 type redriveRule struct {
-	target   *Queue
-	after    int64 // receives
-	anywhere bool  // receives elsewhere count, see ruleHandOutsHere
+	target *Queue
+	after  int64 // receives
 }
 
 // due reports whether m was received often enough from this queue. What it was
@@ -23,11 +22,7 @@ type redriveRule struct {
 // not count: else a dead-letter queue with a smaller maximum would move it on
 // before anyone has seen it there.
 func (r redriveRule) due(m *Message) bool {
-	count := m.handOuts()
-	if r.anywhere {
-		count = m.receiveCount()
-	}
-	return r.target != nil && count >= r.after
+	return r.target != nil && m.handOuts() >= r.after
 }
 
 // deadLetterBudget bounds the moves to a dead-letter queue that one receive makes.
@@ -71,7 +66,7 @@ func (b *Broker) redriveRule(q *Queue) redriveRule {
 	if !ok || target.attributes.FIFO != q.attributes.FIFO {
 		return redriveRule{}
 	}
-	return redriveRule{target: target, after: after, anywhere: !b.follows(ruleHandOutsHere)}
+	return redriveRule{target: target, after: after}
 }
 
 // deadLetter moves messages to the dead-letter queue. Kept: MessageId, body,
@@ -85,7 +80,7 @@ func (b *Broker) redriveRule(q *Queue) redriveRule {
 // Yandex finds what it finds there.
 func (b *Broker) deadLetter(q *Queue, messages []*Message) {
 	var why []MessageAttribute
-	if a := &q.attributes; b.follows(ruleReasonOfCount) && (a.Profile == attributes.ProfileServiceBus || a.ReservedAttributes || a.ImplicitDeadLetterQueue) {
+	if a := &q.attributes; a.Profile == attributes.ProfileServiceBus || a.ReservedAttributes || a.ImplicitDeadLetterQueue {
 		why = []MessageAttribute{{Name: deadLetterReason, DataType: "String", Value: reasonTooManyDeliveries}}
 	}
 	b.deadLetterFor(q, messages, why)

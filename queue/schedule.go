@@ -110,9 +110,6 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 		if newest, ok := q.aside.deferred.Max(); ok {
 			m.sentAt = max(m.sentAt, newest.sentAt)
 		}
-		if !b.follows(rulePromptSchedule) {
-			m.delivery = nil
-		}
 		extra := messageExtra{}
 		if m.extra != nil {
 			extra = *m.extra

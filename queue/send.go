@@ -172,7 +172,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 				FirstIsScheduled: q.isScheduled(first.Sequence(), b.now),
 			}
 		}
-		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.deduplication.CountLive(b.now)+b.entriesOf(s.ids) > limit {
+		if limit := q.attributes.Deduplication.EntriesMax; limit > 0 && q.deduplication.CountLive(b.now)+entriesOf(s.ids) > limit {
 			return SentEntry{Err: refusal.New(refusal.OverLimit, "The queue remembers as many deduplication ids as "+
 				"MaxDeduplicationEntries allows. Raise the limit, shorten the window, or retry when ids have expired.")}
 		}
@@ -242,8 +242,8 @@ func (b *Broker) seekFor(c *SendMessages) {
 }
 
 // entriesOf is how many entries of the window an accepted send takes.
-func (b *Broker) entriesOf(ids deduplication.IDs) int64 {
-	if ids.Second() != "" && b.follows(ruleEveryKeyCounts) {
+func entriesOf(ids deduplication.IDs) int64 {
+	if ids.Second() != "" {
 		return 2
 	}
 	return 1
@@ -298,12 +298,8 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	if q.attributes.FIFO {
 		m.deduplicationID = s.ids.Own
 	}
-	partition := s.partition
-	if !b.follows(ruleMoveKeepsKeys) {
-		partition = ""
-	}
-	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || partition != "" || s.published != nil {
-		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: partition, published: s.published}
+	if len(s.attributes) > 0 || s.entry.TraceHeader != "" || s.partition != "" || s.published != nil {
+		m.extra = &messageExtra{attributes: s.attributes, traceHeader: s.entry.TraceHeader, partition: s.partition, published: s.published}
 	}
 	sent := SentEntry{MessageID: identifier.NewMessageID(b.key, q.incarnation, m.sequence)}
 	if q.attributes.FIFO {

@@ -97,7 +97,7 @@ func (s *selection) takeSession(b *Broker, r *session.Record) {
 		s.pick(m)
 		return true
 	}
-	if s.q.timers.fired.less(timed{s.now, lastTimed}) && b.follows(ruleAbandonedFirst) {
+	if s.q.timers.fired.less(timed{s.now, lastTimed}) {
 		s.q.groups.walk(r.Name, func(sequence uint64) bool {
 			m, _ := s.q.messages.Get(sequence)
 			return sequence < r.Next && s.q.held(m) || visit(sequence)

@@ -90,18 +90,3 @@ func TestStreamedReceiveIsBounded(t *testing.T) {
 		left -= len(got)
 	}
 }
-
-// TestCommandEntriesMax: before format version 3 commands of streams are no larger
-// than others, as nodes of older programs would refuse them.
-func TestCommandEntriesMax(t *testing.T) {
-	w := newWorld(t)
-	for _, c := range []struct {
-		version uint32
-		want    int
-	}{{2, limits.BatchEntriesMax}, {3, limits.StreamEntriesMax}} {
-		w.must(&SetFormatVersion{c.version})
-		if got := w.b.View().CommandEntriesMax(); got != c.want {
-			t.Errorf("version %d: %d, want %d", c.version, got, c.want)
-		}
-	}
-}

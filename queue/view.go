@@ -58,15 +58,6 @@ func (v View) QueueExists(queue string) bool {
 	return ok
 }
 
-// CommandEntriesMax is how many messages one command of a stream may have: more than
-// a batch once no node runs a program that knows no more.
-func (v View) CommandEntriesMax() int {
-	if v.b.formatVersion < ruleStreamedCommands {
-		return limits.BatchEntriesMax
-	}
-	return limits.StreamEntriesMax
-}
-
 // Queues is the number of queues.
 func (v View) Queues() int { return v.b.queues.Len() }
 

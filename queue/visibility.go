@@ -128,7 +128,7 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageV
 			"Message does not exist or is not available for visibility timeout change.")
 	}
 	timeout := logtime.Seconds(e.VisibilityTimeout.Value)
-	abandons := m.delivery.session != 0 && timeout == 0 && b.follows(ruleAbandonAtAnyAge)
+	abandons := m.delivery.session != 0 && timeout == 0 // at any age
 	if !abandons && b.now.Sub(m.delivery.receivedAt)+timeout > logtime.Seconds(limits.VisibilitySecondsMax) {
 		return refusal.InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")

@@ -134,101 +134,56 @@ const deliveryPolicyOnce = `{"healthyRetryPolicy":{"minDelayTarget":1,"maxDelayT
 // What waits for HTTP subscribers counts for the quota of the account of the topic, once
 // for each subscriber that the message goes to.
 func TestOutboxCountsForTheQuota(t *testing.T) {
-	underFormats(t, ruleKeptCounts, func(t *testing.T, w *world, since bool) {
-		w.must(&SetAccountQuota{Quota: account.Quota{Messages: 4, Bytes: 100}})
-		w.createTopic("t")
-		number, arn := w.confirmed("t", webEndpoint, Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
-			Attribute{Name: "DeliveryPolicy", Value: deliveryPolicyOnce})
-		_, reds := w.confirmed("t", "http://example.org/", Attribute{Name: "FilterPolicy", Value: `{"color":["red"]}`})
-		w.subscribeWeb("t", "http://example.com/") // asked to confirm
-		w.create("dead")
-		usage := func(messages, bytes int64) {
-			t.Helper()
-			if got := w.b.View().Usage(""); since && (got.Messages != messages || got.Bytes != bytes) {
-				t.Fatalf("the account has %+v, want %d messages of %d bytes", got, messages, bytes)
-			}
-		}
-		over := func(entries ...PublishEntry) {
-			t.Helper()
-			before := w.b.View().WaitingDeliveries()
-			_, err := w.apply(&Publish{Topic: "t", Batch: len(entries) > 1, Entries: entries})
-			if since && (err == nil || err.Code != refusal.Throttled || w.b.View().WaitingDeliveries() != before) || !since && err != nil {
-				t.Fatalf("published with %v", err)
-			}
-		}
-		red := PublishEntry{Message: "red", Attributes: []MessageAttribute{{Name: "color", DataType: "String", Value: "red"}}} // 17 bytes
-		usage(0, 0)
-		w.publish("t", PublishEntry{Message: "plain"}, red)
-		usage(3, 5+2*17)
-		over(red)
-		over(PublishEntry{Message: "a"}, PublishEntry{Message: "b"})
-		if !since {
-			if got := w.b.View().Usage(""); got.Messages != 0 || got.Bytes != 0 {
-				t.Fatalf("the account has %+v", got)
-			}
-			return
-		}
-		over(PublishEntry{Message: strings.Repeat("x", 62)})
-		w.publish("t", PublishEntry{Message: strings.Repeat("x", 61)})
-		usage(4, 100)
-		if err := w.refusal(&SendMessages{Queue: "dead", Entries: []SendEntry{{Body: "x"}}}); err.Code != refusal.OverLimit {
-			t.Fatal(err)
-		}
-		w.report(number, DeliveryDone)
-		usage(3, 95)
-		w.report(number, DeliveryFailed) // given up: it moves to the queue
-		usage(3, 95)
-		if n := w.stored("dead"); n != 1 {
-			t.Fatalf("the dead-letter queue has %d messages", n)
-		}
-		w.must(&Unsubscribe{SubscriptionARN: reds})
-		usage(2, 78)
-		w.must(&PurgeQueue{Queue: "dead"})
-		usage(1, 61)
-		w.must(&SetSubscriptionAttributes{SubscriptionARN: arn, Attributes: []Attribute{{Name: "DeliveryPolicy", Value: ""}}})
-		w.report(number, DeliveryFailed) // it waits for another attempt
-		usage(1, 61)
-		w.must(&DeleteTopic{Topic: "t"})
-		usage(0, 0)
-	})
-}
-
-// What topics store while the format version is raised counts from then on, on a replica
-// that reads it from a snapshot, too.
-func TestRaisingTheFormatCountsWhatTopicsKeep(t *testing.T) {
 	w := newWorld(t)
-	w.must(&SetFormatVersion{ruleKeptCounts - 1})
+	w.must(&SetAccountQuota{Quota: account.Quota{Messages: 4, Bytes: 100}})
 	w.createTopic("t")
-	w.createTopic("t.fifo", archivedDays("1"))
-	w.confirmed("t", webEndpoint)
-	w.publish("t", PublishEntry{Message: "waits"})
-	w.publish("t.fifo", entry("g", "1", "archived"))
-	w.must(&SetAccountQuota{Quota: account.Quota{Messages: 2}})
-	frozen := w.b.Freeze()
-	restorer, err := NewRestorer(frozen.Broker())
-	if err != nil {
+	number, arn := w.confirmed("t", webEndpoint, Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
+		Attribute{Name: "DeliveryPolicy", Value: deliveryPolicyOnce})
+	_, reds := w.confirmed("t", "http://example.org/", Attribute{Name: "FilterPolicy", Value: `{"color":["red"]}`})
+	w.subscribeWeb("t", "http://example.com/") // asked to confirm
+	w.create("dead")
+	usage := func(messages, bytes int64) {
+		t.Helper()
+		if got := w.b.View().Usage(""); got.Messages != messages || got.Bytes != bytes {
+			t.Fatalf("the account has %+v, want %d messages of %d bytes", got, messages, bytes)
+		}
+	}
+	over := func(entries ...PublishEntry) {
+		t.Helper()
+		before := w.b.View().WaitingDeliveries()
+		_, err := w.apply(&Publish{Topic: "t", Batch: len(entries) > 1, Entries: entries})
+		if err == nil || err.Code != refusal.Throttled || w.b.View().WaitingDeliveries() != before {
+			t.Fatalf("published with %v", err)
+		}
+	}
+	red := PublishEntry{Message: "red", Attributes: []MessageAttribute{{Name: "color", DataType: "String", Value: "red"}}} // 17 bytes
+	usage(0, 0)
+	w.publish("t", PublishEntry{Message: "plain"}, red)
+	usage(3, 5+2*17)
+	over(red)
+	over(PublishEntry{Message: "a"}, PublishEntry{Message: "b"})
+	over(PublishEntry{Message: strings.Repeat("x", 62)})
+	w.publish("t", PublishEntry{Message: strings.Repeat("x", 61)})
+	usage(4, 100)
+	if err := w.refusal(&SendMessages{Queue: "dead", Entries: []SendEntry{{Body: "x"}}}); err.Code != refusal.OverLimit {
 		t.Fatal(err)
 	}
-	restored, err := restorer.restore(frozen)
-	if err != nil {
-		t.Fatal(err)
+	w.report(number, DeliveryDone)
+	usage(3, 95)
+	w.report(number, DeliveryFailed) // given up: it moves to the queue
+	usage(3, 95)
+	if n := w.stored("dead"); n != 1 {
+		t.Fatalf("the dead-letter queue has %d messages", n)
 	}
-	for _, b := range []*Broker{w.b, restored} {
-		w := &world{t: t, b: b, at: w.at}
-		if got := w.b.View().Usage(""); got != (account.Amount{Topics: 2}) {
-			t.Errorf("before, the account has %+v", got)
-		}
-		w.must(&SetFormatVersion{ruleKeptCounts})
-		if got := w.b.View().Usage(""); got != (account.Amount{Topics: 2, Messages: 2, Bytes: 13}) {
-			t.Errorf("the account has %+v", got)
-		}
-		if err := w.refusal(&Publish{Topic: "t.fifo", Entries: []PublishEntry{entry("g", "2", "x")}}); err.Code != refusal.Throttled {
-			t.Error(err)
-		}
-	}
-	if w.b.StateHash() != restored.StateHash() {
-		t.Error("the replicas differ")
-	}
+	w.must(&Unsubscribe{SubscriptionARN: reds})
+	usage(2, 78)
+	w.must(&PurgeQueue{Queue: "dead"})
+	usage(1, 61)
+	w.must(&SetSubscriptionAttributes{SubscriptionARN: arn, Attributes: []Attribute{{Name: "DeliveryPolicy", Value: ""}}})
+	w.report(number, DeliveryFailed) // it waits for another attempt
+	usage(1, 61)
+	w.must(&DeleteTopic{Topic: "t"})
+	usage(0, 0)
 }
 
 // randomTopics drives topics of two accounts with HTTP subscribers and archives, and counts

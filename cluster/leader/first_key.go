@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
-	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 )
@@ -55,11 +54,7 @@ func (t *Term) giveFirstKey(ctx context.Context) error {
 			return err
 		}
 		cmd := &queue.CreateAccessKey{ID: made.ID, Secret: made.Secret, Account: made.Account}
-		if codec.MinimumVersion(cmd) > t.version.Load() {
-			t.options.Log.Warn("the cluster begins without an access key: a node of an older version takes part; finalize the upgrade, then make one with seriatim key create")
-			return nil
-		}
-		if t.options.Secrets != nil && t.version.Load() >= queue.SealedSecretsVersion {
+		if t.options.Secrets != nil {
 			if cmd, err = t.options.Secrets.Seal(ctx, cmd, t.Execute); err != nil {
 				return err
 			}

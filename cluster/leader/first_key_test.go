@@ -106,17 +106,3 @@ func TestNoFirstKeyLater(t *testing.T) {
 		}
 	})
 }
-
-// A cluster that begins with nodes of a version without access keys begins nevertheless.
-func TestNoFirstKeyInAnOldFormat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		operator := &handedOver{}
-		s := startSolo(t, func(o *Options) {
-			o.FirstKey = operator
-			o.InitialFormat = func() uint32 { return 2 }
-		})
-		if keys := keysOf(s); len(keys) != 0 || len(operator.published) != 0 || s.options.Replica.FormatVersion() != 2 {
-			t.Errorf("keys %+v, the operator knows %+v, format %d", keys, operator.published, s.options.Replica.FormatVersion())
-		}
-	})
-}

@@ -257,8 +257,7 @@ func (c *groupCommitter) commit(flights chan<- flight) bool {
 }
 
 func (c *groupCommitter) encode(batch []*Submission) []byte {
-	const envelope = 64 // format, flags, time, count and CRC, with room to spare
-	size := envelope
+	size := 0
 	frames := make([][]byte, len(batch))
 	ids := make([]codec.RequestID, len(batch))
 	for i, s := range batch {
@@ -267,11 +266,8 @@ func (c *groupCommitter) encode(batch []*Submission) []byte {
 	}
 	c.counters.Entries.Add(1)
 	c.counters.BatchCommands.Observe(float64(len(batch)))
-	c.counters.BatchBytes.Observe(float64(size - envelope))
-	if c.formatVersion() < codec.TermVersion {
-		return codec.AppendEntry(make([]byte, 0, size), c.stamp(), frames)
-	}
-	size += codec.ProposalBytes(len(batch))
+	c.counters.BatchBytes.Observe(float64(size))
+	size += codec.EntryOverheadBytes(len(batch))
 	return codec.AppendProposal(make([]byte, 0, size), codec.Proposal{At: c.stamp(), Term: c.term, Frames: frames, Requests: ids})
 }
 

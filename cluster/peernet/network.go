@@ -28,10 +28,8 @@ type Options struct {
 	Timeout time.Duration       // of dialing and of the handshake
 	Network environment.Network // default the machine's
 	TLS     *TLS                // nil: clear text, and no identity is proved
-	// MarksRequired reports whether certificates need the mark of a node by now; nil: always.
-	MarksRequired func() bool
-	Clock         environment.Clock // default the machine's
-	Logger        *slog.Logger
+	Clock   environment.Clock   // default the machine's
+	Logger  *slog.Logger
 }
 
 // Network is the network between nodes: one listener, connections whose other end is a known

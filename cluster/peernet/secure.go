@@ -19,18 +19,6 @@ type TLS struct {
 	Client *tls.Config
 }
 
-// Own returns the certificate that this node shows now; nil if Client does not say.
-func (t *TLS) Own() *x509.Certificate {
-	if t.Client.GetClientCertificate == nil {
-		return nil
-	}
-	own, err := t.Client.GetClientCertificate(&tls.CertificateRequestInfo{})
-	if err != nil {
-		return nil
-	}
-	return own.Leaf
-}
-
 // accepted returns an accepted connection, encrypted if the network is. Nothing is read yet: the
 // handshakes of TLS and of this package have one time limit.
 func (p *Network) accepted(socket net.Conn) net.Conn {
@@ -66,7 +54,7 @@ func (p *Network) authenticate(ctx context.Context, conn *peerConn, nodeID strin
 var errCertificate = errors.New("its certificate is not that of this node")
 
 // checkCertificate compares the certificate of the other end with the node that it says it
-// is. One without a mark will do until MarksRequired.
+// is.
 func (p *Network) checkCertificate(conn *peerConn, nodeID string) error {
 	shown := conn.certificate()
 	switch name := storage.NodeNameOf(nodeID); {
@@ -74,11 +62,10 @@ func (p *Network) checkCertificate(conn *peerConn, nodeID string) error {
 		return nil
 	case nodecert.Marked(shown):
 		return fmt.Errorf("%w: it lacks the name %s", errCertificate, nodecert.Mark(name))
-	case p.options.MarksRequired == nil || p.options.MarksRequired():
+	default:
 		return fmt.Errorf("%w: it lacks the name %s, as a certificate for the client port does; renew it with seriatim cert renew %s --role node",
 			errCertificate, nodecert.Mark(name), name)
 	}
-	return nil
 }
 
 // certificate holds the certificate of the other end, nil on a connection without TLS.
@@ -92,25 +79,4 @@ func (c *peerConn) certificate() *x509.Certificate {
 		return new(x509.Certificate) // the configurations of TLS do not let it come to this
 	}
 	return shown[0]
-}
-
-// Unmarked reports whether the newest connection with a node, or this node itself, shows a
-// certificate without the mark of a node.
-func (p *Network) Unmarked(nodeID string) bool {
-	if p.options.TLS == nil {
-		return false
-	}
-	if nodeID == p.options.NodeID {
-		own := p.options.TLS.Own()
-		return own != nil && !nodecert.Marked(own)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	newest, unmarked := uint64(0), false
-	for conn := range p.conns {
-		if conn.node == nodeID && conn.number > newest {
-			newest, unmarked = conn.number, !nodecert.Marked(conn.certificate())
-		}
-	}
-	return unmarked
 }

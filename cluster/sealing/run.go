@@ -18,8 +18,6 @@ import (
 type Cluster interface {
 	// Access returns the users of the cluster that this node knows.
 	Access() *access.Table
-	// FormatVersion is the format version in force.
-	FormatVersion() uint32
 	// Leads reports whether this node leads.
 	Leads() bool
 	// Members are the ids of all voters and of all learners.
@@ -67,9 +65,6 @@ func (k *Keeper) Run(ctx context.Context, c Cluster, failed func(error)) {
 
 // step does all that is to be done now.
 func (k *Keeper) step(ctx context.Context, c Cluster) error {
-	if c.FormatVersion() < queue.SealedSecretsVersion {
-		return nil
-	}
 	table, leads := c.Access(), c.Leads()
 	s := table.SealingKey()
 	if s == nil {

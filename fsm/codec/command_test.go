@@ -176,30 +176,11 @@ func TestMinimumVersion(t *testing.T) {
 		if number <= 3 {
 			want = 0 // a new cluster needs these to get to version 1
 		}
-		if number >= 40 || slices.Contains([]uint8{16, 24, 25, 26, 27, 28, 33, 34}, number) {
-			want = 3 // topics, sessions, schedules
-		}
-		if number == 67 || number == 68 {
-			want = 5 // sealed secrets
-		}
 		if got := MinimumVersion(cmd); got != want {
 			t.Errorf("%T needs %d, want %d", cmd, got, want)
 		}
 		if MinimumVersion(cmd) > format.CurrentVersion {
 			t.Errorf("%T needs more than this program knows", cmd)
-		}
-	}
-	for _, cmd := range []queue.Command{
-		&queue.SendMessages{Entries: []queue.SendEntry{{}, {Options: &queue.SendOptions{}}}},
-		&queue.ReceiveMessages{Options: &queue.ReceiveOptions{}},
-		&queue.DeleteMessages{Options: &queue.SettleOptions{}},
-		&queue.ChangeMessageVisibility{Options: &queue.SettleOptions{}},
-		&queue.SendMessages{Streamed: true},
-		&queue.ReceiveMessages{Streamed: true},
-		&queue.DeleteMessages{Streamed: true},
-	} {
-		if got := MinimumVersion(cmd); got != 3 {
-			t.Errorf("%T with what came in version 3 needs %d", cmd, got)
 		}
 	}
 	if MinimumVersion(nil) <= format.CurrentVersion {

@@ -8,22 +8,23 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// A log entry is: format (1 byte), flags (1 byte), log time (8 bytes), count
-// (4 bytes), that many frames, CRC-32C of all before (4 bytes). With the flag
-// entryOfTerm, the term of the leader that proposed it (8 bytes) and as many
-// request ids (16 bytes each) as there are frames come before the frames. Numbers
-// are little-endian. Every later format keeps the checksum in the last four bytes,
-// so that damage is never mistaken for a format of the future.
+// A log entry is: format (1 byte), log time (8 bytes), count (4 bytes), term of the
+// leader that proposed it (8 bytes), that many request ids (16 bytes each), that many
+// frames, CRC-32C of all before (4 bytes). Numbers are little-endian. Every later format
+// keeps the checksum in the last four bytes, so that damage is never mistaken for a format
+// of the future.
 const (
 	entryFormat       = 1
-	entryHeaderBytes  = 14
-	entryOfTerm       = 1
-	entryTermBytes    = 8
+	entryHeaderBytes  = 21
 	requestIDBytes    = 16
 	entryTrailerBytes = 4
-	// EntryOverheadBytes is what an entry costs beside its frames.
-	EntryOverheadBytes = entryHeaderBytes + entryTrailerBytes
 )
+
+// EntryOverheadBytes returns how many bytes an entry of so many commands has besides
+// their frames.
+func EntryOverheadBytes(commands int) int {
+	return entryHeaderBytes + commands*requestIDBytes + entryTrailerBytes
+}
 
 // RequestID names a request in the log, so that the node that took it from a
 // client finds out what became of it. The zero value names none.
@@ -43,34 +44,22 @@ type Proposal struct {
 	Requests []RequestID // of the frames, one each
 }
 
-// TermVersion is the format version from which on entries are of a term.
-const TermVersion uint32 = 2
-
-// ProposalBytes is what a proposal of so many commands adds to an entry.
-func ProposalBytes(commands int) int { return entryTermBytes + commands*requestIDBytes }
-
 // AppendEntry appends the log entry that applies frames, in order, at log
-// time at, whatever its term. The frames come from AppendCommand.
+// time at, in any term and of no request. The frames come from AppendCommand.
 func AppendEntry(dst []byte, at queue.Timestamp, frames [][]byte) []byte {
-	return appendEntry(dst, 0, Proposal{At: at, Frames: frames})
+	return AppendProposal(dst, Proposal{At: at, Frames: frames, Requests: make([]RequestID, len(frames))})
 }
 
-// AppendProposal appends the log entry of a proposal. TermVersion must be in force.
+// AppendProposal appends the log entry of a proposal.
 func AppendProposal(dst []byte, p Proposal) []byte {
-	return appendEntry(dst, entryOfTerm, p)
-}
-
-func appendEntry(dst []byte, flags byte, p Proposal) []byte {
 	start := len(dst)
-	dst = append(dst, entryFormat, flags)
+	dst = append(dst, entryFormat)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.At))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.Frames)))
-	if flags&entryOfTerm != 0 {
-		dst = binary.LittleEndian.AppendUint64(dst, p.Term)
-		for _, id := range p.Requests {
-			dst = binary.LittleEndian.AppendUint64(dst, id.Origin)
-			dst = binary.LittleEndian.AppendUint64(dst, id.Number)
-		}
+	dst = binary.LittleEndian.AppendUint64(dst, p.Term)
+	for _, id := range p.Requests {
+		dst = binary.LittleEndian.AppendUint64(dst, id.Origin)
+		dst = binary.LittleEndian.AppendUint64(dst, id.Number)
 	}
 	for _, frame := range p.Frames {
 		dst = append(dst, frame...)
@@ -89,10 +78,8 @@ type EntryHead struct {
 
 // Request is the id of the request that a frame comes from.
 func (h EntryHead) Request(i int) (id RequestID) {
-	if len(h.requests) > 0 {
-		id.Origin = binary.LittleEndian.Uint64(h.requests[i*requestIDBytes:])
-		id.Number = binary.LittleEndian.Uint64(h.requests[i*requestIDBytes+8:])
-	}
+	id.Origin = binary.LittleEndian.Uint64(h.requests[i*requestIDBytes:])
+	id.Number = binary.LittleEndian.Uint64(h.requests[i*requestIDBytes+8:])
 	return id
 }
 
@@ -138,7 +125,7 @@ func decodeEntry(data []byte, visit func(frame []byte, end int) error) (EntryHea
 // openEntry checks the envelope and returns what is between header and
 // checksum.
 func openEntry(data []byte) (head EntryHead, frames []byte, err error) {
-	if len(data) < EntryOverheadBytes {
+	if len(data) < EntryOverheadBytes(0) {
 		return head, nil, fmt.Errorf("%w: an entry of %d bytes", format.ErrChecksum, len(data))
 	}
 	end := len(data) - entryTrailerBytes
@@ -146,20 +133,17 @@ func openEntry(data []byte) (head EntryHead, frames []byte, err error) {
 	if want != got {
 		return head, nil, fmt.Errorf("%w: entry checksum is %08x, its bytes give %08x", format.ErrChecksum, want, got)
 	}
-	if data[0] != entryFormat || data[1]&^entryOfTerm != 0 {
-		return head, nil, fmt.Errorf("%w: entry format %d, flags %#02x", format.ErrUnknownFormat, data[0], data[1])
+	if data[0] != entryFormat {
+		return head, nil, fmt.Errorf("%w: entry format %d", format.ErrUnknownFormat, data[0])
 	}
-	head.At = queue.Timestamp(binary.LittleEndian.Uint64(data[2:]))
-	head.count = binary.LittleEndian.Uint32(data[10:])
+	head.At = queue.Timestamp(binary.LittleEndian.Uint64(data[1:]))
+	head.count = binary.LittleEndian.Uint32(data[9:])
+	head.Term = binary.LittleEndian.Uint64(data[13:])
 	frames = data[entryHeaderBytes:end]
-	if data[1]&entryOfTerm == 0 {
-		return head, frames, nil
-	}
-	size := entryTermBytes + requestIDBytes*uint64(head.count)
+	size := requestIDBytes * uint64(head.count)
 	if uint64(len(frames)) < size {
 		return head, nil, fmt.Errorf("%w: %d bytes are too few for the ids of %d commands", format.ErrMalformed, len(frames), head.count)
 	}
-	head.Term = binary.LittleEndian.Uint64(frames)
-	head.requests = frames[entryTermBytes:size:size]
+	head.requests = frames[:size:size]
 	return head, frames[size:], nil
 }

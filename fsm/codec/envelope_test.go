@@ -84,11 +84,10 @@ func TestDecodeEntryRefuses(t *testing.T) {
 		want   error
 	}{
 		{"later format", func(e []byte) []byte { e[0] = 2; return e }, format.ErrUnknownFormat},
-		{"unknown flag", func(e []byte) []byte { e[1] = 0x80; return e }, format.ErrUnknownFormat},
-		{"fewer commands than counted", func(e []byte) []byte { e[10]++; return e }, format.ErrMalformed},
-		{"more commands than counted", func(e []byte) []byte { e[10]--; return e }, format.ErrMalformed},
-		{"a command longer than the entry", func(e []byte) []byte { e[entryHeaderBytes+3]++; return e }, format.ErrMalformed},
-		{"a count of four thousand million", func(e []byte) []byte { e[13] = 0xff; return e }, format.ErrMalformed},
+		{"fewer commands than counted", func(e []byte) []byte { e[9]++; return e }, format.ErrMalformed},
+		{"more commands than counted", func(e []byte) []byte { e[9]--; return e }, format.ErrMalformed},
+		{"a command longer than the entry", func(e []byte) []byte { e[entryHeaderBytes+3*requestIDBytes+3]++; return e }, format.ErrMalformed},
+		{"a count of four thousand million", func(e []byte) []byte { e[12] = 0xff; return e }, format.ErrMalformed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -114,13 +113,13 @@ func TestProposalBytes(t *testing.T) {
 	entry := AppendProposal(nil, Proposal{
 		At: 1000, Term: 3, Frames: [][]byte{mustFrame(t, &queue.AdvanceClock{})}, Requests: []RequestID{{Origin: 5, Number: 7}},
 	})
-	const want = "01" + "01" + "e803000000000000" + "01000000" + // format, flags, time, count
+	const want = "01" + "e803000000000000" + "01000000" + // format, time, count
 		"0300000000000000" + "0500000000000000" + "0700000000000000" // term, origin, number
 	if got := hex.EncodeToString(entry[:len(want)/2]); got != want {
 		t.Errorf("an entry begins with %s, want %s", got, want)
 	}
-	if extra := len(entry) - len(AppendEntry(nil, 1000, [][]byte{entry[len(want)/2 : len(entry)-4]})); extra != ProposalBytes(1) {
-		t.Errorf("a proposal takes %d bytes more, want %d", extra, ProposalBytes(1))
+	if extra := len(entry) - len(mustFrame(t, &queue.AdvanceClock{})); extra != EntryOverheadBytes(1) {
+		t.Errorf("an entry takes %d bytes more, want %d", extra, EntryOverheadBytes(1))
 	}
 	for cut := range entry {
 		short := append([]byte(nil), entry[:cut]...)

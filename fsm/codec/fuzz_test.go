@@ -29,7 +29,11 @@ func FuzzDecodeEntry(f *testing.F) {
 				}
 				continue
 			}
-			if !bytes.Equal(entry, AppendEntry(nil, head.At, frames)) {
+			ids := make([]RequestID, len(frames))
+			for i := range ids {
+				ids[i] = head.Request(i)
+			}
+			if !bytes.Equal(entry, AppendProposal(nil, Proposal{At: head.At, Term: head.Term, Frames: frames, Requests: ids})) {
 				t.Fatal("an accepted entry has another encoding")
 			}
 		}
@@ -38,7 +42,7 @@ func FuzzDecodeEntry(f *testing.F) {
 
 // resealedEnd lets the fuzzer get past the checksum.
 func resealedEnd(data []byte) []byte {
-	if len(data) < EntryOverheadBytes {
+	if len(data) < EntryOverheadBytes(0) {
 		return data
 	}
 	return resealed(data, func(entry []byte) []byte { return entry })

@@ -32,7 +32,6 @@ func TestGoldenCommands(t *testing.T) {
 			if diff := cmp.Diff(string(want), text.String()); diff != "" {
 				t.Errorf("(-golden +now):\n%s", diff)
 			}
-			compareLaterFields(t, cmd, full, c.name)
 			for line := range strings.SplitSeq(string(want), "\n") {
 				name, digits, _ := strings.Cut(line, " ")
 				expected := map[string]queue.Command{"full": full, "empty": cmd}[name]
@@ -52,23 +51,6 @@ func TestGoldenCommands(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// compareLaterFields holds the bytes of a command with the fields that it got
-// after its first golden bytes were written, if it has any.
-func compareLaterFields(t *testing.T, cmd, full queue.Command, name string) {
-	t.Helper()
-	later := fsmtest.Distinct()
-	later.Later = func() bool { return true }
-	more := filledCommand(t, later, cmd)
-	if cmp.Equal(full, more) {
-		return
-	}
-	text := fmt.Sprintf("full %x\n", mustFrame(t, more))
-	want := fsmtest.Golden(t, filepath.Join("testdata", "commands", snakeCase(name)+".2.golden"), []byte(text))
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("with later fields (-golden +now):\n%s", diff)
 	}
 }
 

@@ -94,14 +94,6 @@ func needing[C queue.Command](version func(C) uint32) func(queue.Command) uint32
 	return func(cmd queue.Command) uint32 { return version(cmd.(C)) }
 }
 
-// from returns a version if an option is given.
-func from(version uint32, given bool) uint32 {
-	if given {
-		return version
-	}
-	return 0
-}
-
 var (
 	adds       = &adding{always: true}
 	addsNone   = &adding{}
@@ -183,20 +175,9 @@ var (
 	}}
 )
 
-// Needs of commands with options, attributes or policies.
+// Needs of commands with attributes or policies. An option that a command gets after its
+// first version has its needs here, too.
 var (
-	sendNeeds = needing(func(c *queue.SendMessages) uint32 {
-		version := from(3, c.Streamed)
-		for i := range c.Entries {
-			version = max(version, from(3, c.Entries[i].Options != nil))
-		}
-		return version
-	})
-	accessKeyNeeds   = needing(func(c *queue.CreateAccessKey) uint32 { return from(queue.SealedSecretsVersion, c.Sealed != "") })
-	publishNeeds     = needing(func(c *queue.Publish) uint32 { return from(queue.TracedPublishVersion, c.Traced()) })
-	receiveNeeds     = needing(func(c *queue.ReceiveMessages) uint32 { return from(3, c.Options != nil || c.Streamed) })
-	deleteNeeds      = needing(func(c *queue.DeleteMessages) uint32 { return from(3, c.Options != nil || c.Streamed) })
-	visibilityNeeds  = needing(func(c *queue.ChangeMessageVisibility) uint32 { return from(3, c.Options != nil) })
 	createQueueNeeds = needing(func(c *queue.CreateQueue) uint32 { return attributes.QueueSince(c.Attributes) })
 	setQueueNeeds    = needing(func(c *queue.SetQueueAttributes) uint32 { return attributes.QueueSince(c.Attributes) })
 	createTopicNeeds = needing(func(c *queue.CreateTopic) uint32 { return attributes.TopicSince(c.Attributes) })

@@ -11,7 +11,7 @@ package format
 const (
 	// CurrentVersion is the highest format version this program reads and
 	// writes.
-	CurrentVersion uint32 = 5
+	CurrentVersion uint32 = 1
 	// OldestVersion is the lowest format version this program can still work
 	// with.
 	OldestVersion uint32 = 1

@@ -840,7 +840,7 @@ type SendMessages struct {
 	Batch         bool                   `protobuf:"varint,3,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*SendEntry           `protobuf:"bytes,4,rep,name=entries" json:"entries,omitempty"`
 	RepeatedSince int64                  `protobuf:"varint,5,opt,name=repeated_since,json=repeatedSince" json:"repeated_since,omitempty"`
-	Streamed      bool                   `protobuf:"varint,6,opt,name=streamed" json:"streamed,omitempty"` // from format version 3
+	Streamed      bool                   `protobuf:"varint,6,opt,name=streamed" json:"streamed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -926,7 +926,7 @@ type SendEntry struct {
 	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	DelaySeconds    *int64                 `protobuf:"varint,6,opt,name=delay_seconds,json=delaySeconds" json:"delay_seconds,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,7,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
-	Options         *SendOptions           `protobuf:"bytes,8,opt,name=options" json:"options,omitempty"` // from format version 3
+	Options         *SendOptions           `protobuf:"bytes,8,opt,name=options" json:"options,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1136,8 +1136,8 @@ type ReceiveMessages struct {
 	VisibilityTimeout *int64                 `protobuf:"varint,3,opt,name=visibility_timeout,json=visibilityTimeout" json:"visibility_timeout,omitempty"`
 	AttemptId         *string                `protobuf:"bytes,4,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	ShortPoll         bool                   `protobuf:"varint,5,opt,name=short_poll,json=shortPoll" json:"short_poll,omitempty"`
-	Options           *ReceiveOptions        `protobuf:"bytes,6,opt,name=options" json:"options,omitempty"`    // from format version 3
-	Streamed          bool                   `protobuf:"varint,7,opt,name=streamed" json:"streamed,omitempty"` // from format version 3
+	Options           *ReceiveOptions        `protobuf:"bytes,6,opt,name=options" json:"options,omitempty"`
+	Streamed          bool                   `protobuf:"varint,7,opt,name=streamed" json:"streamed,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1330,8 +1330,8 @@ type DeleteMessages struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"`
-	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`    // from format version 3
-	Streamed      bool                   `protobuf:"varint,5,opt,name=streamed" json:"streamed,omitempty"` // from format version 3
+	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`
+	Streamed      bool                   `protobuf:"varint,5,opt,name=streamed" json:"streamed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1450,7 +1450,7 @@ type ChangeMessageVisibility struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*VisibilityEntry     `protobuf:"bytes,3,rep,name=entries" json:"entries,omitempty"`
-	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"` // from format version 3
+	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2505,7 +2505,7 @@ type PublishEntry struct {
 	GroupId         *string                `protobuf:"bytes,4,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
 	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,6,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
-	TraceHeader     string                 `protobuf:"bytes,7,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"` // since format version 5
+	TraceHeader     string                 `protobuf:"bytes,7,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -3325,7 +3325,7 @@ type CreateAccessKey struct {
 	Account       string                 `protobuf:"bytes,3,opt,name=account" json:"account,omitempty"`
 	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
 	Tenant        bool                   `protobuf:"varint,5,opt,name=tenant" json:"tenant,omitempty"`
-	Sealed        []byte                 `protobuf:"bytes,6,opt,name=sealed" json:"sealed,omitempty"` // from format version 5, instead of secret
+	Sealed        []byte                 `protobuf:"bytes,6,opt,name=sealed" json:"sealed,omitempty"` // instead of secret
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

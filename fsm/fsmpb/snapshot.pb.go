@@ -106,16 +106,16 @@ type SnapshotEnd struct {
 	Messages         uint64                 `protobuf:"varint,5,opt,name=messages" json:"messages,omitempty"`
 	DeduplicationIds uint64                 `protobuf:"varint,6,opt,name=deduplication_ids,json=deduplicationIds" json:"deduplication_ids,omitempty"`
 	Attempts         uint64                 `protobuf:"varint,7,opt,name=attempts" json:"attempts,omitempty"`
-	Topics           uint64                 `protobuf:"varint,8,opt,name=topics" json:"topics,omitempty"` // from format version 3, with the next two
+	Topics           uint64                 `protobuf:"varint,8,opt,name=topics" json:"topics,omitempty"`
 	Subscriptions    uint64                 `protobuf:"varint,9,opt,name=subscriptions" json:"subscriptions,omitempty"`
 	Publications     uint64                 `protobuf:"varint,10,opt,name=publications" json:"publications,omitempty"`
-	Archived         uint64                 `protobuf:"varint,11,opt,name=archived" json:"archived,omitempty"`     // from format version 3
-	Deliveries       uint64                 `protobuf:"varint,12,opt,name=deliveries" json:"deliveries,omitempty"` // from format version 3
+	Archived         uint64                 `protobuf:"varint,11,opt,name=archived" json:"archived,omitempty"`
+	Deliveries       uint64                 `protobuf:"varint,12,opt,name=deliveries" json:"deliveries,omitempty"`
 	Sessions         uint64                 `protobuf:"varint,20,opt,name=sessions" json:"sessions,omitempty"`
-	AccessKeys       uint64                 `protobuf:"varint,21,opt,name=access_keys,json=accessKeys" json:"access_keys,omitempty"`       // from format version 3
-	UserPolicies     uint64                 `protobuf:"varint,22,opt,name=user_policies,json=userPolicies" json:"user_policies,omitempty"` // from format version 3
-	Accounts         uint64                 `protobuf:"varint,23,opt,name=accounts" json:"accounts,omitempty"`                             // from format version 3
-	SealingKeys      uint64                 `protobuf:"varint,24,opt,name=sealing_keys,json=sealingKeys" json:"sealing_keys,omitempty"`    // from format version 5
+	AccessKeys       uint64                 `protobuf:"varint,21,opt,name=access_keys,json=accessKeys" json:"access_keys,omitempty"`
+	UserPolicies     uint64                 `protobuf:"varint,22,opt,name=user_policies,json=userPolicies" json:"user_policies,omitempty"`
+	Accounts         uint64                 `protobuf:"varint,23,opt,name=accounts" json:"accounts,omitempty"`
+	SealingKeys      uint64                 `protobuf:"varint,24,opt,name=sealing_keys,json=sealingKeys" json:"sealing_keys,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -543,8 +543,8 @@ type QueueRecord struct {
 	DeadBefore    int64                  `protobuf:"varint,10,opt,name=dead_before,json=deadBefore" json:"dead_before,omitempty"`
 	FiredAt       int64                  `protobuf:"varint,11,opt,name=fired_at,json=firedAt" json:"fired_at,omitempty"`
 	FiredSequence uint64                 `protobuf:"varint,12,opt,name=fired_sequence,json=firedSequence" json:"fired_sequence,omitempty"`
-	LastLock      uint64                 `protobuf:"varint,13,opt,name=last_lock,json=lastLock" json:"last_lock,omitempty"` // from format version 3
-	ForgotAt      int64                  `protobuf:"varint,14,opt,name=forgot_at,json=forgotAt" json:"forgot_at,omitempty"` // from format version 3
+	LastLock      uint64                 `protobuf:"varint,13,opt,name=last_lock,json=lastLock" json:"last_lock,omitempty"`
+	ForgotAt      int64                  `protobuf:"varint,14,opt,name=forgot_at,json=forgotAt" json:"forgot_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1055,12 +1055,12 @@ type MessageRecord struct {
 	ReceivedAt       int64                  `protobuf:"varint,18,opt,name=received_at,json=receivedAt" json:"received_at,omitempty"`
 	AttemptId        string                 `protobuf:"bytes,19,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
 	AttemptNumber    uint64                 `protobuf:"varint,20,opt,name=attempt_number,json=attemptNumber" json:"attempt_number,omitempty"`
-	PartitionKey     string                 `protobuf:"bytes,21,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"` // from format version 2
-	Published        *PublishedMessage      `protobuf:"bytes,22,opt,name=published" json:"published,omitempty"`                           // from format version 3
-	SessionLock      uint64                 `protobuf:"varint,30,opt,name=session_lock,json=sessionLock" json:"session_lock,omitempty"`   // from format version 3
-	TakenBack        uint32                 `protobuf:"varint,31,opt,name=taken_back,json=takenBack" json:"taken_back,omitempty"`         // from format version 3
-	Deferred         bool                   `protobuf:"varint,32,opt,name=deferred" json:"deferred,omitempty"`                            // from format version 3
-	StoredBody       *StoredBody            `protobuf:"bytes,33,opt,name=stored_body,json=storedBody" json:"stored_body,omitempty"`       // instead of body; from format version 3
+	PartitionKey     string                 `protobuf:"bytes,21,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"`
+	Published        *PublishedMessage      `protobuf:"bytes,22,opt,name=published" json:"published,omitempty"`
+	SessionLock      uint64                 `protobuf:"varint,30,opt,name=session_lock,json=sessionLock" json:"session_lock,omitempty"`
+	TakenBack        uint32                 `protobuf:"varint,31,opt,name=taken_back,json=takenBack" json:"taken_back,omitempty"`
+	Deferred         bool                   `protobuf:"varint,32,opt,name=deferred" json:"deferred,omitempty"`
+	StoredBody       *StoredBody            `protobuf:"bytes,33,opt,name=stored_body,json=storedBody" json:"stored_body,omitempty"` // instead of body
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1643,7 +1643,7 @@ type Publication struct {
 	GroupId         string                 `protobuf:"bytes,8,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
 	DeduplicationId string                 `protobuf:"bytes,9,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	SenderId        string                 `protobuf:"bytes,10,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
-	TraceHeader     string                 `protobuf:"bytes,11,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"` // since format version 5
+	TraceHeader     string                 `protobuf:"bytes,11,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2680,7 +2680,7 @@ type AccessKeyRecord struct {
 	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
 	Inactive      bool                   `protobuf:"varint,5,opt,name=inactive" json:"inactive,omitempty"`
 	CreatedAt     int64                  `protobuf:"varint,6,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
-	Sealed        []byte                 `protobuf:"bytes,7,opt,name=sealed" json:"sealed,omitempty"` // from format version 5, instead of secret
+	Sealed        []byte                 `protobuf:"bytes,7,opt,name=sealed" json:"sealed,omitempty"` // instead of secret
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

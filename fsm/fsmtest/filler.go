@@ -21,15 +21,6 @@ type Filler struct {
 	Text   func() string
 	Length func() int
 	Flag   func() bool
-	// Later says whether to fill also fields that are pointers, and those of isLater: what
-	// was added to a command after its golden bytes were written.
-	Later func() bool
-}
-
-// isLater reports whether a field that is no pointer was added later.
-func isLater(of reflect.Type, field string) bool {
-	return field == "Streamed" || field == "TraceHeader" && of == reflect.TypeFor[queue.PublishEntry]() ||
-		field == "Sealed" && of == reflect.TypeFor[queue.CreateAccessKey]()
 }
 
 // Distinct gives every field another value that is not zero.
@@ -40,7 +31,6 @@ func Distinct() *Filler {
 		Text:   func() string { next++; return fmt.Sprintf("text-%d", next) },
 		Length: func() int { return 2 },
 		Flag:   func() bool { return true },
-		Later:  func() bool { return false },
 	}
 }
 
@@ -51,7 +41,6 @@ func Drawn(t *rapid.T) *Filler {
 		Text:   func() string { return string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "text")) },
 		Length: func() int { return rapid.IntRange(0, 3).Draw(t, "length") },
 		Flag:   func() bool { return rapid.Bool().Draw(t, "flag") },
-		Later:  func() bool { return rapid.Bool().Draw(t, "later") },
 	}
 }
 
@@ -74,15 +63,13 @@ func (f *Filler) Fill(t testing.TB, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		if f.Later() {
+		if f.Flag() {
 			v.Set(reflect.New(v.Type().Elem()))
 			f.Fill(t, v.Elem())
 		}
 	case reflect.Struct:
-		for field, value := range v.Fields() {
-			if !isLater(v.Type(), field.Name) || f.Later() {
-				f.Fill(t, value)
-			}
+		for _, value := range v.Fields() {
+			f.Fill(t, value)
 		}
 		f.forgetAbsent(v)
 	case reflect.Slice:

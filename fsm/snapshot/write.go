@@ -22,8 +22,8 @@ const (
 	recordMessage       = 4
 	recordDeduplication = 5
 	recordAttempt       = 6
-	recordSession       = 7 // from format version 3 on
-	// Of topics, from format version 3 on. A message that a topic delivered holds its
+	recordSession       = 7
+	// Of topics. A message that a topic delivered holds its
 	// publication, or names one that an earlier record of the snapshot holds; so does
 	// what is archived, or has still to be delivered over HTTP.
 	recordTopic              = 8
@@ -31,11 +31,11 @@ const (
 	recordTopicDeduplication = 10
 	recordArchived           = 11
 	recordOutbox             = 12
-	// Of access, from format version 3 on, behind all topics.
+	// Of access, behind all topics.
 	recordAccessKey  = 13
 	recordUserPolicy = 14
 	recordAccount    = 15
-	recordSealingKey = 16 // from format version 5 on
+	recordSealingKey = 16
 )
 
 // Write writes a captured state with all bodies in it, so that it can be read anywhere.

@@ -8,6 +8,6 @@
 // their moment without a lock. Changes are rare and share all that they leave alone.
 //
 // A signature of version 4 cannot be verified with less than the secret itself, so the
-// secret has to be kept. From format version 5 on it is kept sealed (package
+// secret has to be kept. It is kept sealed (package
 // cluster/sealing): the state holds text that only the nodes of the cluster can open.
 package access

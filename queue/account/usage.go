@@ -53,13 +53,11 @@ type Usage struct {
 	Quota  Quota
 }
 
-// Counted is what counts for the quota: with or without what topics keep.
-func (u *Usage) Counted(kept bool) Amount {
+// Counted returns what counts for the quota: also the messages that topics keep.
+func (u *Usage) Counted() Amount {
 	has := u.Amount
-	if kept {
-		has.Messages += u.Kept.Messages
-		has.Bytes += u.Kept.Bytes
-	}
+	has.Messages += u.Kept.Messages
+	has.Bytes += u.Kept.Bytes
 	return has
 }
 
@@ -94,10 +92,10 @@ func (u Usages) Of(owner string) *Usage {
 	return of
 }
 
-// Has is what counts for the quota of an account: with or without what its topics keep.
-func (u Usages) Has(owner string, kept bool) Amount {
+// Counted returns what counts for the quota of an account.
+func (u Usages) Counted(owner string) Amount {
 	if of, ok := u.byAccount.Get(owner); ok {
-		return of.Counted(kept)
+		return of.Counted()
 	}
 	return Amount{}
 }

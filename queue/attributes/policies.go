@@ -8,7 +8,7 @@ import (
 // Policies are the policies among the attributes of a command, read by the node
 // that accepted it. The attributes have them as they were sent, which error
 // texts repeat; what is stored and obeyed is this. A policy that is missing
-// here, as in the log of an older program, is read when the command is applied.
+// here is read when the command is applied.
 type Policies struct {
 	Redrive      *policy.Redrive
 	RedriveAllow *policy.RedriveAllow

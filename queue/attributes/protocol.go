@@ -17,7 +17,7 @@ const (
 	ProtocolHTTPS Protocol = 2
 )
 
-var protocols = words{ProtocolQueue: {"sqs", 3}, ProtocolHTTP: {"http", 3}, ProtocolHTTPS: {"https", 3}}
+var protocols = words{ProtocolQueue: {"sqs", 1}, ProtocolHTTP: {"http", 1}, ProtocolHTTPS: {"https", 1}}
 
 // String is what SNS calls the protocol.
 func (p Protocol) String() string {

@@ -146,16 +146,16 @@ const (
 var subscriptionTable = sorted(settables[Subscription]{
 	deliveryRow(),
 	{
-		name: nameFilterPolicy, since: 3, takes: takesPolicy(policy.FilterGrammar),
+		name: nameFilterPolicy, since: 1, takes: takesPolicy(policy.FilterGrammar),
 		parse: func(a *Subscription, value string, _ Assignment) string { return a.filterBy(value) },
 		print: func(a *Subscription) (string, bool) { return a.Filter.Text(), a.Filter != nil },
 	},
 	filterScopeRow(),
-	settableFlag("RawMessageDelivery", 3, func(a *Subscription) *bool { return &a.RawDelivery }),
+	settableFlag("RawMessageDelivery", 1, func(a *Subscription) *bool { return &a.RawDelivery }),
 	deadLetterRow(),
 	replayRow(),
 	{
-		name: nameReplayStatus, since: 3, takes: takesText("nothing: it is listed only"), fifoOnly: true, readOnly: true,
+		name: nameReplayStatus, since: 1, takes: takesText("nothing: it is listed only"), fifoOnly: true, readOnly: true,
 		print: func(a *Subscription) (string, bool) {
 			return replayStatusNames[a.ReplayStatus], a.ReplayStatus != ReplayNone
 		},
@@ -163,13 +163,13 @@ var subscriptionTable = sorted(settables[Subscription]{
 })
 
 // filterScopes are the values of FilterPolicyScope, with the format version they came with.
-var filterScopes = words{{filter.MessageAttributes.String(), 3}, {filter.MessageBody.String(), 3}}
+var filterScopes = words{{filter.MessageAttributes.String(), 1}, {filter.MessageBody.String(), 1}}
 
 // filterScopeRow is FilterPolicyScope, read first, since it decides which texts
 // are a FilterPolicy. SNS lists it only beside a policy.
 func filterScopeRow() settable[Subscription] {
 	return settable[Subscription]{
-		name: nameFilterPolicyScope, since: 3, takes: takesWords(filterScopes), early: true,
+		name: nameFilterPolicyScope, since: 1, takes: takesWords(filterScopes), early: true,
 		parse: func(a *Subscription, value string, _ Assignment) string {
 			scope, err := filter.ParseScope(value)
 			if err != nil {
@@ -186,7 +186,7 @@ func filterScopeRow() settable[Subscription] {
 // meant for a FIFO queue, and SNS demands one; a standard queue may have either.
 func deadLetterRow() settable[Subscription] {
 	return settable[Subscription]{
-		name: nameRedrivePolicy, since: 3, takes: takesPolicy(policy.DeadLetterGrammar),
+		name: nameRedrivePolicy, since: 1, takes: takesPolicy(policy.DeadLetterGrammar),
 		parse: func(a *Subscription, value string, _ Assignment) string {
 			p, reason := policy.ParseDeadLetter(value)
 			if reason != "" {
@@ -205,7 +205,7 @@ func deadLetterRow() settable[Subscription] {
 // deliveryRow is DeliveryPolicy, which only subscribers with a web protocol have.
 func deliveryRow() settable[Subscription] {
 	return settable[Subscription]{
-		name: nameDeliveryPolicy, since: 3, takes: takesPolicy(policy.DeliveryGrammar),
+		name: nameDeliveryPolicy, since: 1, takes: takesPolicy(policy.DeliveryGrammar),
 		parse: func(a *Subscription, value string, _ Assignment) string {
 			if !a.Ends.Protocol.Web() {
 				return unknownName
@@ -225,7 +225,7 @@ func deliveryRow() settable[Subscription] {
 // there is.
 func replayRow() settable[Subscription] {
 	return settable[Subscription]{
-		name: nameReplayPolicy, since: 3, takes: takesPolicy(policy.ReplayGrammar),
+		name: nameReplayPolicy, since: 1, takes: takesPolicy(policy.ReplayGrammar),
 		parse: func(a *Subscription, value string, _ Assignment) string {
 			p, reason := policy.ParseReplay(value)
 			if reason != "" {

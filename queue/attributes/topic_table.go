@@ -36,21 +36,21 @@ const (
 
 // Values of attributes, with the format version they came with.
 var (
-	contentModes     = words{{"IdOverrides", 3}, {"IdAndContent", 3}}
-	throughputScopes = words{{wholeTopic, 3}, {perGroup, 3}}
-	signatures       = words{{"1", 3}, {"2", 3}}                          // from SignatureSHA1 on
-	tracings         = words{{tracingPassThrough, 3}, {tracingActive, 3}} // from TracingPassThrough on
+	contentModes     = words{{"IdOverrides", 1}, {"IdAndContent", 1}}
+	throughputScopes = words{{wholeTopic, 1}, {perGroup, 1}}
+	signatures       = words{{"1", 1}, {"2", 1}}                          // from SignatureSHA1 on
+	tracings         = words{{tracingPassThrough, 1}, {tracingActive, 1}} // from TracingPassThrough on
 )
 
 // topicTable has one row per settable attribute of a topic, sorted by name. It is
 // never changed.
 var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	archiveRow(),
-	settableFlag(nameContentBased, 3, func(a *Topic) *bool { return &a.Deduplication.ContentBased }).onFIFO(),
+	settableFlag(nameContentBased, 1, func(a *Topic) *bool { return &a.Deduplication.ContentBased }).onFIFO(),
 	contentModeRow(),
 	dataProtectionRow(),
 	topicWindowRow(),
-	topicTextRow(nameDeliveryPolicy, 3, takesPolicy(policy.DeliveryGrammar), func(a *Topic) *string { return &a.DeliveryPolicy }, func(value string) string {
+	topicTextRow(nameDeliveryPolicy, 1, takesPolicy(policy.DeliveryGrammar), func(a *Topic) *string { return &a.DeliveryPolicy }, func(value string) string {
 		if reason := policy.ParseTopicDelivery(value); reason != "" {
 			return nameDeliveryPolicy + ": " + reason
 		}
@@ -59,13 +59,13 @@ var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	displayNameRow(),
 	throughputScopeRow(),
 	fifoTopicRow(),
-	topicTextRow(nameKMSKey, 3, takesText("text"), func(a *Topic) *string { return &a.KMSMasterKeyID }, func(value string) string {
+	topicTextRow(nameKMSKey, 1, takesText("text"), func(a *Topic) *string { return &a.KMSMasterKeyID }, func(value string) string {
 		if len(value) > kmsKeyIDLengthMax || !utf8.ValidString(value) {
 			return badValue(nameKMSKey, value, "Must be at most "+strconv.Itoa(kmsKeyIDLengthMax)+" bytes of UTF-8.")
 		}
 		return ""
 	}),
-	topicTextRow(NamePolicy, 3, takesPolicy(policy.AccessGrammar), func(a *Topic) *string { return &a.Policy }, func(value string) string {
+	topicTextRow(NamePolicy, 1, takesPolicy(policy.AccessGrammar), func(a *Topic) *string { return &a.Policy }, func(value string) string {
 		if !policy.IsAccess(value) {
 			return "Policy Error: null" // AWS, also of empty text
 		}
@@ -94,7 +94,7 @@ func topicTextRow(name string, since uint32, values takes, field func(*Topic) *s
 // string or a number.
 func archiveRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameArchivePolicy, since: 3, takes: takesPolicy(policy.ArchiveGrammar),
+		name: nameArchivePolicy, since: 1, takes: takesPolicy(policy.ArchiveGrammar),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			p, reason := policy.ParseArchive(value)
 			if reason != "" {
@@ -111,7 +111,7 @@ func archiveRow() settable[Topic] {
 // on queues.
 func contentModeRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameContentMode, since: 3, takes: takesWords(contentModes),
+		name: nameContentMode, since: 1, takes: takesWords(contentModes),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			i := contentModes.index(value)
 			if i < 0 {
@@ -134,7 +134,7 @@ func contentModeRow() settable[Topic] {
 // dataProtectionRow is the DataProtectionPolicy, which is stored and returned only.
 func dataProtectionRow() settable[Topic] {
 	return settable[Topic]{
-		name: NameDataProtection, since: 3, takes: takesText("text"),
+		name: NameDataProtection, since: 1, takes: takesText("text"),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			if utf8.RuneCountInString(value) > limits.DataProtectionMax || content.BadCharacter(value) {
 				return NameDataProtection + " Reason: Must be at most " + strconv.Itoa(limits.DataProtectionMax) + " valid characters."
@@ -150,7 +150,7 @@ func dataProtectionRow() settable[Topic] {
 // on queues.
 func topicWindowRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameDeduplicationWindow, since: 3, takes: takesText("the least window to " + strconv.FormatInt(limits.DeduplicationSecondsMax, 10)),
+		name: nameDeduplicationWindow, since: 1, takes: takesText("the least window to " + strconv.FormatInt(limits.DeduplicationSecondsMax, 10)),
 		parse: func(a *Topic, value string, in Assignment) string {
 			n, ok := content.ParseNumber(value)
 			if !ok || n < in.MinimumWindow || n > limits.DeduplicationSecondsMax {
@@ -170,7 +170,7 @@ func topicWindowRow() settable[Topic] {
 // displayNameRow is DisplayName, which SNS lists also when it is empty.
 func displayNameRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameDisplayName, since: 3, takes: takesText("text"),
+		name: nameDisplayName, since: 1, takes: takesText("text"),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			if content.BadCharacter(value) || utf8.RuneCountInString(value) > limits.TopicDisplayNameMax {
 				return badValue(nameDisplayName, value, "Must be at most "+strconv.Itoa(limits.TopicDisplayNameMax)+" valid characters.")
@@ -185,7 +185,7 @@ func displayNameRow() settable[Topic] {
 // throughputScopeRow is FifoThroughputScope, the scope of deduplication.
 func throughputScopeRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameThroughputScope, since: 3, takes: takesWords(throughputScopes),
+		name: nameThroughputScope, since: 1, takes: takesWords(throughputScopes),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			i := throughputScopes.index(value)
 			if i < 0 {
@@ -208,7 +208,7 @@ func throughputScopeRow() settable[Topic] {
 // here.
 func fifoTopicRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameFIFOTopic, since: 3, takes: takesText("true or false"),
+		name: nameFIFOTopic, since: 1, takes: takesText("true or false"),
 		fixed: true,
 		parse: func(a *Topic, value string, _ Assignment) string {
 			if on, ok := ParseBool(value); !ok || on != a.FIFO {
@@ -223,7 +223,7 @@ func fifoTopicRow() settable[Topic] {
 // signatureRow is SignatureVersion.
 func signatureRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameSignatureVersion, since: 3, takes: takesWords(signatures),
+		name: nameSignatureVersion, since: 1, takes: takesWords(signatures),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			i := signatures.index(value)
 			if i < 0 {
@@ -244,7 +244,7 @@ func signatureRow() settable[Topic] {
 // tracingRow is TracingConfig.
 func tracingRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameTracing, since: 3, takes: takesWords(tracings),
+		name: nameTracing, since: 1, takes: takesWords(tracings),
 		parse: func(a *Topic, value string, _ Assignment) string {
 			i := tracings.index(value)
 			if i < 0 {

@@ -96,18 +96,18 @@ var (
 	}
 	RedriveGrammar      = Grammar{{deadLetterTargetKey, 1}, {"maxReceiveCount", 1}}
 	RedriveAllowGrammar = Grammar{{"redrivePermission", 1}, {"allowAll", 1}, {"denyAll", 1}, {"byQueue", 1}, {"sourceQueueArns", 1}}
-	ArchiveGrammar      = Grammar{{"MessageRetentionPeriod", 3}}
-	ReplayGrammar       = Grammar{{"PointType", 3}, {"Timestamp", 3}, {"StartingPoint", 3}, {"EndingPoint", 3}}
-	DeadLetterGrammar   = Grammar{{deadLetterTargetKey, 3}}
+	ArchiveGrammar      = Grammar{{"MessageRetentionPeriod", 1}}
+	ReplayGrammar       = Grammar{{"PointType", 1}, {"Timestamp", 1}, {"StartingPoint", 1}, {"EndingPoint", 1}}
+	DeadLetterGrammar   = Grammar{{deadLetterTargetKey, 1}}
 	DeliveryGrammar     = Grammar{
-		{"healthyRetryPolicy", 3}, {"throttlePolicy", 3}, {"requestPolicy", 3}, {"http", 3}, {"disableSubscriptionOverrides", 3},
-		{"defaultHealthyRetryPolicy", 3}, {"defaultThrottlePolicy", 3}, {"defaultRequestPolicy", 3},
-		{"maxReceivesPerSecond", 3}, {"headerContentType", 3},
-		{"minDelayTarget", 3}, {"maxDelayTarget", 3}, {"numRetries", 3}, {"numNoDelayRetries", 3}, {"numMinDelayRetries", 3}, {"numMaxDelayRetries", 3},
-		{"backoffFunction", 3}, {"linear", 3}, {"arithmetic", 3}, {"geometric", 3}, {"exponential", 3},
+		{"healthyRetryPolicy", 1}, {"throttlePolicy", 1}, {"requestPolicy", 1}, {"http", 1}, {"disableSubscriptionOverrides", 1},
+		{"defaultHealthyRetryPolicy", 1}, {"defaultThrottlePolicy", 1}, {"defaultRequestPolicy", 1},
+		{"maxReceivesPerSecond", 1}, {"headerContentType", 1},
+		{"minDelayTarget", 1}, {"maxDelayTarget", 1}, {"numRetries", 1}, {"numNoDelayRetries", 1}, {"numMinDelayRetries", 1}, {"numMaxDelayRetries", 1},
+		{"backoffFunction", 1}, {"linear", 1}, {"arithmetic", 1}, {"geometric", 1}, {"exponential", 1},
 	}
 	FilterGrammar = Grammar{
-		{"$or", 3}, {"exists", 3}, {"prefix", 3}, {"suffix", 3}, {"equals-ignore-case", 3}, {"cidr", 3}, {"numeric", 3}, {"anything-but", 3},
-		{"=", 3}, {"<", 3}, {"<=", 3}, {">", 3}, {">=", 3},
+		{"$or", 1}, {"exists", 1}, {"prefix", 1}, {"suffix", 1}, {"equals-ignore-case", 1}, {"cidr", 1}, {"numeric", 1}, {"anything-but", 1},
+		{"=", 1}, {"<", 1}, {"<=", 1}, {">", 1}, {">=", 1},
 	}
 )

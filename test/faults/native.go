@@ -137,16 +137,9 @@ func deliveredNatively(in []*seriatimpb.Message) []history.Message {
 
 // numberText is a sequence number as the SQS API writes it: a one, and the count with
 // leading zeros.
-func numberText(n uint64) string {
-	if n < sequenceBase { // from a program before format version 5
-		n += sequenceBase
-	}
-	return strconv.FormatUint(n, 10)
-}
+func numberText(n uint64) string { return strconv.FormatUint(n, 10) }
 
-const sequenceBase = 10_000_000_000_000_000_000
-
-// numberOf is the count in such a text, which programs of every version read.
+// numberOf returns the count in such a text.
 func numberOf(text string) (n uint64, err error) {
 	if _, err = fmt.Sscanf(text, "1%019d", &n); err != nil {
 		return 0, fmt.Errorf("sequence number %q: %w", text, err)

@@ -41,12 +41,12 @@ func (q *queues) Consume(stream consumeStream) error {
 	if err != nil {
 		return err
 	}
-	visibility, entriesMax, err := c.openVisibility(stream.Context(), open)
+	visibility, err := c.openVisibility(stream.Context(), open)
 	if err != nil {
 		return err
 	}
 	s := &consumer{
-		call: c, stream: stream, session: session, visibility: visibility, entriesMax: entriesMax,
+		call: c, stream: stream, session: session, visibility: visibility,
 		attempt: open.GetAttemptId(), resumed: open.GetAttemptId() != "",
 		holdings: newHoldings(int(open.GetCredit()), visibility, q.server.Now), settling: make(chan struct{}, settlementsMax),
 	}
@@ -79,18 +79,18 @@ func (c *call) readOpen(stream consumeStream) (*seriatimpb.ConsumeOpen, error) {
 }
 
 // openVisibility is the visibility timeout of a stream: that of the request or of
-// the queue, zero in a session. entriesMax is how many messages a command may have.
-func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen) (seconds int32, entriesMax int, err error) {
+// the queue, zero in a session.
+func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen) (seconds int32, err error) {
 	err = c.Read(ctx, func(v queue.View) error {
 		attributes, refused := v.Typed(c.queue)
 		if refused != nil {
 			return refused
 		}
-		seconds, entriesMax = int32(attributes.VisibilitySeconds), v.CommandEntriesMax()
+		seconds = int32(attributes.VisibilitySeconds)
 		return nil
 	})
 	if open.GetSession() != nil {
-		return 0, entriesMax, err
+		return 0, err
 	}
 	if open.VisibilityTimeoutSeconds != nil {
 		seconds = open.GetVisibilityTimeoutSeconds()
@@ -98,7 +98,7 @@ func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen)
 	if err == nil && (seconds < 1 || seconds > limits.VisibilitySecondsMax) {
 		err = refusal.InvalidValue(strconv.Itoa(int(seconds)), "visibility_timeout_seconds", "Must be between 1 and 43200 to consume.")
 	}
-	return seconds, entriesMax, err
+	return seconds, err
 }
 
 // consumer is the server's end of one Consume. Each of its parts runs in a
@@ -108,7 +108,6 @@ type consumer struct {
 	stream     consumeStream
 	session    *consumedSession // nil: the stream consumes none
 	visibility int32            // seconds
-	entriesMax int              // of a command
 	holdings   *holdings
 	settling   chan struct{} // a slot for each settlement under way
 
@@ -216,7 +215,7 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 			err = s.catchUp(ctx)
 		}
 		if err == nil {
-			r, err = s.receive(ctx, min(room, s.entriesMax))
+			r, err = s.receive(ctx, min(room, limits.StreamEntriesMax))
 		}
 		if err == nil && r.news {
 			err = s.deliver(ctx, &r.MessagesReceived, r.index)
@@ -238,7 +237,7 @@ type reception struct {
 func (s *consumer) receive(ctx context.Context, room int) (r reception, err error) {
 	cmd := &queue.ReceiveMessages{
 		Queue: s.call.queue, MaxMessages: queue.Some(int64(room)), VisibilityTimeout: queue.Some(int64(s.visibility)),
-		AttemptID: s.attempt, AttemptIDGiven: s.attempt != "", Streamed: s.entriesMax > limits.ReceiveMessagesMax,
+		AttemptID: s.attempt, AttemptIDGiven: s.attempt != "", Streamed: true,
 	}
 	if s.session != nil {
 		cmd.VisibilityTimeout, cmd.Options = queue.Int{}, &queue.ReceiveOptions{Session: s.session.ref}

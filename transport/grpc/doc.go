@@ -36,8 +36,7 @@
 // limit of ten entries is no rule of the log. So the rate of a stream does not fall
 // with the time that a command takes; its commands grow. At most commandsMax of them
 // are under way, as many small ones cost more than a few large ones. Consume
-// receives and deletes as many at a time. While a node of an older program may read the
-// log (before format version 3), commands have up to ten. See pipeline.
+// receives and deletes as many at a time. See pipeline.
 //
 // Order in a session. Its messages are handed out while earlier ones are in flight, so a stream
 // must not let a later one pass one that is given back, nor one that was lost on the way

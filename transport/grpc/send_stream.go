@@ -22,12 +22,12 @@ func (q *queues) SendStream(stream sendStream) error {
 	if q.server.waits.Context().Err() != nil {
 		return errDraining
 	}
-	entriesMax, err := c.openSendStream(stream)
+	err := c.openSendStream(stream)
 	if err != nil {
 		return err
 	}
 	return pipelined[queue.SendEntry, seriatimpb.SendResult]{
-		commands: c.sends(ctx, entriesMax),
+		commands: c.sends(ctx),
 		receive: func() (uint64, []*outgoing[queue.SendEntry, seriatimpb.SendResult], error) {
 			in, err := stream.Recv()
 			return in.GetFirstNumber(), outgoingSends(in.GetMessages()), err
@@ -38,33 +38,31 @@ func (q *queues) SendStream(stream sendStream) error {
 	}.serve(ctx, c)
 }
 
-// openSendStream reads the first request, and how many messages a command may have.
-func (c *call) openSendStream(stream sendStream) (entriesMax int, err error) {
+// openSendStream reads the first request and checks the queue it names.
+func (c *call) openSendStream(stream sendStream) error {
 	first, err := stream.Recv()
 	if err := opened(err, "queue"); err != nil {
-		return 0, err
+		return err
 	}
 	if err := c.on(first.GetQueue()); err != nil {
-		return 0, err
+		return err
 	}
 	if len(first.GetMessages()) > 0 {
-		return 0, c.refuse(stream.Context(), errMessagesFirst)
+		return c.refuse(stream.Context(), errMessagesFirst)
 	}
-	err = c.Read(stream.Context(), func(v queue.View) error {
+	return c.Read(stream.Context(), func(v queue.View) error {
 		if !v.QueueExists(c.queue) {
 			return refusal.NoSuchQueue()
 		}
-		entriesMax = v.CommandEntriesMax()
 		return nil
 	})
-	return entriesMax, err
 }
 
 // sends are the commands of a SendStream: as the call sends, one at a time or several.
-func (c *call) sends(ctx context.Context, entriesMax int) commands[queue.SendEntry, seriatimpb.SendResult] {
+func (c *call) sends(ctx context.Context) commands[queue.SendEntry, seriatimpb.SendResult] {
 	name, sender := c.queue, c.SenderID()
 	return commands[queue.SendEntry, seriatimpb.SendResult]{
-		entriesMax: entriesMax, bytesMax: limits.BatchBytesMax, status: c.statusOf,
+		entriesMax: limits.StreamEntriesMax, bytesMax: limits.BatchBytesMax, status: c.statusOf,
 		failed: func(f *seriatimpb.Failure) *seriatimpb.SendResult { return &seriatimpb.SendResult{Failure: f} },
 		submit: func(entries []queue.SendEntry) ([]*seriatimpb.SendResult, error) {
 			c.Record.Trace.Batch(len(entries))

@@ -170,7 +170,7 @@ func (s *consumer) changeVisibility(ctx context.Context, handles []string, secon
 
 // remove deletes what was acknowledged.
 func (s *consumer) remove(ctx context.Context, handles []string) (queue.EntriesDone, error) {
-	return s.inBatches(ctx, handles, s.entriesMax, nil, func(batch []string) queue.Command {
+	return s.inBatches(ctx, handles, limits.StreamEntriesMax, nil, func(batch []string) queue.Command {
 		return &queue.DeleteMessages{
 			Queue: s.call.queue, Batch: true, Handles: batch, Streamed: len(batch) > limits.BatchEntriesMax, Options: s.options(),
 		}

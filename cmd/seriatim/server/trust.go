@@ -87,8 +87,7 @@ func aloneTrust() (t cluster.Trust, err error) {
 	return t, err
 }
 
-// checkPeerCertificate finds a certificate that other nodes refuse, or will refuse when an
-// upgrade is finalized.
+// checkPeerCertificate refuses a certificate that other nodes refuse.
 func (p program) checkPeerCertificate(c certificates, node string) error {
 	if c.peer == nil || nodecert.Names(c.peer.Leaf(), node) {
 		return nil
@@ -98,9 +97,8 @@ func (p program) checkPeerCertificate(c certificates, node string) error {
 		return exit.New(exit.Usage, fmt.Errorf("peer-cert is the certificate of another node: it lacks the name %s", wanted),
 			"make one with seriatim cert issue "+node)
 	}
-	p.log.Error("peer-cert is not marked as the certificate of a node: nodes refuse it, except those of a cluster whose upgrade was not finalized; renew it with seriatim cert renew NAME --role node",
-		"missing_name", wanted)
-	return nil
+	return exit.New(exit.Usage, fmt.Errorf("peer-cert is not the certificate of a node: it lacks the name %s", wanted),
+		"make one with seriatim cert issue "+node+", or renew it with seriatim cert renew "+node+" --role node")
 }
 
 // openTokens reads who may call the admin port; nil: no file says so.

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// recordedAccess is who may use a cluster, since format version 3.
+// recordedAccess describes the accounts, keys and policies of a cluster.
 type recordedAccess struct {
 	Accounts map[string]account.Quota `json:"accounts"` // the cluster's own is empty
 	Keys     map[string]recordedKey   `json:"keys"`
@@ -64,20 +64,17 @@ func changeAccess(t *testing.T, node *cluster.Node) {
 	}
 }
 
-// lookAtAccess describes who may use the cluster, nil if nothing is known of anybody.
+// lookAtAccess describes the accounts, keys and policies of the cluster.
 func lookAtAccess(t *testing.T, node *cluster.Node, v queue.View) *recordedAccess {
 	t.Helper()
 	table := v.Access()
-	if table.KeyCount() == 0 && table.AccountCount() == 0 {
-		return nil
-	}
 	r := &recordedAccess{Accounts: map[string]account.Quota{}, Keys: map[string]recordedKey{}, Policies: map[string]string{}, Usage: v.Usage(tenant)}
 	table.Accounts(func(a access.Account) bool {
 		r.Accounts[a.ID] = a.Quota
 		return true
 	})
 	table.Keys(func(k access.Key) bool {
-		secret, err := node.Secret(k) // sealed since format version 5
+		secret, err := node.Secret(k)
 		if err != nil {
 			t.Error(err)
 		}

@@ -7,5 +7,6 @@
 // its release.
 //
 // The next version is the present program, linked to claim one format more. The gate, the
-// refusals and the way back before it are the same for every format.
+// refusals and the way back before it are the same for every format. TestMixedVersions builds
+// the next version with an attribute more.
 package upgrade

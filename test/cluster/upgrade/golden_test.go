@@ -45,11 +45,10 @@ type recorded struct {
 	StateHash     string           `json:"stateHash"`
 	Queues        map[string][]int `json:"queues"` // visible, in flight, delayed
 	// Duplicate is the answer to the first send of id "1" to orders.fifo.
-	DuplicateID       string `json:"duplicateId"`
-	DuplicateSequence string `json:"duplicateSequence"`
-	Handle            string `json:"handle"` // of the message in flight in orders.fifo
-	// Access is nil before format version 3.
-	Access *recordedAccess `json:"access,omitempty"`
+	DuplicateID       string          `json:"duplicateId"`
+	DuplicateSequence string          `json:"duplicateSequence"`
+	Handle            string          `json:"handle"` // of the message in flight in orders.fifo
+	Access            *recordedAccess `json:"access,omitempty"`
 }
 
 // open starts a node that takes a snapshot after so much log.
@@ -224,9 +223,7 @@ func TestGoldenDataDirectories(t *testing.T) {
 				t.Fatalf("the state is not the recorded one (-want +got):\n%s", diff)
 			}
 			goesOn(t, node, want)
-			if version >= 3 {
-				accessGoesOn(t, node, want.Access)
-			}
+			accessGoesOn(t, node, want.Access)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -25,84 +24,65 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-var mixed = flag.Bool("mixed", false, "build an older program and upgrade it to this one with one attribute more")
+var mixed = flag.Bool("mixed", false, "build this program again with a row of the next format version, and upgrade a cluster to it")
 
-// olderCommit is the newest commit whose program has format version 4.
-const (
-	olderCommit  = "b72dbdf6"
-	olderFormat  = 4
-	exitDiverged = 83
-)
+const exitDiverged = 83
 
-// plantedRow is an attribute that this program does not have: it sets the delay. It is
-// listed, and so part of the state hash, only where it was set: see TestLaterAttributes.
-const (
-	plantedName = "XPlantedDelay"
-	plantedRow  = "\trow(\"" + plantedName + "\", %d, anyQueue, \"Delays.\", number(\"" + plantedName + "\", 0, limits.DelaySecondsMax,\n" +
-		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })).as(1 << 31),\n"
-	plantedTable = "var attributeTable = [...]attribute{\n"
-)
+// edit replaces a text in a file of the product.
+type edit struct{ file, old, new string }
 
-// goBuild builds a program from a folder of sources.
-func goBuild(t *testing.T, root, path string, more ...string) {
-	t.Helper()
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-tags", "hashicorpmetrics grpcnotrace", "-o", path}, more...)
-	build := exec.CommandContext(t.Context(), "go", append(args, "./cmd/seriatim")...)
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building in %s: %v\n%s", root, err, out)
+// plantedName is the name of an attribute that sets the delay. It is listed, and so part of
+// the state hash, only where it was set: see TestLaterAttributes. It comes last in the table.
+const plantedName = "XPlantedDelay"
+
+// nextVersion makes this program one of the next format version, with the planted attribute.
+func nextVersion() []edit {
+	row := fmt.Sprintf("\trow(%q, %d, anyQueue, \"Delays.\", number(%q, 0, limits.DelaySecondsMax,\n"+
+		"\t\tfunc(a *Queue) *int64 { return &a.DelaySeconds })).as(1 << 31),\n", plantedName, format.CurrentVersion+1, plantedName)
+	current := "CurrentVersion uint32 = "
+	return []edit{
+		{"queue/attributes/rows.go", "\n}\n\n// row makes", "\n" + row + "}\n\n// row makes"},
+		{"fsm/format/version.go", fmt.Sprint(current, format.CurrentVersion), fmt.Sprint(current, format.CurrentVersion+1)},
 	}
 }
 
-// buildOlder builds the program of olderCommit, or skips the test where the history is
-// not there.
-func buildOlder(t *testing.T, root, dir string) string {
+// build builds this program, with edits, and returns its path.
+func build(t *testing.T, name string, edits ...edit) string {
 	t.Helper()
-	archive, err := exec.CommandContext(t.Context(), "git", "-C", root, "archive", olderCommit).Output()
-	if err != nil {
-		t.Skipf("the older program cannot be built: the history of this clone has no commit %s: %v", olderCommit, err)
-	}
-	sources := filepath.Join(dir, "older")
-	if err := os.Mkdir(sources, 0o755); err != nil { //nolint:gosec // sources
-		t.Fatal(err)
-	}
-	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", sources)
-	unpack.Stdin = bytes.NewReader(archive)
-	if out, err := unpack.CombinedOutput(); err != nil {
-		t.Fatalf("unpacking the older sources: %v\n%s", err, out)
-	}
-	path := filepath.Join(dir, "seriatim-older")
-	goBuild(t, sources, path)
-	return path
-}
-
-// buildPlanted builds this program with one attribute more.
-func buildPlanted(t *testing.T, root, dir string) string {
-	t.Helper()
-	table := filepath.Join(root, "queue", "attributes", "rows.go")
-	text, err := os.ReadFile(table)
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := fmt.Sprintf(plantedRow, format.CurrentVersion)
-	before, rows, found := strings.Cut(string(text), plantedTable)
-	rows, after, ends := strings.Cut(rows, "\n}\n")
-	if !found || !ends {
-		t.Fatal("the table of attributes does not begin or end as this test expects")
-	}
-	changed := before + plantedTable + rows + "\n" + row + "}\n" + after // its name comes last
-	replacement, overlay := filepath.Join(dir, "rows.go"), filepath.Join(dir, "overlay.json")
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {table: replacement}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, content := range map[string][]byte{replacement: []byte(changed), overlay: list} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for i, e := range edits {
+		path, changed := filepath.Join(root, e.file), filepath.Join(dir, fmt.Sprint(i, ".go"))
+		text, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.Count(string(text), e.old) != 1 {
+			t.Fatalf("%s has not the text %q once", e.file, e.old)
+		}
+		if err := os.WriteFile(changed, []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[path] = changed
 	}
-	path := filepath.Join(dir, "seriatim-planted")
-	goBuild(t, root, path, "-overlay", overlay)
+	overlay, path := filepath.Join(dir, "overlay.json"), filepath.Join(dir, name)
+	list, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	if err == nil {
+		err = os.WriteFile(overlay, list, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	goBuild := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false",
+		"-tags", "hashicorpmetrics grpcnotrace", "-overlay", overlay, "-o", path, "./cmd/seriatim")
+	goBuild.Dir, goBuild.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := goBuild.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", name, err, out)
+	}
 	return path
 }
 
@@ -238,20 +218,15 @@ func (s *site) refused(queue string, newer map[*harness.Node]bool) {
 	})
 }
 
-// TestMixedVersions upgrades a cluster of an older program to this one with one attribute
-// more, under load. No replica differs, whichever program leads, and the attribute is
-// refused until the upgrade is finalized.
+// TestMixedVersions upgrades a cluster of this program to the same with one attribute more,
+// of the next format version, under load. The replicas stay equal, whichever program leads,
+// and the attribute is refused until the upgrade is finalized.
 func TestMixedVersions(t *testing.T) {
 	if !*mixed {
 		t.Skip("two programs take minutes to build: make upgrade-mixed")
 	}
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	older := buildOlder(t, root, dir)
-	s := &site{t: t, old: older, next: buildPlanted(t, root, dir), format: format.CurrentVersion}
+	older := build(t, "seriatim")
+	s := &site{t: t, old: older, next: build(t, "seriatim-next", nextVersion()...), format: format.CurrentVersion + 1}
 	s.Cluster = harness.New(t, harness.Options{Binary: older, Args: []string{
 		"--log-segment-size", "4MiB", "--snapshot-log-size", "256KiB", "--audit-interval", "1s", "--audit-entries", "50",
 	}})
@@ -276,7 +251,7 @@ func TestMixedVersions(t *testing.T) {
 	}
 	for _, n := range s.Nodes {
 		s.waitStatus(n, n.Name+" to be ready", func(u upgradeStatus) bool {
-			if u.FormatVersion != olderFormat {
+			if u.FormatVersion != format.CurrentVersion {
 				t.Fatalf("%s: %+v", n.Name, u)
 			}
 			return u.Ready
