@@ -188,6 +188,10 @@ generate: build ## regenerate code and tables; leaves no difference in a sound t
 conformance: build ## boto3, JavaScript, Java, the AWS CLI and Celery against a cluster; installs them from their registries
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' test/api/conformance/run
 
+.PHONY: terraform
+terraform: build ## queues and topics by Terraform with the AWS provider, which SERIATIM_TERRAFORM_PLUGINS may name a folder of
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 30m ./test/api/terraform -args -terraform
+
 .PHONY: conformance-auth
 conformance-auth: build ## the same, and presigned URLs and curl, against a cluster that takes signed requests only; and that it refuses others
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' CONFORMANCE_AUTH=1 test/api/conformance/run

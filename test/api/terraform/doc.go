@@ -3,6 +3,6 @@
 // reads differently than it was written.
 //
 // It needs terraform in the path and the provider in a plugin folder: the one that
-// SERIATIM_TERRAFORM_PLUGINS names, or one that Terraform searches itself. Without them the test
-// is skipped.
+// SERIATIM_TERRAFORM_PLUGINS names, or one that Terraform searches itself. It runs with the
+// argument -terraform only: the provider takes minutes to start.
 package terraform
