@@ -297,9 +297,9 @@ recoveries: ## five nodes with unequal logs: each set of them is recovered from 
 stale-reads: build ## leaders that were paused, or cut off with a learner, are asked for what is not so any more: TRIES of each (1000)
 	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 6h -run '^TestStaleReads' ./test/cluster/partition -args -stale-tries $(or $(TRIES),1000)
 
-.PHONY: strangers
-strangers: build ## p99 of clients and processor time of servers without and beside strangers at the client and the admin port, in TURNS of 5 s each (5)
-	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h ./test/cluster/strangers -args -turns $(or $(TURNS),5)
+.PHONY: unauthenticated
+unauthenticated: build ## p99 of clients and processor time of servers, with and without attackers at the client and admin ports, in TURNS of 5 s (5)
+	SERIATIM_BINARY='$(CURDIR)/$(BIN)' $(GO) test -tags '$(TEST_TAGS)' -count 1 -v -timeout 1h ./test/cluster/unauthenticated -args -turns $(or $(TURNS),5)
 
 # Without the tag invariants: its checks walk over all ids.
 .PHONY: window

@@ -169,7 +169,7 @@ var checks = []Check{
 		Advice: "see whether the subscriber answers with a status of 2xx in time; remove the subscription if it is gone, and give it a RedrivePolicy so that messages are kept",
 	},
 	{
-		Name: Quota, Short: "What accounts use of their quotas", Unit: "% used", One: "% used", Warn: 80, Crit: 99.9,
+		Name: Quota, Short: "Usage of account quotas", Unit: "% used", One: "% used", Warn: 80, Crit: 99.9,
 		None:   "no account has a quota",
 		Advice: "'seriatim account show ACCOUNT' says what the account has; 'seriatim account quota' changes what it may have",
 	},

@@ -13,7 +13,7 @@ var attributeTable = [...]attribute{
 		flag("ContentBasedDeduplication",
 			func(a *Queue) *bool { return &a.Deduplication.ContentBased })),
 	row(nameContentMode, 1, fifoOnly,
-		"With `IdAndContent`, a message is a duplicate only if both its id and its body repeat. It needs `ContentBasedDeduplication`.",
+		"With `IdAndContent`, a message is a duplicate if its id or its body repeats. It needs `ContentBasedDeduplication`.",
 		either(nameContentMode, word{"IdOverrides", 1}, word{"IdAndContent", 1},
 			func(a *Queue) *bool { return &a.Deduplication.IDAndContent })).as(extensionContentMode),
 	row(nameDeadLetterKeepsID, 1, fifoOnly,

@@ -178,8 +178,8 @@ func policySimulateCommand(o *options) *cobra.Command {
 		}),
 	}
 	for i, usage := range []string{
-		"name of the user who asks", "id of the key that the request is signed with", "account of the user, 12 digits (default: that of the cluster)",
-		"what is asked for, such as sqs:SendMessage", "name or ARN of a queue or topic; * for what is about none",
+		"name of the user", "id of the key that signs the request", "account of the user, 12 digits (default: that of the cluster)",
+		"action, such as sqs:SendMessage", "name or ARN of a queue or topic; * for actions about no single one",
 	} {
 		c.Flags().String(flags[i], "", usage)
 	}

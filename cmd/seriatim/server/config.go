@@ -30,7 +30,7 @@ type NodeConfig struct {
 	Voters            int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as there were initial members"`
 	PromoteAfter      time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
 	GossipKeyFile     string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: as for peer-cert"`
-	EncryptionKeyFile string        `name:"encryption-key-file" env:"SERIATIM_ENCRYPTION_KEY_FILE" default:"" since:"0.1.0" help:"file with the keys that encrypt log, bodies, snapshots and backups, the same on all nodes; seriatim encryption-key create writes it; empty: they are in clear text"`
+	EncryptionKeyFile string        `name:"encryption-key-file" env:"SERIATIM_ENCRYPTION_KEY_FILE" default:"" since:"0.1.0" help:"file with the keys that encrypt log, bodies, snapshots and backups. The same on all nodes; make it with seriatim encryption-key create; empty: clear text"`
 }
 
 // ListenConfig holds the addresses of the four ports.
@@ -41,14 +41,14 @@ type ListenConfig struct {
 	Gossip          string   `name:"gossip-addr" env:"SERIATIM_GOSSIP_ADDR" default:"127.0.0.1:9327" since:"0.1.0" help:"address for gossip, TCP and UDP"`
 	AdvertisePeer   string   `name:"advertise-peer" env:"SERIATIM_ADVERTISE_PEER" default:"" since:"0.1.0" help:"peer address as other nodes reach it; empty: the bound one"`
 	AdvertiseGossip string   `name:"advertise-gossip" env:"SERIATIM_ADVERTISE_GOSSIP" default:"" since:"0.1.0" help:"gossip address as other nodes reach it; empty: the bound one"`
-	AllowOrigin     []string `name:"allow-origin" env:"SERIATIM_ALLOW_ORIGIN" default:"" since:"0.1.0" help:"origins, as https://app.example.org, whose web pages may use the client and the admin port, separated by commas; ports on the loopback address may be called under their names, too; *: all"`
+	AllowOrigin     []string `name:"allow-origin" env:"SERIATIM_ALLOW_ORIGIN" default:"" since:"0.1.0" help:"origins whose web pages may use the client and admin ports, such as https://app.example.org, separated by commas. Their hosts are also accepted in the Host header of a loopback port; *: all"`
 	TLSCert         string   `name:"tls-cert" env:"SERIATIM_TLS_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the client port; empty: no TLS"`
 	TLSKey          string   `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of tls-cert"`
 	AdminCert       string   `name:"admin-cert" env:"SERIATIM_ADMIN_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the admin port; empty: no TLS"`
 	AdminKey        string   `name:"admin-key" env:"SERIATIM_ADMIN_KEY" default:"" since:"0.1.0" help:"PEM private key of admin-cert"`
-	AdminTokens     string   `name:"admin-tokens-file" env:"SERIATIM_ADMIN_TOKENS_FILE" default:"" since:"0.1.0" help:"file that says who may do what on the admin port, a line for each token: role (viewer, operator or admin), SHA-256 of the token in hex, name; seriatim cert token writes it; empty: the node makes a token for administrators in the file admin.token of its data directory"`
+	AdminTokens     string   `name:"admin-tokens-file" env:"SERIATIM_ADMIN_TOKENS_FILE" default:"" since:"0.1.0" help:"file with the tokens for the admin port. Each line has a role (viewer, operator or admin), the SHA-256 of the token in hex, and a name. Make it with seriatim cert token; empty: the node makes one token of the role admin, in admin.token in its data directory"`
 	InsecureAdmin   bool     `name:"insecure-admin" env:"SERIATIM_INSECURE_ADMIN" default:"false" since:"0.1.0" help:"without admin-tokens-file: need no token on the admin port at any address; every program that reaches it can read messages and change the cluster"`
-	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain that this node shows to the others, with the name NODE.node.seriatim as seriatim cert issue NODE makes it; empty: a node that forms a cluster alone lets no other connect, all others need insecure-peers"`
+	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of this node for other nodes, with the name NODE.node.seriatim. Make it with seriatim cert issue NODE. Empty: a node that forms a cluster alone accepts no other node, and all others need insecure-peers"`
 	PeerKey         string   `name:"peer-key" env:"SERIATIM_PEER_KEY" default:"" since:"0.1.0" help:"PEM private key of peer-cert"`
 	PeerCA          string   `name:"peer-ca" env:"SERIATIM_PEER_CA" default:"" since:"0.1.0" help:"PEM certificates of the authorities whose certificates make a node of this cluster; use them for nothing else"`
 	InsecurePeers   bool     `name:"insecure-peers" env:"SERIATIM_INSECURE_PEERS" default:"false" since:"0.1.0" help:"start without certificates or without a gossip key: every program that reaches the peer or the gossip port can then take the cluster over"`
@@ -60,11 +60,11 @@ type APIConfig struct {
 	Account        string   `name:"account" env:"SERIATIM_ACCOUNT" default:"000000000000" since:"0.1.0" help:"account id in queue URLs and ARNs, 12 digits; the same on all nodes"`
 	Region         string   `name:"region" env:"SERIATIM_REGION" default:"us-east-1" since:"0.1.0" help:"region in ARNs; the same on all nodes"`
 	CheckARNRegion bool     `name:"check-arn-region" env:"SERIATIM_CHECK_ARN_REGION" default:"true" since:"0.1.0" help:"refuse ARNs with another region than region, as AWS does; the region in signatures is never compared; the same on all nodes"`
-	Auth           bool     `name:"auth" env:"SERIATIM_AUTH" default:"true" since:"0.1.0" help:"accept only signed requests that policies permit on the client port; the same on all nodes; false: every program that reaches the port may do everything"`
-	FirstKeyFile   string   `name:"first-key-file" env:"SERIATIM_FIRST_KEY_FILE" default:"" since:"0.1.0" help:"file with the access key that a new cluster begins with, as lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., or folder with a file for each; if there is no such file, a key is drawn and written there; empty: a drawn key is printed on the terminal, without one written to first-key in the data directory; the same on all nodes"`
+	Auth           bool     `name:"auth" env:"SERIATIM_AUTH" default:"true" since:"0.1.0" help:"accept only signed requests that policies permit on the client port. The same on all nodes; false: every program that reaches the port may do everything"`
+	FirstKeyFile   string   `name:"first-key-file" env:"SERIATIM_FIRST_KEY_FILE" default:"" since:"0.1.0" help:"file with the first access key of a new cluster: lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., or a folder with a file for each. The same on all nodes. If the file does not exist, the node draws a key and writes it there. Empty: the node prints a drawn key on the terminal, or writes it to first-key in the data directory"`
 	MinimumWindow  int      `name:"minimum-window" env:"SERIATIM_MINIMUM_WINDOW" default:"20" since:"0.1.0" help:"lower bound in seconds, 1 to 20, of DeduplicationWindowSeconds and ReceiveAttemptWindowSeconds; below 20 for tests; replicated"`
 	AcceptKMSKeys  bool     `name:"accept-kms-keys" env:"SERIATIM_ACCEPT_KMS_KEYS" default:"false" since:"0.1.0" help:"accept KmsMasterKeyId of queues and topics, and SqsManagedSseEnabled without encryption-key-file, and ignore them; false: they are refused; the same on all nodes"`
-	SNSAllow       []string `name:"sns-allow-endpoints" env:"SERIATIM_SNS_ALLOW_ENDPOINTS" default:"" since:"0.1.0" help:"networks, as 127.0.0.0/8, of loopback, link-local, unique local, multicast and reserved addresses that topics may post to, separated by commas; addresses of these kinds are refused otherwise, whatever name leads to them"`
+	SNSAllow       []string `name:"sns-allow-endpoints" env:"SERIATIM_SNS_ALLOW_ENDPOINTS" default:"" since:"0.1.0" help:"networks that topics may post to although their addresses are loopback, link-local, unique local, multicast or reserved. Separated by commas, such as 127.0.0.0/8"`
 	AWSCooldowns   bool     `name:"aws-cooldowns" env:"SERIATIM_AWS_COOLDOWNS" default:"false" since:"0.1.0" help:"keep the 60 seconds of AWS after DeleteQueue and between PurgeQueue calls; replicated"`
 }
 
@@ -77,7 +77,7 @@ type LoggingConfig struct {
 
 // TracingConfig is about spans of requests.
 type TracingConfig struct {
-	Endpoint string  `name:"otlp-endpoint" env:"SERIATIM_OTLP_ENDPOINT" default:"" since:"0.1.0" help:"URL of an OpenTelemetry collector, as http://127.0.0.1:4318, that takes traces of requests over OTLP/HTTP at /v1/traces below it; empty: that of OTEL_EXPORTER_OTLP_ENDPOINT, without that no traces"`
+	Endpoint string  `name:"otlp-endpoint" env:"SERIATIM_OTLP_ENDPOINT" default:"" since:"0.1.0" help:"URL of an OpenTelemetry collector, such as http://127.0.0.1:4318. The node sends traces over OTLP/HTTP to /v1/traces below it. Empty: OTEL_EXPORTER_OTLP_ENDPOINT counts; without that, no traces"`
 	Ratio    float64 `name:"trace-ratio" env:"SERIATIM_TRACE_RATIO" default:"1" since:"0.1.0" help:"part of the requests that are traced, 0 to 1, of those whose client does not say in a header traceparent whether it traces them"`
 }
 
@@ -89,7 +89,7 @@ type StorageConfig struct {
 	BodyStore        string        `name:"body-store" env:"SERIATIM_BODY_STORE" default:"segments" since:"0.1.0" help:"where this node has the bodies of messages: segments (files, to which snapshots refer), or memory"`
 	BodyCacheBytes   Size          `name:"body-cache-size" hidden:"true" env:"SERIATIM_BODY_CACHE_SIZE" default:"16MiB" since:"0.1.0" help:"newest bodies in segments that stay in memory, too"`
 	BodySegmentBytes Size          `name:"body-segment-size" hidden:"true" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments, at most 1GiB"`
-	BodyScrubRate    Size          `name:"body-scrub-rate" env:"SERIATIM_BODY_SCRUB_RATE" default:"1MiB" since:"0.1.0" help:"bytes per second at which bodies in segments are read from disk to find damaged ones, which are fetched from another node; 0: only what is received is checked"`
+	BodyScrubRate    Size          `name:"body-scrub-rate" env:"SERIATIM_BODY_SCRUB_RATE" default:"1MiB" since:"0.1.0" help:"bytes per second at which bodies in segments are read from disk and checked. Damaged ones are fetched from another node; 0: only received messages are checked"`
 	BodyScrubPause   time.Duration `name:"body-scrub-interval" hidden:"true" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"time from when all bodies in segments were read to when that begins again"`
 	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log written since the last snapshot that causes the next"`
 	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log kept behind a snapshot for followers that are behind"`
@@ -104,7 +104,7 @@ type StorageConfig struct {
 
 // TimingConfig holds the timeouts of consensus and of stopping.
 type TimingConfig struct {
-	Heartbeat time.Duration `name:"heartbeat-timeout" env:"SERIATIM_HEARTBEAT_TIMEOUT" default:"1500ms" since:"0.1.0" help:"after this time without a message from the leader, a follower starts an election and a candidate starts another; a leader without a majority steps down after half of it"`
+	Heartbeat time.Duration `name:"heartbeat-timeout" env:"SERIATIM_HEARTBEAT_TIMEOUT" default:"1500ms" since:"0.1.0" help:"after this time without a message from the leader, a follower or candidate starts an election. A leader without a majority steps down after half of it"`
 	ClockSkew time.Duration `name:"clock-skew-max" env:"SERIATIM_CLOCK_SKEW_MAX" default:"30s" since:"0.1.0" help:"a node whose clock is further from the median of a majority leaves leading to others"`
 	Shutdown  time.Duration `name:"shutdown-timeout" env:"SERIATIM_SHUTDOWN_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a clean stop may take; then the process ends as it is, which loses nothing"`
 }
@@ -114,7 +114,7 @@ type LimitsConfig struct {
 	Connections    int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted. Lower if the limit of open files does not leave enough for the node itself"`
 	PerAddress     int           `name:"max-connections-per-address" env:"SERIATIM_MAX_CONNECTIONS_PER_ADDRESS" default:"0" since:"0.1.0" help:"client connections of one address at once; more are closed; 0: all but a tenth of max-connections. Raise it to max-connections behind a proxy that shows one address for all clients"`
 	Streams        int           `name:"max-streams" env:"SERIATIM_MAX_STREAMS" default:"65536" since:"0.1.0" help:"requests over HTTP/2 and gRPC under way at once, with long polls and streams; one address gets at most nine tenths; clients repeat refused ones"`
-	RequestBytes   Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections; above it large ones wait up to 5 s and are then answered 503; at least 128MiB"`
+	RequestBytes   Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections. Above it, large ones wait up to 5 s and then get 503; at least 128MiB"`
 	RequestTimeout time.Duration `name:"request-timeout" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
 	QueueBytes     Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
 	StateBytes     Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`

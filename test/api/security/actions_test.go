@@ -85,7 +85,7 @@ func TestEveryActionIsGuarded(t *testing.T) {
 					got  answer
 					code string
 				}{
-					{"a stranger", post(t, n, q, nil), "MissingAuthenticationToken"},
+					{"no key", post(t, n, q, nil), "MissingAuthenticationToken"},
 					{"somebody with a wrong secret", post(t, n, q, wrong.signer(api.Service)), "SignatureDoesNotMatch"},
 					{"somebody with an unknown key", post(t, n, q, unknown.signer(api.Service)), "InvalidClientTokenId"},
 					{"a user without permission", post(t, n, q, anna.signer(api.Service)), "AccessDenied"},

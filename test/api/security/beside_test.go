@@ -199,6 +199,6 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 		}
 	}
 	if got := post(t, n, asks(services["sqs"], "SendMessage", aws.Query, map[string]string{"QueueUrl": "http://localhost/000000000000/strict", "MessageBody": "x"}, nil), nil); got.status != http.StatusForbidden {
-		t.Errorf("a stranger sends: %d %s", got.status, got.body)
+		t.Errorf("an unsigned send is accepted: %d %s", got.status, got.body)
 	}
 }

@@ -117,7 +117,7 @@ func TestLinksOfSubscribersNeedNoSignature(t *testing.T) {
 	}
 	link := "http://" + n.Client + "/?Action=Unsubscribe&SubscriptionArn=" + *made.SubscriptionArn
 	if status, text := follow(t, link); status != http.StatusForbidden {
-		t.Errorf("a queue is unsubscribed by a stranger: %d %s", status, text)
+		t.Errorf("an unsigned request unsubscribes a queue: %d %s", status, text)
 	}
 	if _, err := topics.GetSubscriptionAttributes(t.Context(), &sns.GetSubscriptionAttributesInput{SubscriptionArn: made.SubscriptionArn}); err != nil {
 		t.Error(err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/attacker"
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/kit/stranger"
 )
 
 // Of a flood of packets at the gossip port a node decrypts no more than these, of which
@@ -65,10 +65,10 @@ func TestGossipFlood(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var flooding sync.WaitGroup
-	for host := byte(20); host < 28; host++ { // together more than strangers may
+	for host := byte(20); host < 28; host++ { // together above the limit of all unknown hosts
 		var conns []*net.UDPConn
 		for _, n := range c.Nodes {
-			conn, err := stranger.New(host).Packets(n.Gossip())
+			conn, err := attacker.New(host).Packets(n.Gossip())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,9 +87,9 @@ func TestGossipFlood(t *testing.T) {
 		decrypted := refusedGossip(t, n, "packet") - before[n.Name]
 		most := decryptedPerSecond * (1 + time.Since(began).Seconds())
 		if decrypted > most {
-			t.Errorf("%s has decrypted %v packets of strangers, at most %.0f are expected", n.Name, decrypted, most)
+			t.Errorf("%s has decrypted %v packets without the key, at most %.0f are expected", n.Name, decrypted, most)
 		}
-		t.Logf("%s has decrypted %v packets of strangers and dropped %v in %v", n.Name, decrypted, refusedGossip(t, n, "flood"), time.Since(began))
+		t.Logf("%s has decrypted %v packets without the key and dropped %v in %v", n.Name, decrypted, refusedGossip(t, n, "flood"), time.Since(began))
 	}
 	close(stop)
 	flooding.Wait()

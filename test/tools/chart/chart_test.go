@@ -110,8 +110,8 @@ func TestRefused(t *testing.T) {
 		"settings: {data-dir: /tmp}":            "data-dir",
 		"tracing: {endpoint: 'collector:4318'}": "endpoint",
 		"tracing: {ratio: 1.5}":                 "ratio",
-		"tracing: {endpoint: 'http://c:4318'}\nsettings: {trace-ratio: 0.5}":             "trace-ratio",
-		"backup: {enabled: true, upload: {image: rclone/rclone}}": "command",
+		"tracing: {endpoint: 'http://c:4318'}\nsettings: {trace-ratio: 0.5}": "trace-ratio",
+		"backup: {enabled: true, upload: {image: rclone/rclone}}":            "command",
 	} {
 		if _, err := render("prod", namespace, values); err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%q: got %v, want a word on %s", values, err, reason)

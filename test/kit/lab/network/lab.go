@@ -18,7 +18,7 @@ type Options struct {
 // NodePorts are those that a server takes if nothing else is said.
 func NodePorts() Ports { return Ports{API: 9324, Admin: 9325, Peer: 9326, Gossip: 9327} }
 
-// Available says why there can be no lab here; nil: there can.
+// Available returns the reason why this machine supports no lab, or nil.
 func Available() error {
 	l, err := New(Options{}, "a")
 	if err != nil {
@@ -27,8 +27,8 @@ func Available() error {
 	return l.Close()
 }
 
-// strangers are the names in a policy that no host bears.
-func strangers(p Policy, hosts []string) error {
+// checkNames returns an error if a policy names a host that does not exist.
+func checkNames(p Policy, hosts []string) error {
 	for _, r := range p.Rules {
 		for _, name := range slices.Concat(r.From, r.To) {
 			if name != Client && !slices.Contains(hosts, name) {

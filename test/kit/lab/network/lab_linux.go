@@ -261,7 +261,7 @@ func (l *Lab) SetPolicy(p Policy) error {
 	for name := range l.hosts {
 		names = append(names, name)
 	}
-	if err := strangers(p, names); err != nil {
+	if err := checkNames(p, names); err != nil {
 		return err
 	}
 	l.policy = p

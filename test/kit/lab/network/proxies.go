@@ -123,7 +123,7 @@ func (p *Proxies) SetPolicy(policy Policy) error {
 	for _, f := range p.fronts {
 		names = append(names, f.host)
 	}
-	if err := strangers(policy, names); err != nil {
+	if err := checkNames(policy, names); err != nil {
 		return err
 	}
 	p.mu.Lock()

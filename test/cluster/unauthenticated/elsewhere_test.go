@@ -1,4 +1,4 @@
-package strangers
+package unauthenticated
 
 import (
 	"bytes"
@@ -14,23 +14,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/attacker"
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/kit/stranger"
 )
 
-// elsewhere is the variable that makes this binary strangers on another machine, and names
-// the ports of the nodes. On one machine they have a process of their own with the lowest
-// priority, so that what clients and servers lose is what servers do for them and not what
-// they do themselves.
-const elsewhere = "SERIATIM_TEST_STRANGERS"
+// elsewhere is the environment variable with the ports of the nodes. It turns this binary into
+// the attacking process. That process has the lowest priority, so that clients and servers lose
+// only the time that servers spend on attackers.
+const elsewhere = "SERIATIM_TEST_ATTACKER"
 
 // ports are those of a node.
 type ports struct{ Client, Admin string }
 
-// try is one try of a stranger: it opens a connection and says something.
+// try opens a connection and sends something.
 type try func(caller)
 
-// tries are those of one second, in any order.
+// tries returns the tries of one second, in random order.
 func tries(ctx context.Context, nodes []ports) (all []try) {
 	add := func(count int, one try) {
 		for range count {
@@ -41,7 +40,7 @@ func tries(ctx context.Context, nodes []ports) (all []try) {
 		add(20, func(s caller) { s.Dial(n.Client, halfHeader) })
 		add(20, func(s caller) { s.Dial(n.Client, halfBody) })
 		add(20, func(s caller) { s.Dial(n.Admin, "") })
-		for _, first := range annoyances() {
+		for _, first := range malformed() {
 			add(1, func(s caller) { s.Dial(n.Client, first) })
 		}
 	}
@@ -57,11 +56,11 @@ func tries(ctx context.Context, nodes []ports) (all []try) {
 	return all
 }
 
-// floodFrames is how many frames each flood has.
+// floodFrames is the number of frames in a flood.
 const floodFrames = 2_000
 
-// tryElsewhere is the other process: it tries evenly until its standard input ends, and
-// holds each connection for a second. It prints what it did.
+// tryElsewhere is the main function of the attacking process. It spreads its tries evenly until
+// its standard input ends, holds each connection for a second, and prints a summary.
 func tryElsewhere(list string) int {
 	var nodes []ports
 	if err := json.Unmarshal([]byte(list), &nodes); err != nil {
@@ -77,7 +76,7 @@ func tryElsewhere(list string) int {
 	all := tries(ctx, nodes)
 	var callers [20]caller // each hangs up before its turn comes again
 	for i := range callers {
-		callers[i] = caller{stranger.New(9)}
+		callers[i] = caller{attacker.New(9)}
 	}
 	tick := time.NewTicker(time.Second / time.Duration(len(all)))
 	defer tick.Stop()
@@ -103,16 +102,16 @@ func tryElsewhere(list string) int {
 	return 0
 }
 
-// strangersElsewhere are those of the other process.
-type strangersElsewhere struct {
+// otherProcess are those of the other process.
+type otherProcess struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	stdin   io.Closer
 	printed bytes.Buffer
 }
 
-// startElsewhere begins the tries.
-func startElsewhere(t *testing.T, c *harness.Cluster) *strangersElsewhere {
+// startElsewhere starts the attacking process.
+func startElsewhere(t *testing.T, c *harness.Cluster) *otherProcess {
 	t.Helper()
 	var nodes []ports
 	for _, n := range c.Nodes {
@@ -122,7 +121,7 @@ func startElsewhere(t *testing.T, c *harness.Cluster) *strangersElsewhere {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &strangersElsewhere{t: t, cmd: exec.CommandContext(t.Context(), "nice", "-n", "19", os.Args[0])}
+	s := &otherProcess{t: t, cmd: exec.CommandContext(t.Context(), "nice", "-n", "19", os.Args[0])}
 	s.cmd.Env = append(os.Environ(), elsewhere+"="+string(list))
 	s.cmd.Stdout, s.cmd.Stderr = &s.printed, &s.printed
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
@@ -134,12 +133,12 @@ func startElsewhere(t *testing.T, c *harness.Cluster) *strangersElsewhere {
 	return s
 }
 
-// finish ends the tries and says what they were.
-func (s *strangersElsewhere) finish() string {
+// finish ends the process and returns its summary.
+func (s *otherProcess) finish() string {
 	s.t.Helper()
-	_ = s.stdin.Close() // it is only there to end
+	_ = s.stdin.Close() // the end of the input ends the process
 	if err := s.cmd.Wait(); err != nil {
-		s.t.Fatalf("strangers elsewhere: %v\n%s", err, s.printed.Bytes())
+		s.t.Fatalf("the attacking process: %v\n%s", err, s.printed.Bytes())
 	}
 	return strings.TrimSpace(s.printed.String())
 }

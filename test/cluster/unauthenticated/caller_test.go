@@ -1,4 +1,4 @@
-package strangers
+package unauthenticated
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/seriatimq/seriatim/test/kit/stranger"
+	"github.com/seriatimq/seriatim/test/kit/attacker"
 )
 
-// caller is a stranger who reaches the client and the admin port.
-type caller struct{ *stranger.Stranger }
+// caller attacks the client and the admin port without credentials.
+type caller struct{ *attacker.Client }
 
-// Beginnings of requests that never end.
+// First bytes of requests that never end.
 const (
 	halfHeader = "POST / HTTP/1.1\r\nHost: h\r\nX-A: "
 	halfBody   = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: 1000000\r\n\r\n{"
@@ -27,8 +27,8 @@ const (
 	whole      = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}"
 )
 
-// annoyances are beginnings of what is no request, or too large a one.
-func annoyances() []string {
+// malformed returns first bytes of malformed or too large requests.
+func malformed() []string {
 	random := make([]byte, 100<<10)
 	_, _ = rand.Read(random)
 	noise := string(random)
@@ -39,13 +39,13 @@ func annoyances() []string {
 	}
 }
 
-func (s caller) annoy(address string) {
-	for _, first := range annoyances() {
+func (s caller) sendMalformed(address string) {
+	for _, first := range malformed() {
 		s.Dial(address, first)
 	}
 }
 
-// ignoreAnswers asks without end and reads nothing, until the server takes no more.
+// ignoreAnswers sends requests and reads no answers, until the server stops reading.
 func (s caller) ignoreAnswers(address string) {
 	conn := s.Dial(address, "")
 	if conn == nil {
@@ -59,7 +59,7 @@ func (s caller) ignoreAnswers(address string) {
 	}
 }
 
-// speak opens a connection over HTTP/2.
+// speak opens an HTTP/2 connection.
 func (s caller) speak(address string) (*http2.Framer, net.Conn) {
 	conn := s.Dial(address, http2.ClientPreface)
 	if conn == nil {
@@ -71,7 +71,7 @@ func (s caller) speak(address string) (*http2.Framer, net.Conn) {
 	return framer, conn
 }
 
-// head is the header of a request over HTTP/2.
+// head returns the header block of an HTTP/2 request.
 func head() []byte {
 	var b bytes.Buffer
 	encoder := hpack.NewEncoder(&b)
@@ -94,7 +94,7 @@ func (s caller) openStreams(address string, conns, each int) {
 	}
 }
 
-// floods are frames that cost the sender next to nothing: each writes one.
+// floods write one frame each. These frames cost the sender almost nothing.
 var floods = map[string]func(f *http2.Framer, i int) error{
 	"pings": func(f *http2.Framer, _ int) error { return f.WritePing(false, [8]byte{}) },
 	"settings": func(f *http2.Framer, i int) error {
@@ -122,7 +122,7 @@ var floods = map[string]func(f *http2.Framer, i int) error{
 	},
 }
 
-// flood sends frames of a kind, until the server has had enough, or so many were sent.
+// flood sends frames of one kind until the server closes the connection, frames at most.
 func (s caller) flood(address string, frames int, one func(*http2.Framer, int) error) {
 	framer, _ := s.speak(address)
 	if framer == nil {
@@ -135,7 +135,7 @@ func (s caller) flood(address string, frames int, one func(*http2.Framer, int) e
 	}
 }
 
-// shakeHands begins handshakes of TLS, ends some, and says nothing over those.
+// shakeHands starts TLS handshakes, completes some of them, and sends nothing more.
 func (s caller) shakeHands(ctx context.Context, address string, count int) {
 	for range count {
 		s.Dial(address, halfHello)
@@ -144,10 +144,10 @@ func (s caller) shakeHands(ctx context.Context, address string, count int) {
 	}
 }
 
-// shakeHand ends a handshake of TLS.
+// shakeHand completes a TLS handshake.
 func (s caller) shakeHand(ctx context.Context, address string) {
 	if conn := s.Dial(address, ""); conn != nil {
-		//nolint:gosec // a stranger believes everybody
+		//nolint:gosec // an attacker trusts every certificate
 		_ = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}).HandshakeContext(ctx)
 	}
 }

@@ -1,4 +1,4 @@
-package strangers
+package unauthenticated
 
 import (
 	"regexp"
@@ -7,23 +7,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/attacker"
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/kit/stranger"
 )
 
-// What strangers hold open at the client and the admin port is bounded, counted by reason
-// and seldom logged, and no call of a client fails meanwhile.
-func TestStrangersCostLittle(t *testing.T) {
+// TestUnauthenticatedCallersCostLittle checks that connections without credentials at the client
+// and the admin port are bounded, counted by reason and rarely logged, and that no call of a
+// client fails.
+func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 	c := start(t)
-	friends := startFriends(t, c, 2)
+	signed := startClients(t, c, 2)
 	plain, secure := c.Nodes[1], c.Nodes[2]
 	files, routines := measured(t, plain, "process_open_fds"), measured(t, plain, "go_goroutines")
 	began := time.Now()
-	a, b := caller{stranger.New(9)}, caller{stranger.New(10)}
+	a, b := caller{attacker.New(9)}, caller{attacker.New(10)}
 	defer a.HangUp()
 	defer b.HangUp()
 	var trying sync.WaitGroup
-	trying.Go(func() { // more than an address may have, in each stage of a request
+	trying.Go(func() { // more than the limit of an address, at each step of a request
 		a.Hold(plain.Client, perAddress/2, halfHeader)
 		a.Hold(plain.Client, perAddress/2, halfBody)
 		a.Hold(plain.Client, perAddress/4, "")
@@ -32,11 +33,11 @@ func TestStrangersCostLittle(t *testing.T) {
 	trying.Go(func() { a.shakeHands(t.Context(), secure.Client, perAddress/4) })
 	trying.Wait()
 	await(t, "one address to be refused", func() bool {
-		a.Hold(plain.Client, perAddress/4, whole) // the silent ones give way, and then there are too many
+		a.Hold(plain.Client, perAddress/4, whole) // replaces silent connections, then exceeds the limit
 		return refused(t, plain, "client", "address") > 0
 	})
 	await(t, "a handshake to fail", func() bool { return refused(t, secure, "client", "handshake") > 0 })
-	b.Hold(plain.Client, perAddress, "") // with those of the other, more than there is room for
+	b.Hold(plain.Client, perAddress, "") // together with a, more than the limit of the port
 	await(t, "silent connections to give way", func() bool { return refused(t, plain, "client", "room") > 0 })
 	held, busy := measured(t, plain, "process_open_fds"), measured(t, plain, "go_goroutines")
 	// One connection may be on its way, and the clients and the other nodes open some.
@@ -46,7 +47,7 @@ func TestStrangersCostLittle(t *testing.T) {
 	if most := routines + 4*(connectionsMax+perAddress) + 100; busy > most {
 		t.Errorf("%v goroutines run, at most %v are expected; before there were %v", busy, most, routines)
 	}
-	friends.goOn(100)
+	signed.awaitCalls(100)
 	await(t, "silence to end connections", func() bool { return refused(t, plain, "client", "silent") > 0 })
 	a.HangUp()
 	b.HangUp()
@@ -61,31 +62,31 @@ func TestStrangersCostLittle(t *testing.T) {
 		trying.Go(func() { b.flood(plain.Client, 15_000, one) })
 	}
 	for _, n := range c.Nodes {
-		trying.Go(func() { b.annoy(n.Client) })
-		trying.Go(func() { b.annoy(n.Admin) })
+		trying.Go(func() { b.sendMalformed(n.Client) })
+		trying.Go(func() { b.sendMalformed(n.Admin) })
 	}
 	trying.Go(func() { b.ignoreAnswers(plain.Client) })
 	trying.Wait()
 	await(t, "floods to be ended", func() bool { return refused(t, plain, "client", "flood") > 0 })
 	b.HangUp()
-	friends.goOn(100)
-	friends.finish()
-	for _, n := range c.Nodes[1:] { // at the first nothing is held open for long
+	signed.awaitCalls(100)
+	signed.finish()
+	for _, n := range c.Nodes[1:] { // the first node gets no long connections
 		checkLog(t, n, time.Since(began))
 		if panics := measured(t, n, "seriatim_client_panics_total"); panics > 0 {
 			t.Errorf("%s has panicked %v times", n.Name, panics)
 		}
 	}
-	await(t, "the places to be free again", func() bool { return measured(t, plain, "seriatim_client_connections") <= 2*friendsCount })
-	// Of goroutines some wait for the next request, however long none comes.
+	await(t, "the places to be free again", func() bool { return measured(t, plain, "seriatim_client_connections") <= 2*clientsCount })
+	// Idle goroutines wait for the next request without a limit.
 	const spare = 256
 	await(t, "what served them to end", func() bool { return measured(t, plain, "go_goroutines") <= routines+spare+20 })
 }
 
-// refusalLines are what a node logs of strangers.
+// refusalLines matches the lines that a node logs about refused callers.
 var refusalLines = regexp.MustCompile(`(?m)^.*(refused a |all connections are taken|brought no whole request|a handshake of TLS failed|too slow with a body|busy with nothing).*$`)
 
-// checkLog makes sure that each kind of refusal is logged seldom.
+// checkLog checks that a node logs each kind of refusal rarely.
 func checkLog(t *testing.T, n *harness.Node, took time.Duration) {
 	t.Helper()
 	const kinds = 2 * 7 // of two ports

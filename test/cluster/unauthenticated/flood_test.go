@@ -1,4 +1,4 @@
-package strangers
+package unauthenticated
 
 import (
 	"bytes"
@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/attacker"
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/kit/stranger"
 )
 
-// flooding is the variable that makes this binary a flood, and describes it.
+// flooding is the environment variable that turns this binary into a flood and describes it.
 const flooding = "SERIATIM_TEST_FLOOD"
 
 // floodElsewhere floods until its standard input ends.
 func floodElsewhere(text string) int {
-	var f stranger.Flood
+	var f attacker.Flood
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		fmt.Println(err)
 		return 1
@@ -35,8 +35,8 @@ func floodElsewhere(text string) int {
 	return 0
 }
 
-// flooded runs something beside a flood, which has a process of its own with the lowest priority.
-func flooded(t *testing.T, f stranger.Flood, beside func()) (answers string) {
+// flooded calls beside during a flood. A process with the lowest priority sends the flood.
+func flooded(t *testing.T, f attacker.Flood, beside func()) (answers string) {
 	t.Helper()
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -54,15 +54,15 @@ func flooded(t *testing.T, f stranger.Flood, beside func()) (answers string) {
 		t.Fatal(err)
 	}
 	beside()
-	_ = stdin.Close() // it is only there to end
+	_ = stdin.Close() // the end of the input ends the flood
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the flood: %v", err)
 	}
 	return printed.String()
 }
 
-// startGuarded starts a cluster that wants access keys.
-func startGuarded(t *testing.T) *harness.Cluster {
+// startWithKeys starts a cluster that accepts signed requests only.
+func startWithKeys(t *testing.T) *harness.Cluster {
 	t.Helper()
 	key := t.TempDir() + "/first-key"
 	if err := harness.WriteFirstKey(key); err != nil {
@@ -71,7 +71,7 @@ func startGuarded(t *testing.T) *harness.Cluster {
 	return harness.New(t, harness.Options{Binary: binary, Args: []string{"--auth=true", "--first-key-file", key}})
 }
 
-// term is the leader and its term, as a node sees them.
+// term is a leader with its term, as a node reports them.
 type term struct {
 	Leader string
 	Term   uint64
@@ -91,13 +91,13 @@ const (
 	p99Times = 3
 )
 
-// keepsLeader reports whether a flood left leader and term as they were, at least once of three
-// times: beside other work on the machine a leader may lose its office without a flood.
-func keepsLeader(t *testing.T, leader *harness.Node, friends *friends, flood stranger.Flood, calls int) bool {
+// keepsLeader reports whether leader and term were the same after a flood, in at least one of
+// three tries: other work on the machine may depose a leader, too.
+func keepsLeader(t *testing.T, leader *harness.Node, signed *clients, flood attacker.Flood, calls int) bool {
 	t.Helper()
 	for range 3 {
 		before := termOf(t, leader)
-		answers := flooded(t, flood, func() { friends.goOn(calls) })
+		answers := flooded(t, flood, func() { signed.awaitCalls(calls) })
 		after := termOf(t, leader)
 		t.Logf("%+v: the flood got %s; before it %+v, after it %+v", flood, answers, before, after)
 		if after == before {
@@ -107,21 +107,21 @@ func keepsLeader(t *testing.T, leader *harness.Node, friends *friends, flood str
 	return false
 }
 
-// callsOf returns how many calls the clients make in a time.
-func callsOf(last time.Duration) int { return friendsCount * int(last/sendEvery) }
+// callsOf returns the number of calls that the clients make in a duration.
+func callsOf(last time.Duration) int { return clientsCount * int(last/sendEvery) }
 
-// measureFlood compares the clients beside a flood with the same clients before it.
-func measureFlood(t *testing.T, leader *harness.Node, friends *friends, flood stranger.Flood, calls int) {
+// measureFlood compares the clients during a flood with the same clients before it.
+func measureFlood(t *testing.T, leader *harness.Node, signed *clients, flood attacker.Flood, calls int) {
 	t.Helper()
 	before := termOf(t, leader)
-	friends.look()
-	friends.goOn(calls)
-	without := friends.p99()
-	friends.look()
+	signed.look()
+	signed.awaitCalls(calls)
+	without := signed.p99()
+	signed.look()
 	var with, longest time.Duration
 	answers := flooded(t, flood, func() {
-		friends.goOn(calls)
-		with, longest = friends.p99(), friends.longest()
+		signed.awaitCalls(calls)
+		with, longest = signed.p99(), signed.longest()
 	})
 	t.Logf("p99 %v, without the flood %v; longest %v; the flood got %s", with, without, longest, answers)
 	if after := termOf(t, leader); after != before {
@@ -132,11 +132,11 @@ func measureFlood(t *testing.T, leader *harness.Node, friends *friends, flood st
 	}
 }
 
-// A flood of requests without a key, at the leader or at all nodes, deposes no leader. `make
-// strangers` also measures the clients that have a key: their p99 and their longest wait.
+// TestFloods checks that a flood of unsigned requests, at the leader or at all nodes, deposes no
+// leader. `make unauthenticated` also measures p99 and longest call of clients with a key.
 func TestFloods(t *testing.T) {
-	c := startGuarded(t)
-	leader, err := c.WaitLeader(t.Context(), patience)
+	c := startWithKeys(t)
+	leader, err := c.WaitLeader(t.Context(), idleTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,17 +149,17 @@ func TestFloods(t *testing.T) {
 	if measure {
 		sizes, depths, calls = []int{100, 1000}, []int{10, 300}, callsOf(turn)
 	}
-	friends := startFriends(t, c, len(c.Nodes))
-	friends.goOn(100)
+	signed := startClients(t, c, len(c.Nodes))
+	signed.awaitCalls(100)
 	for _, target := range []string{"the leader", "all nodes"} {
-		for _, kind := range []stranger.Flood{{}, {Deaf: true}, {HTTP2: true}} {
+		for _, kind := range []attacker.Flood{{}, {Deaf: true}, {HTTP2: true}} {
 			for _, size := range sizes {
 				for _, depth := range depths {
-					flood := stranger.Flood{Addresses: targets[target], Conns: size, Depth: depth, HTTP2: kind.HTTP2, Deaf: kind.Deaf}
+					flood := attacker.Flood{Addresses: targets[target], Conns: size, Depth: depth, HTTP2: kind.HTTP2, Deaf: kind.Deaf}
 					t.Run(fmt.Sprintf("%s, HTTP/2 %v, deaf %v, %d connections, %d deep", target, kind.HTTP2, kind.Deaf, size, depth), func(t *testing.T) {
 						if measure {
-							measureFlood(t, leader, friends, flood, calls)
-						} else if !keepsLeader(t, leader, friends, flood, calls) {
+							measureFlood(t, leader, signed, flood, calls)
+						} else if !keepsLeader(t, leader, signed, flood, calls) {
 							t.Error("the leader was deposed each time")
 						}
 					})
@@ -167,5 +167,5 @@ func TestFloods(t *testing.T) {
 			}
 		}
 	}
-	friends.finish()
+	signed.finish()
 }

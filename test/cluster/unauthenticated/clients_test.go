@@ -1,4 +1,4 @@
-package strangers
+package unauthenticated
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// friends are clients that send all the time.
-type friends struct {
+// clients send continuously with valid requests.
+type clients struct {
 	t       *testing.T
 	stop    chan struct{}
 	sending sync.WaitGroup
@@ -26,28 +26,28 @@ type friends struct {
 }
 
 const (
-	friendsCount = 8
+	clientsCount = 8
 	sendEvery    = 20 * time.Millisecond // of each
 )
 
-// startFriends begins. The clients know the first nodes, whose client ports have no TLS.
-func startFriends(t *testing.T, c *harness.Cluster, nodes int) *friends {
+// startClients starts the clients. They use the first nodes, whose client ports have no TLS.
+func startClients(t *testing.T, c *harness.Cluster, nodes int) *clients {
 	t.Helper()
-	f := &friends{t: t, stop: make(chan struct{})}
+	f := &clients{t: t, stop: make(chan struct{})}
 	created, err := c.NewSQS(harness.Only(c.Nodes[0])).CreateQueue(t.Context(), &sqs.CreateQueueInput{
-		QueueName: aws.String("friends.fifo"), Attributes: map[string]string{"FifoQueue": "true"},
+		QueueName: aws.String("clients.fifo"), Attributes: map[string]string{"FifoQueue": "true"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range friendsCount {
+	for i := range clientsCount {
 		client := c.NewSQS(harness.Only(c.Nodes[i%nodes]))
 		f.sending.Go(func() { f.send(client, *created.QueueUrl, i) })
 	}
 	return f
 }
 
-func (f *friends) send(client *sqs.Client, queue string, friend int) {
+func (f *clients) send(client *sqs.Client, queue string, number int) {
 	tick := time.NewTicker(sendEvery)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -58,8 +58,8 @@ func (f *friends) send(client *sqs.Client, queue string, friend int) {
 		}
 		began := time.Now()
 		_, err := client.SendMessage(f.t.Context(), &sqs.SendMessageInput{
-			QueueUrl: &queue, MessageBody: aws.String("hello"), MessageGroupId: aws.String(strconv.Itoa(friend)),
-			MessageDeduplicationId: aws.String(fmt.Sprintf("%d-%d", friend, n)),
+			QueueUrl: &queue, MessageBody: aws.String("hello"), MessageGroupId: aws.String(strconv.Itoa(number)),
+			MessageDeduplicationId: aws.String(fmt.Sprintf("%d-%d", number, n)),
 		})
 		if err != nil {
 			f.t.Errorf("a send of a client: %v", err)
@@ -72,8 +72,8 @@ func (f *friends) send(client *sqs.Client, queue string, friend int) {
 	}
 }
 
-// goOn waits for so many further calls.
-func (f *friends) goOn(calls int) {
+// awaitCalls waits until the clients have made calls further calls.
+func (f *clients) awaitCalls(calls int) {
 	f.t.Helper()
 	count := func() int {
 		f.mu.Lock()
@@ -81,30 +81,30 @@ func (f *friends) goOn(calls int) {
 		return f.calls
 	}
 	from := count()
-	await(f.t, "clients to go on", func() bool { return count() >= from+calls })
+	await(f.t, "further calls of the clients", func() bool { return count() >= from+calls })
 }
 
-func (f *friends) finish() {
+func (f *clients) finish() {
 	close(f.stop)
 	f.sending.Wait()
 }
 
-// look begins to measure anew.
-func (f *friends) look() {
+// look starts a new measurement.
+func (f *clients) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.took = nil
 }
 
-// longest is the longest that a call took since the last look.
-func (f *friends) longest() time.Duration {
+// longest returns the longest time of a call since the last look.
+func (f *clients) longest() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Max(f.took)
 }
 
-// p99 is the time that one of a hundred calls takes longer than, since the last look.
-func (f *friends) p99() time.Duration {
+// p99 returns the 99th percentile of call times since the last look.
+func (f *clients) p99() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.took) == 0 {

@@ -1,4 +1,4 @@
-package stranger
+package attacker
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A Flood is many connections without a key that ask as fast as they are answered.
+// A Flood is a set of connections that send unsigned requests as fast as the server answers.
 type Flood struct {
 	Addresses []string // of client ports
 	Conns     int      // to each of them
@@ -23,14 +23,14 @@ type Flood struct {
 	Deaf      bool // reads no answer
 }
 
-// Run floods until ctx ends, and returns how many bytes of answers came.
+// Run floods until ctx ends, and returns the number of bytes in answers.
 func (f Flood) Run(ctx context.Context) int64 {
 	var conns sync.WaitGroup
 	var answered atomic.Int64
 	for _, address := range f.Addresses {
 		for range f.Conns {
 			conns.Go(func() {
-				for ctx.Err() == nil { // again when the server has closed it
+				for ctx.Err() == nil { // connects again after the server has closed it
 					answered.Add(f.connect(ctx, address))
 				}
 			})
@@ -40,7 +40,7 @@ func (f Flood) Run(ctx context.Context) int64 {
 	return answered.Load()
 }
 
-// connect floods over one connection until that ends.
+// connect floods over one connection until it ends.
 func (f Flood) connect(ctx context.Context, address string) (answered int64) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -57,7 +57,7 @@ func (f Flood) connect(ctx context.Context, address string) (answered int64) {
 			return
 		}
 		answered, _ = io.Copy(io.Discard, conn)
-		_ = conn.Close() // the server has, or the flood is over
+		_ = conn.Close() // the server closed it, or the flood ended
 	})
 	requests := strings.Repeat(whole, f.Depth)
 	h2 := newFrames()
@@ -75,7 +75,7 @@ func (f Flood) connect(ctx context.Context, address string) (answered int64) {
 
 const whole = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}"
 
-// frames writes the frames of requests over HTTP/2, and permits answers without end.
+// frames writes HTTP/2 frames of requests, with the largest flow-control windows.
 type frames struct {
 	out     bytes.Buffer
 	block   bytes.Buffer
@@ -106,7 +106,7 @@ func (f *frames) frame(kind, flags byte, stream uint32, content []byte) {
 	f.out.Write(content)
 }
 
-// requests are so many further requests.
+// requests returns the frames of count further requests.
 func (f *frames) requests(count int) string {
 	f.out.Reset()
 	if !f.begun {

@@ -1,4 +1,4 @@
-package strangers
+package unauthenticated
 
 import (
 	"os"
@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(harness.WithBinary(&binary, m.Run))
 }
 
-// patience bounds every wait on a slow, shared machine.
-const patience = 90 * time.Second
+// idleTimeout bounds every wait on a slow, shared machine.
+const idleTimeout = 90 * time.Second
 
 // The bounds of the nodes, small enough to be reached.
 const (
@@ -58,7 +58,7 @@ func start(t *testing.T) *harness.Cluster {
 	})
 }
 
-// measured reads a number of a node's metrics.
+// measured returns the value of a series in a node's metrics.
 func measured(t *testing.T, n *harness.Node, series string) float64 {
 	t.Helper()
 	metrics, err := n.Metrics(t.Context())
@@ -76,7 +76,7 @@ func measured(t *testing.T, n *harness.Node, series string) float64 {
 	return value
 }
 
-// refused is how many connections to a port a node has refused for a reason.
+// refused returns the number of connections to a port that a node refused for a reason.
 func refused(t *testing.T, n *harness.Node, port, reason string) float64 {
 	t.Helper()
 	return measured(t, n, `seriatim_`+port+`_connections_refused_total{reason="`+reason+`"}`)
@@ -84,7 +84,7 @@ func refused(t *testing.T, n *harness.Node, port, reason string) float64 {
 
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(idleTimeout); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waiting for %s took too long", what)
 		}

@@ -12,21 +12,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seriatimq/seriatim/test/kit/attacker"
 	"github.com/seriatimq/seriatim/test/kit/harness"
-	"github.com/seriatimq/seriatim/test/kit/stranger"
 )
 
-// caller is a stranger who reaches the ports between nodes.
+// caller attacks the ports between nodes without credentials.
 type caller struct {
-	*stranger.Stranger
+	*attacker.Client
 	t *testing.T
 }
 
-// heldMax is how many connections are opened to a port and say nothing: more than either
-// port lets one host have.
+// heldMax is the number of silent connections to a port, more than either port permits for a
+// host.
 const heldMax = 150
 
-// holdOpen fills both ports with connections that say nothing, or half of a handshake.
+// holdOpen fills both ports with connections that send nothing, or half of a handshake.
 func (s *caller) holdOpen(n *harness.Node) {
 	half := "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" // of a ClientHello that announces 512 bytes
 	for range heldMax / 2 {
@@ -36,7 +36,7 @@ func (s *caller) holdOpen(n *harness.Node) {
 	}
 }
 
-// tryPeer tries what is no handshake, and certificates that are not enough.
+// tryPeer sends bytes that are no handshake, and handshakes with wrong certificates.
 func (s *caller) tryPeer(n *harness.Node, status harness.Status, own, foreign *harness.Authority) {
 	random := make([]byte, 1<<20)
 	_, _ = rand.Read(random)
@@ -48,7 +48,7 @@ func (s *caller) tryPeer(n *harness.Node, status harness.Status, own, foreign *h
 		pair    *harness.Authority // nil: no certificate
 		cluster string
 	}{{nil, status.ClusterID}, {foreign, status.ClusterID}, {own, "0123456789abcdef"}} {
-		config := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // a stranger believes everybody
+		config := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13} //nolint:gosec // an attacker trusts every certificate
 		if tc.pair != nil {
 			pair, err := tls.LoadX509KeyPair(tc.pair.File("n4.crt"), tc.pair.File("n4.key"))
 			if err != nil {
@@ -66,12 +66,12 @@ func (s *caller) tryPeer(n *harness.Node, status harness.Status, own, foreign *h
 		answer := make([]byte, 8)
 		_, _ = conn.Write(hello(tc.cluster, "n4-00000000", status.NodeID))
 		if got, err := conn.Read(answer); err == nil && got >= 6 && answer[5] == 0 {
-			s.t.Errorf("%s welcomes a stranger of cluster %s", n.Name, tc.cluster)
+			s.t.Errorf("%s accepts a node without a valid certificate in cluster %s", n.Name, tc.cluster)
 		}
 	}
 }
 
-// hello is the greeting of a node that wants to forward requests.
+// hello returns the first message of a node on a connection for forwarded calls.
 func hello(cluster, from, to string) []byte {
 	message := append([]byte("SRTM"), 1, 7, 0, 0, 0, 0, 0, 0)
 	for _, text := range []string{cluster, from, to} {
@@ -81,7 +81,7 @@ func hello(cluster, from, to string) []byte {
 	return message
 }
 
-// tryGossip sends what nobody has encrypted with the key.
+// tryGossip sends packets and streams that are not encrypted with the key.
 func (s *caller) tryGossip(n *harness.Node) {
 	conn, err := s.Packets(n.Gossip())
 	if err != nil {
@@ -94,17 +94,17 @@ func (s *caller) tryGossip(n *harness.Node) {
 	for size := range 500 {
 		_, _ = conn.Write(noise[:1+size*2])
 	}
-	// Encrypted, it says, and 19 MiB long; and in clear text.
+	// A stream that claims to be encrypted and 19 MiB long, and one in clear text.
 	long := bigendian.BigEndian.AppendUint32([]byte{10}, 19<<20)
 	s.Dial(n.Gossip(), string(append(long, bytes.Repeat(noise, 1000)...)))
 	s.Dial(n.Gossip(), "\x06"+string(noise))
 }
 
-// Strangers at the peer and the gossip port of every node: silent, half way into a
-// handshake, with noise, with the certificate of another authority or the id of another
-// cluster, and a node without the gossip key. None joins, what they hold open and what is
-// logged of them is bounded, and no call of a client fails.
-func TestStrangersCostLittle(t *testing.T) {
+// TestUnauthenticatedCallersCostLittle attacks the peer and gossip ports of every node: with
+// silence, half of a handshake, noise, the certificate of another authority, the id of another
+// cluster, and a node without the gossip key. None joins, open connections and log lines stay
+// bounded, and no call of a client fails.
+func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 	own, foreign := newAuthority(t), newAuthority(t)
 	env := func(node string) []string {
 		if node != "n4" {
@@ -124,7 +124,7 @@ func TestStrangersCostLittle(t *testing.T) {
 	_, files := serves(t, c.Nodes[0])
 	l := startLoad(t, c)
 	began := time.Now()
-	s, other := &caller{stranger.New(9), t}, &caller{stranger.New(10), t}
+	s, other := &caller{attacker.New(9), t}, &caller{attacker.New(10), t}
 	defer s.HangUp()
 	defer other.HangUp()
 	var trying sync.WaitGroup
@@ -135,12 +135,12 @@ func TestStrangersCostLittle(t *testing.T) {
 	for _, n := range c.Nodes {
 		awaitRefusals(t, n, peerRefusals, "busy")
 		awaitRefusals(t, n, gossipRefusals, "busy")
-		// What a host may hold open at both ports, and what clients and nodes need.
+		// The limits of a host at both ports, and the needs of clients and nodes.
 		if _, now := serves(t, n); now > files+64+32+100 {
 			t.Errorf("%s has %d files open, before it had %d", n.Name, now, files)
 		}
 	}
-	const calls = 300 // of clients, beside all that
+	const calls = 300 // of clients during the attacks
 	for begin := l.calls.Load(); l.calls.Load() < begin+calls && time.Since(began) < patience; {
 		for _, n := range c.Nodes {
 			status, err := n.Status(t.Context())
@@ -181,23 +181,23 @@ const (
 	gossipRefusals = `seriatim_gossip_refused_total{reason="`
 )
 
-// refusalLines are what a node logs of strangers.
+// refusalLines matches the lines that a node logs about refused callers.
 var refusalLines = regexp.MustCompile(`(?m)^.*(to the peer port|of another node|component=gossip|"component":"gossip").*$`)
 
-// checkLog makes sure that a node has logged the refusals, and each kind seldom.
+// checkLog checks that a node logged the refusals, each kind rarely.
 func checkLog(t *testing.T, n *harness.Node, took time.Duration) {
 	t.Helper()
-	const kinds = 30 // five of the peer port, and what the library of gossip says
+	const kinds = 30 // five for the peer port, the others from the gossip library
 	lines := refusalLines.FindAllString(n.Log(), -1)
 	if most := kinds * (1 + int(took/(30*time.Second))); len(lines) > most {
 		t.Errorf("%s has logged %d lines, expected are at most %d\n%s", n.Name, len(lines), most, strings.Join(lines, "\n"))
 	}
 	if !strings.Contains(strings.Join(lines, "\n"), "to the peer port") {
-		t.Errorf("%s has logged nothing of the strangers", n.Name)
+		t.Errorf("%s has logged no refused caller", n.Name)
 	}
 }
 
-// serves reads the metrics of a node, with the number of its open files.
+// serves returns the metrics of a node, and the number of its open files.
 func serves(t *testing.T, n *harness.Node) (metrics string, files int) {
 	t.Helper()
 	metrics, err := n.Metrics(t.Context())

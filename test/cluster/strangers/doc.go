@@ -1,6 +1,0 @@
-// Package strangers attacks the client and the admin port of a cluster without a key,
-// certificate or token, while clients use it: silent and slow connections, noise, oversized
-// headers, unfinished TLS handshakes, floods of HTTP/2. The cost is bounded, counted and seldom
-// logged, and no call of a client fails. Package membership does the same at the ports between
-// nodes.
-package strangers
