@@ -278,18 +278,3 @@ func TestTwinsWithBodiesElsewhere(t *testing.T) {
 		})
 	}
 }
-
-// An older program must be able to start with the directory of a cluster that was not
-// upgraded yet.
-func TestNoReferencesBeforeTheFormat(t *testing.T) {
-	n := newNode(t)
-	w := &twins{node: n, at: 1}
-	w.segments, w.memory = w.machine(n.store), w.machine(nil)
-	w.apply(&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: "000102030405060708090a0b0c0d0e0f"})
-	w.apply(&queue.SetFormatVersion{Version: 2})
-	w.apply(&queue.CreateQueue{Queue: "b"})
-	w.apply(&queue.SendMessages{Queue: "b", Entries: []queue.SendEntry{{Body: text(1, 5000)}}})
-	if !bytes.Equal(w.persisted(), w.whole()) {
-		t.Error("a snapshot of format 2 has references")
-	}
-}

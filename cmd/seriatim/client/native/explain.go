@@ -100,7 +100,11 @@ func explain(err error, nodes int) error {
 	case !known:
 		exitCode = exit.Failed
 	}
-	return exit.New(exitCode, failure, hints[reason])
+	var shown error = failure
+	if of, ok := errors.AsType[*identifiedError](err); ok {
+		shown = fmt.Errorf("%w (request id %s)", failure, of.requestID)
+	}
+	return exit.New(exitCode, shown, hints[reason])
 }
 
 // unanswered explains an error that is not the server's.

@@ -71,6 +71,7 @@ func Open(o Options) (*Conn, error) {
 			Backoff: backoff.DefaultConfig, MinConnectTimeout: min(dialMax, o.Timeout/time.Duration(len(hosts))),
 		}))
 	}
+	options.Dial = append(options.Dial, grpc.WithChainUnaryInterceptor(withRequestID))
 	c, err := client.Dial(options, hosts...)
 	if err != nil {
 		return nil, exit.New(exit.Usage, err, "")
