@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A backup of one cluster is verified and restored into another by the tool.
+// The tool verifies a backup of one cluster and restores it into another.
 func TestBackupAndRestore(t *testing.T) {
 	old := devNode(t)
 	must(t, "queue", "create", "orders.fifo", "--endpoint", old)
@@ -46,7 +46,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// The account in a URL or an ARN says whose queue is meant.
+// The account in a URL or an ARN selects the queue.
 func TestURLNamesTheAccount(t *testing.T) {
 	const tenant = "111111111111"
 	endpoint := devNode(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// benchOutput is what the tests read of a report.
+// benchOutput is the part of a report that the tests read.
 type benchOutput struct {
 	Workload string
 	Messages int64
@@ -35,8 +35,8 @@ func (b benchOutput) check(t *testing.T, name string) int64 {
 	return 0
 }
 
-// TestBench runs each workload against a node. What is counted is exact, as the
-// runs end after a count.
+// TestBench runs each workload against a node. The runs end after a number of messages, so the
+// counts are exact.
 func TestBench(t *testing.T) {
 	url := devNode(t)
 	cases := []struct {
@@ -136,7 +136,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// TestBenchKeepsToItsQueue is about what a run does with queues.
+// TestBenchKeepsToItsQueue: a run deletes its own queue, and leaves existing ones alone.
 func TestBenchKeepsToItsQueue(t *testing.T) {
 	url := devNode(t)
 	must(t, "bench", "send", "-c", "1", "-n", "30", "-b", "10", "--warmup", "0s", "--queue", "parked.fifo", "--keep", "--endpoint", url)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// issued are the files that seriatim cert has made.
+// issued is a directory with the files of seriatim cert.
 type issued struct {
 	t   *testing.T
 	dir string
@@ -59,7 +59,7 @@ func (i issued) renew() *x509.Certificate {
 	return pair.Leaf
 }
 
-// trusted is how a client of the issued certificates connects.
+// trusted returns the TLS configuration of a client that trusts the issued certificates.
 func (i issued) trusted() *tls.Config {
 	i.t.Helper()
 	text, err := os.ReadFile(i.file("ca.crt"))
@@ -78,7 +78,7 @@ type caller struct {
 	done   atomic.Int64
 }
 
-// run ends with the first request that is not answered as it should be.
+// run ends with the first wrong answer.
 func (c *caller) run(stop <-chan struct{}) error {
 	pace := time.NewTicker(2 * time.Millisecond)
 	defer pace.Stop()
@@ -106,9 +106,9 @@ func (c *caller) run(stop <-chan struct{}) error {
 	}
 }
 
-// Certificates of the client and the admin port are replaced while clients send, over
-// kept and over new connections, to the client port with both versions of HTTP. No request
-// fails, and new connections show the new certificate.
+// The test replaces the certificates of the client and the admin port while clients send over old
+// and new connections, with both versions of HTTP. No request fails, and new connections show the
+// new certificate.
 func TestCertificatesAreReplacedUnderLoad(t *testing.T) {
 	certs, base := newIssued(t), freeBase(t, 1)
 	p := startServer(t, base, t.TempDir(), nil, "--tls-cert", certs.file("n1.crt"), "--tls-key", certs.file("n1.key"),
@@ -171,13 +171,13 @@ func (i issued) client(http2, kept bool) *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!http2)
 	protocols.SetHTTP2(http2)
-	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: i.trusted(), Protocols: protocols, DisableKeepAlives: !kept}}
+	return &http.Client{Timeout: waitMax, Transport: &http.Transport{TLSClientConfig: i.trusted(), Protocols: protocols, DisableKeepAlives: !kept}}
 }
 
 // awaitShown waits until new connections show a certificate.
 func (i issued) awaitShown(url string, want *x509.Certificate) {
 	i.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waitMax); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), i.trusted())
 		if err != nil {
 			i.t.Fatal(err)
@@ -205,7 +205,7 @@ func get(t *testing.T, client *http.Client, url string) string {
 	return string(body)
 }
 
-// The tool reaches an admin port with TLS, and says what is missing if it cannot.
+// The tool reaches an admin port with TLS. If it cannot, the hint names the missing flag.
 func TestAdminPortWithTLS(t *testing.T) {
 	certs, base := newIssued(t), freeBase(t, 1)
 	p := startServer(t, base, t.TempDir(), nil, "--admin-cert", certs.file("n1.crt"), "--admin-key", certs.file("n1.key"))
@@ -222,8 +222,8 @@ func TestAdminPortWithTLS(t *testing.T) {
 	}
 }
 
-// Without a file of tokens and without insecure-admin the admin port needs the node's own
-// token, which the tool finds on this machine. Health needs none. No other node gets in.
+// Without a token file and without insecure-admin the admin port needs the node's own token, which
+// the tool finds on this machine. Health needs no token, and no other node can connect.
 func TestAdminPortIsClosedByDefault(t *testing.T) {
 	base, data := freeBase(t, 1), t.TempDir()
 	p := startServer(t, base, data, nil, "--insecure-admin=false", "--insecure-peers=false")
@@ -295,8 +295,8 @@ func writeToken(t *testing.T, text string) string {
 	return path
 }
 
-// The admin port serves who has a token, as far as its role goes, and learns of new tokens
-// and of those taken back without a restart. Nothing shows a token.
+// The admin port checks the token and its role, and notices new and revoked tokens without a
+// restart. No output shows a token.
 func TestAdminPortWithTokens(t *testing.T) {
 	dir, base := filepath.Join(t.TempDir(), "certs"), freeBase(t, 1)
 	file := func(name string) string { return filepath.Join(dir, name) }
@@ -338,7 +338,7 @@ func TestAdminPortWithTokens(t *testing.T) {
 	if err := os.WriteFile(file("admin-tokens"), []byte(lines[0]+lines[2]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitMax); ; time.Sleep(20 * time.Millisecond) {
 		if _, code := tool(t, "cluster", "drain", "--admin", admin, "--admin-token-file", file("otto.token")); code == 0 {
 			break
 		}

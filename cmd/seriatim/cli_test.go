@@ -48,7 +48,7 @@ func devNode(t *testing.T, settings ...string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", base)
 }
 
-// What differs between two runs of the same commands.
+// Parts of the output that differ between two runs of the same commands.
 var (
 	handles    = regexp.MustCompile(`[0-9a-f]{56}`)
 	tokens     = regexp.MustCompile(`\b[0-9a-f]{48}\b`)
@@ -58,11 +58,10 @@ var (
 	clients    = regexp.MustCompile(`(client at |Held by +|"address": ")127\.0\.0\.1:\d+`)
 )
 
-// TestCommands runs the commands of each file in testdata against a node and
-// compares what they print. A line that begins with $ is a command, <handle> in
-// it is the receipt handle seen last and <token> the token of a session; below it is what
-// must come. -update writes
-// the files; commit the difference only if you can explain it.
+// TestCommands runs the commands of each file in testdata against a node and compares the output.
+// A line that begins with $ is a command, and the lines below it are its output. In a command,
+// <handle> is the last receipt handle and <token> the last token of a session. -update writes the
+// files; commit the difference only if you can explain it.
 func TestCommands(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	files, err := filepath.Glob("testdata/*.txt")
@@ -135,12 +134,12 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// full is an output that takes nothing, as a disk that is full.
+// full is an output on a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// An output that cannot be written is not a wrong flag.
+// The exit code for a failed output is not that for wrong usage.
 func TestVersionOnAFullDisk(t *testing.T) {
 	for _, args := range []string{"version", "version -o json", "--version"} {
 		if code := run(t.Context(), strings.Fields(args), strings.NewReader(""), full{}, io.Discard); code != exit.Failed {

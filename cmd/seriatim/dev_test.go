@@ -18,7 +18,7 @@ import (
 
 func endpoint(base, node int) string { return fmt.Sprintf("http://127.0.0.1:%d", base+10*(node-1)) }
 
-// endpoints are those of all three nodes, with the given one first.
+// endpoints returns the endpoints of all three nodes, the given one first.
 func endpoints(base, first int) string {
 	var list []string
 	for i := range 3 {
@@ -43,7 +43,7 @@ func startCluster(t *testing.T, base int, env []string, args ...string) (*proces
 	return p, pids
 }
 
-// leader is the number of the node that leads, as the first node sees it.
+// leader returns the number of the leader in the view of the first node.
 func leader(t *testing.T, base int) int {
 	t.Helper()
 	var status struct{ LeaderName string }
@@ -53,10 +53,10 @@ func leader(t *testing.T, base int) int {
 	return atoi(t, strings.TrimPrefix(status.LeaderName, "node-"))
 }
 
-// awaitClosed waits until nothing listens at a port.
+// awaitClosed waits until a port has no listener.
 func awaitClosed(t *testing.T, address string) {
 	t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(20*time.Millisecond)
+	deadline, tick := time.After(waitMax), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for {
 		c, err := net.Dial("tcp", address)
@@ -78,7 +78,7 @@ func TestDevSurvivesItsLeader(t *testing.T) {
 	base, tmp := freeBase(t, 3), t.TempDir()
 	p, pids := startCluster(t, base, []string{"TMPDIR=" + tmp})
 	must(t, "queue", "create", "a.fifo", "--endpoint", endpoint(base, 1))
-	send := []string{"msg", "send", "a.fifo", "x", "-g", "g", "-d", "1", "-o", "json", "--timeout", patience.String(), "--endpoint"}
+	send := []string{"msg", "send", "a.fifo", "x", "-g", "g", "-d", "1", "-o", "json", "--timeout", waitMax.String(), "--endpoint"}
 	first := must(t, append(send, endpoint(base, 2))...)
 
 	lead := leader(t, base)
@@ -95,8 +95,8 @@ func TestDevSurvivesItsLeader(t *testing.T) {
 			t.Errorf("the duplicate was answered with %s, the original with %s", again, first)
 		}
 	}
-	// With the endpoints that dev printed, no command minds which node is gone.
-	all := []string{"--timeout", patience.String(), "--endpoint", endpoints(base, lead)}
+	// With the endpoints that dev printed, every command works without one node.
+	all := []string{"--timeout", waitMax.String(), "--endpoint", endpoints(base, lead)}
 	if out := must(t, append([]string{"msg", "receive", "a.fifo", "--wait", "5", "--delete"}, all...)...); !strings.Contains(out, "deleted 1") {
 		t.Error(out)
 	}
@@ -116,8 +116,7 @@ func TestDevSurvivesItsLeader(t *testing.T) {
 	}
 }
 
-// Every node says which client holds a group, whichever node served it, until that one is
-// gone.
+// Every node reports the client that holds a group, until the node that served it ends.
 func TestGroupExplainNamesTheHolder(t *testing.T) {
 	base := freeBase(t, 3)
 	_, pids := startCluster(t, base, nil)
@@ -150,7 +149,7 @@ func TestGroupExplainNamesTheHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitClosed(t, fmt.Sprintf("127.0.0.1:%d", base+10))
-	if text := explain(1, "g", "--timeout", patience.String()); !strings.Contains(text, "A receiver has its first message") || !strings.Contains(text, "is not known") || !strings.Contains(text, "did not tell: node-2.") {
+	if text := explain(1, "g", "--timeout", waitMax.String()); !strings.Contains(text, "A receiver has its first message") || !strings.Contains(text, "is not known") || !strings.Contains(text, "did not tell: node-2.") {
 		t.Errorf("without the node that served it: %s", text)
 	}
 }
@@ -189,7 +188,7 @@ func TestDevRestart(t *testing.T) {
 	}
 }
 
-// TestDevTakesItsNodesAlong: nodes of a dev that was killed must not stay.
+// TestDevTakesItsNodesAlong: the nodes end when dev is killed.
 func TestDevTakesItsNodesAlong(t *testing.T) {
 	base := freeBase(t, 3)
 	p, _ := startCluster(t, base, nil, "--data-dir", t.TempDir())
@@ -217,8 +216,7 @@ func TestDevPortTaken(t *testing.T) {
 	}
 }
 
-// TestDevNodeCannotStart: a node that ends before the cluster is ready is shown
-// with the end of its log.
+// TestDevNodeCannotStart: if a node ends before the cluster is ready, dev prints the end of its log.
 func TestDevNodeCannotStart(t *testing.T) {
 	base := freeBase(t, 2)
 	p := startProcess(t, nil, "dev", "--nodes", "2", "--base-port", strconv.Itoa(base), "--heartbeat-timeout", "soon")
@@ -243,7 +241,7 @@ func TestServerStops(t *testing.T) {
 		t.Errorf("a second one on the same ports: exit code %d\n%s", code, second.err.text())
 	}
 
-	// A long poll is under way while the node stops: it must not hold it up.
+	// A waiting long poll must not delay the stop of the node.
 	must(t, "queue", "create", "q", "--endpoint", "http://"+port(0))
 	receiving := startProcess(t, nil, "msg", "receive", "q", "--wait", "20", "--endpoint", "http://"+port(0))
 	awaitWaiting(t, port(1))
@@ -262,7 +260,7 @@ func TestServerStops(t *testing.T) {
 // awaitWaiting waits until a receive waits at the node.
 func awaitWaiting(t *testing.T, admin string) {
 	t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(20*time.Millisecond)
+	deadline, tick := time.After(waitMax), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for {
 		resp, err := http.Get("http://" + admin + "/metrics")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The doctor finds that one node survives nothing, and nothing else; and that a node does
-// not answer.
+// For a single node the doctor warns only that no node may fail. It reports a node that does not
+// answer.
 func TestDoctor(t *testing.T) {
 	base := freeBase(t, 1)
 	p := startServer(t, base, t.TempDir(), nil)
@@ -58,8 +58,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// While sends are refused, every command says so and none says that the cluster is healthy: the
-// disk of this node is taken for full.
+// The node treats its disk as full and refuses sends. Every command reports that, and none reports
+// a healthy cluster.
 func TestRefusedSendsAreNamed(t *testing.T) {
 	base := freeBase(t, 1)
 	p := startServer(t, base, t.TempDir(), nil, "--disk-free-refuse", "99%", "--disk-free-resign", "1KiB")
@@ -86,13 +86,13 @@ func TestRefusedSendsAreNamed(t *testing.T) {
 	}
 	must(t, "queue", "create", "full.fifo", "--endpoint", endpoint)
 	out, code := tool(t, "msg", "send", "full.fifo", "m", "-g", "g", "-d", "d", "--endpoint", endpoint)
-	if code != 5 || !strings.Contains(out, "disk-free-refuse") || !strings.Contains(out, "seriatim doctor says what is short") {
+	if code != 5 || !strings.Contains(out, "disk-free-refuse") || !strings.Contains(out, "seriatim doctor shows the missing resource") {
 		t.Errorf("a send: exit code %d\n%s", code, out)
 	}
 }
 
-// What is at a limit or waits for a person is named: dead letters by the RedrivePolicy whatever
-// the queue is called, a full deduplication window, and what an account may have.
+// The doctor reports dead-letter queues by RedrivePolicy, a full deduplication window, and a full
+// quota.
 func TestLimitsAreNamed(t *testing.T) {
 	base := freeBase(t, 1)
 	p := startServer(t, base, t.TempDir(), nil)
@@ -124,7 +124,7 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
-// A bundle says which program collected it.
+// A bundle contains the version of the tool.
 func TestBundleNamesItsProgram(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()

@@ -15,8 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a pseudo terminal: what a process writes to its end is read from the
-// other.
+// terminal opens a pseudo terminal and returns both ends.
 func terminal(t *testing.T) (ours, end *os.File) {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -38,8 +37,7 @@ func terminal(t *testing.T) (ours, end *os.File) {
 	return ours, end
 }
 
-// A server that is started on a terminal prints the first key there, once, and writes it
-// nowhere else; it works.
+// A server on a terminal prints the first key there, once, and nowhere else. The key works.
 func TestFirstKeyOnATerminal(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
@@ -93,12 +91,12 @@ func TestFirstKeyOnATerminal(t *testing.T) {
 	}
 }
 
-// A process that is killed while it begins a cluster, at one moment or another, leaves a
-// cluster that its next start ends up with one first key, of which the file tells.
+// The test kills a process at several moments while it forms a cluster. After the next start the
+// cluster has exactly one first key, which is in the file.
 func TestKilledWhileBeginning(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	// Lines and files by which the process shows how far it is.
+	// Lines and files that show the progress of the process.
 	for _, moment := range []struct {
 		name string
 		come func(p *process, dir string) bool
@@ -106,7 +104,7 @@ func TestKilledWhileBeginning(t *testing.T) {
 		{"bootstrapped", func(p *process, _ string) bool { return strings.Contains(p.err.text(), "bootstrapped the cluster") }},
 		{"leading", func(p *process, _ string) bool { return strings.Contains(p.err.text(), `"msg":"leading"`) }},
 		{"in the log", func(_ *process, dir string) bool { return logHasKey(dir) }},
-		{"told", func(_ *process, dir string) bool {
+		{"logged", func(_ *process, dir string) bool {
 			_, err := os.Stat(filepath.Join(dir, "first-key"))
 			return err == nil
 		}},
@@ -114,7 +112,7 @@ func TestKilledWhileBeginning(t *testing.T) {
 		t.Run(moment.name, func(t *testing.T) {
 			base, dir := freeBase(t, 1), t.TempDir()
 			p := startServer(t, base, dir, nil, "--auth=true")
-			for end := time.Now().Add(patience); !moment.come(p, dir); time.Sleep(100 * time.Microsecond) {
+			for end := time.Now().Add(waitMax); !moment.come(p, dir); time.Sleep(100 * time.Microsecond) {
 				if time.Now().After(end) {
 					t.Fatal("the moment did not come")
 				}

@@ -26,8 +26,8 @@ func keyEnvironment(t *testing.T, file string) (secret string) {
 	return found[2]
 }
 
-// A server that nobody told anything takes signed requests only. Its first key is in the
-// data directory, as its standard output is no terminal, and nowhere else.
+// By default a server accepts only signed requests. Its standard output is no terminal, so the
+// first key is only in the data directory.
 func TestServerBeginsWithAKey(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
@@ -57,8 +57,7 @@ func TestServerBeginsWithAKey(t *testing.T) {
 	}
 }
 
-// A cluster from before says on every node what to do when auth is on and it has no key,
-// and that works.
+// If auth is on and the cluster has no key, every node logs an advice, and the advice works.
 func TestAuthWithoutKeys(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
@@ -84,7 +83,7 @@ func TestAuthWithoutKeys(t *testing.T) {
 	}
 }
 
-// dev wants no keys, and with --auth gives all its nodes one.
+// dev needs no key, and with --auth all its nodes share one.
 func TestDevWithAuth(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
@@ -110,7 +109,7 @@ func TestDevWithAuth(t *testing.T) {
 	}
 }
 
-// What the settings name is printed, never what is in it.
+// --print-config prints the names of files, never their contents.
 func TestPrintedConfigurationHasNoSecrets(t *testing.T) {
 	const id, secret = "AKIASERIATIMTEST0001", "a-secret-of-this-test"
 	dir := t.TempDir()

@@ -25,8 +25,8 @@ import (
 // version is set by the linker, see Makefile.
 var version = "devel"
 
-// formatMax is set by the linker for tests of an upgrade only: the highest format
-// that the program then claims to read, so that it can stand for the next version.
+// formatMax is set by the linker only for tests of upgrades. It is the highest format that the
+// program announces, so that the program can play the next version.
 var formatMax = ""
 
 func main() {
@@ -67,11 +67,11 @@ func rootCommand() *cobra.Command {
 			"  seriatim msg receive orders.fifo --delete",
 		SilenceErrors: true, // printed by run, with the hint
 		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs, // Group looks at them
+		Args:          cobra.ArbitraryArgs, // Group checks them
 		Annotations:   map[string]string{client.VersionAnnotation: version},
 	}
-	// Not cobra's Version with a template: with it the linker keeps every method of every
-	// type, because templates call methods by name, and the program is a sixth larger.
+	// cobra's own version flag uses a template. Templates call methods by name, so the linker
+	// would keep every method of every type, and the program would be a sixth larger.
 	asked := root.Flags().BoolP("version", "v", false, "version for seriatim")
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if *asked {

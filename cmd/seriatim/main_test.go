@@ -17,8 +17,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest/freeport"
 )
 
-// runMain in the environment makes the test binary be the program: dev starts
-// its nodes from the file it runs from, which in a test is the test binary.
+// runMain in the environment makes the test binary run the program. dev starts its nodes from its
+// own executable, which in a test is the test binary.
 const runMain = "TEST_BINARY_IS_SERIATIM"
 
 func TestMain(m *testing.M) {
@@ -26,8 +26,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	// The server refuses variables it does not know, such as those that steer
-	// other tests.
+	// The server refuses unknown variables, such as those of other tests.
 	for _, pair := range os.Environ() {
 		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "SERIATIM_") {
 			if err := os.Unsetenv(name); err != nil {
@@ -38,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience bounds every wait for an event; machines of tests are slow.
-const patience = 2 * time.Minute
+// waitMax bounds every wait for an event; machines of tests are slow.
+const waitMax = 2 * time.Minute
 
 // freeBase finds a base port with n nodes' ports free.
 func freeBase(t *testing.T, nodes int) int {
@@ -51,8 +50,7 @@ func freeBase(t *testing.T, nodes int) int {
 	return base
 }
 
-// lines collects what a process writes and lets a test wait for a line. Safe
-// for concurrent use.
+// lines collects the output of a process and lets a test wait for a line. Safe for concurrent use.
 type lines struct {
 	mu      sync.Mutex
 	seen    []string
@@ -96,7 +94,7 @@ func (l *lines) text() string {
 func (l *lines) wait(t *testing.T, pattern string, n int) []string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	deadline := time.After(patience)
+	deadline := time.After(waitMax)
 	for {
 		l.mu.Lock()
 		changed, ended, found := l.changed, l.ended, 0
@@ -120,7 +118,7 @@ func (l *lines) wait(t *testing.T, pattern string, n int) []string {
 	}
 }
 
-// process is the program running on its own.
+// process is a running program.
 type process struct {
 	cmd      *exec.Cmd
 	out, err *lines
@@ -168,7 +166,7 @@ func (p *process) wait(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(patience):
+	case <-time.After(waitMax):
 		_ = p.cmd.Process.Kill()
 		t.Fatal("the process did not end")
 	}
@@ -186,7 +184,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 func tool(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var out, words strings.Builder
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitMax)
 	defer cancel()
 	code := run(ctx, args, strings.NewReader(""), &out, &words)
 	return out.String() + words.String(), int(code)

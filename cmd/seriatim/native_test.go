@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// typed runs a command with what somebody types at its prompts.
+// typed runs a command with an input for its prompts.
 func typed(t *testing.T, input string, args ...string) (out, words string, code exit.Code) {
 	t.Helper()
 	var o, w strings.Builder
@@ -21,7 +21,7 @@ func typed(t *testing.T, input string, args ...string) (out, words string, code 
 	return o.String(), w.String(), code
 }
 
-// What destroys something happens once its name is typed, and not for another name.
+// Destructive commands work after the name is typed, and not for another name.
 func TestNativePrompts(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
 	endpoint := devNode(t)
@@ -68,7 +68,7 @@ func TestNativePrompts(t *testing.T) {
 	}
 }
 
-// breaker is an output that ends the command when it is written to.
+// breaker is an output whose first write ends the command.
 type breaker struct{ interrupt func() }
 
 func (b breaker) Write(p []byte) (int, error) {
@@ -76,7 +76,7 @@ func (b breaker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestInterruptedSession: what is interrupted while it holds a session for a moment gives it back.
+// TestInterruptedSession: an interrupted command releases the session that it locked.
 func TestInterruptedSession(t *testing.T) {
 	endpoint := devNode(t)
 	must(t, "queue", "create", "orders.fifo", "--endpoint", endpoint)
@@ -90,7 +90,7 @@ func TestInterruptedSession(t *testing.T) {
 	must(t, "session", "accept", "orders.fifo", "s", "--endpoint", endpoint)
 }
 
-// What goes wrong on the way to the native API says what to do.
+// Connection errors of the native API have a hint.
 func TestNativeFailures(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
 	endpoint := devNode(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// A topic is deleted once its name is typed, at its ARN as well, and not for another name.
+// The command deletes a topic, given by name or ARN, after its name is typed, and not for another
+// name.
 func TestTopicPrompt(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
 	endpoint := devNode(t)
@@ -41,8 +42,8 @@ func TestTopicPrompt(t *testing.T) {
 	}
 }
 
-// A shell is offered the names that there are, nothing where a command takes no name, and
-// nothing when no server answers.
+// Completion offers existing names. It offers none if the command takes no name or no server
+// answers.
 func TestNamesAreCompleted(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
 	endpoint := devNode(t)
@@ -101,7 +102,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	}
 }
 
-// completed is what a shell is offered for the last of the arguments of a command.
+// completed returns the completions for the last argument of a command.
 func completed(t *testing.T, endpoint, command string, args ...string) string {
 	t.Helper()
 	all := append([]string{"__complete"}, strings.Fields(command)...)

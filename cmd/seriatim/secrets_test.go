@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// haystack is everything that a server and its tools show, by where it was shown.
+// haystack holds all output of a server and its tools, by source.
 type haystack map[string]string
 
-// lacks reports whatever of the secrets is shown.
+// lacks fails the test if the output contains a secret.
 func (h haystack) lacks(t *testing.T, secrets map[string]string) {
 	t.Helper()
 	for what, secret := range secrets { // order does not matter: every find is an error
@@ -42,7 +42,7 @@ func content(t *testing.T, path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// unpacked is all that a bundle has.
+// unpacked returns the contents of a bundle.
 func unpacked(t *testing.T, path string) (all string, names []string) {
 	t.Helper()
 	file, err := os.Open(path)
@@ -70,15 +70,14 @@ func unpacked(t *testing.T, path string) (all string, names []string) {
 	}
 }
 
-// pemBody is the first line of a key in PEM form behind its head.
+// pemBody returns the first line of a PEM key after its header.
 func pemBody(t *testing.T, path string) string {
 	t.Helper()
 	return strings.Split(content(t, path), "\n")[1]
 }
 
-// No log, metric, error, setting, bundle or audit shows a secret or what is in a
-// message, whoever does what; and the audit says who did it. It finds the id of a request
-// in the error and in the log.
+// No log, metric, error, setting, bundle or audit line contains a secret or the content of a
+// message. The audit names the caller. The id of a request is in the error and in the log.
 func TestSecretsAreNotShown(t *testing.T) {
 	dir, base := filepath.Join(t.TempDir(), "certs"), freeBase(t, 1)
 	file := func(name string) string { return filepath.Join(dir, name) }

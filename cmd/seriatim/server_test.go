@@ -15,7 +15,7 @@ import (
 	grpcclient "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// startServer starts one node on its own.
+// startServer starts a single node.
 func startServer(t *testing.T, base int, dir string, env []string, args ...string) *process {
 	t.Helper()
 	at := func(offset int) string { return fmt.Sprintf("127.0.0.1:%d", base+offset) }
@@ -25,7 +25,7 @@ func startServer(t *testing.T, base int, dir string, env []string, args ...strin
 	}, args...)...)
 }
 
-// manager takes what a process tells its service manager.
+// manager receives the notifications of a process to its service manager.
 func manager(t *testing.T) (socket string, expect func(state string)) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "notify")
@@ -34,19 +34,19 @@ func manager(t *testing.T) (socket string, expect func(state string)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() }) // the test is over
-	var told []string
+	var received []string
 	return socket, func(state string) {
 		t.Helper()
 		for {
-			if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			if err := conn.SetReadDeadline(time.Now().Add(waitMax)); err != nil {
 				t.Fatal(err)
 			}
 			content := make([]byte, 4096)
 			n, err := conn.Read(content)
 			if err != nil {
-				t.Fatalf("the service manager was not told %q, but %q: %v", state, told, err)
+				t.Fatalf("the service manager received %[2]q, not %[1]q: %[3]v", state, received, err)
 			}
-			told = append(told, string(content[:n]))
+			received = append(received, string(content[:n]))
 			if strings.HasPrefix(string(content[:n]), state) {
 				return
 			}
@@ -54,8 +54,7 @@ func manager(t *testing.T) (socket string, expect func(state string)) {
 	}
 }
 
-// A service manager hears how far the server is, and closing the terminal does not
-// end it.
+// The server notifies its service manager, and does not end when its terminal is closed.
 func TestServerUnderAServiceManager(t *testing.T) {
 	socket, expect := manager(t)
 	p := startServer(t, freeBase(t, 1), t.TempDir(), []string{"NOTIFY_SOCKET=" + socket})
@@ -70,8 +69,8 @@ func TestServerUnderAServiceManager(t *testing.T) {
 	}
 }
 
-// The first of three servers is started for the service manager although it waits
-// for the others, and says for whom.
+// The first of three servers reports READY although it waits for the others. Its status names the
+// missing ones.
 func TestFirstServerOfThree(t *testing.T) {
 	socket, expect := manager(t)
 	base := freeBase(t, 1)
@@ -90,7 +89,7 @@ func TestFirstServerOfThree(t *testing.T) {
 	p.wait(t)
 }
 
-// The account is part of ARNs that clients and redrive policies keep.
+// The account is part of ARNs, which clients and redrive policies store, so it cannot change.
 func TestAccountOfExistingDataStays(t *testing.T) {
 	base, dir := freeBase(t, 1), t.TempDir()
 	p := startServer(t, base, dir, nil, "--account", "111111111111")
@@ -122,7 +121,7 @@ func TestDevRemovesItsDataWhenTheTerminalIsClosed(t *testing.T) {
 	}
 }
 
-// The client port of a server speaks gRPC, and a stream does not hold up its end.
+// The client port serves gRPC, and an open stream does not delay the stop of the server.
 func TestServerSpeaksGRPC(t *testing.T) {
 	base := freeBase(t, 1)
 	p := startServer(t, base, t.TempDir(), nil)

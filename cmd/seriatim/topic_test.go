@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A queue and a URL are subscribed by the tool and listed beside each other; a URL waits
-// for its token.
+// The tool subscribes a queue and a URL and lists both. The subscription of the URL is pending
+// until its confirmation.
 func TestTopicSubscribers(t *testing.T) {
 	node := devNode(t)
 	must(t, "topic", "create", "news", "--endpoint", node)

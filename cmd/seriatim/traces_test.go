@@ -19,8 +19,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/tracing/tracingtest"
 )
 
-// A client that traces finds the server's spans in its own trace, and the producer's span from
-// that of the receive; messages are handed out as they were sent.
+// The server's spans are in the trace of a tracing client. The span of the receive links to that of
+// the producer, and messages stay unchanged.
 func TestServerTraces(t *testing.T) {
 	const (
 		sender, senderSpan     = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

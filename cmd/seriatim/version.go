@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// versionInfo is what version -o json prints.
+// versionInfo describes the build in JSON output.
 type versionInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"` // empty if not built from a checkout
@@ -26,7 +26,7 @@ type versionInfo struct {
 	Arch    string `json:"arch"`
 }
 
-// line is what version and --version print.
+// line returns the text that version and --version print.
 func (v versionInfo) line() string {
 	return fmt.Sprintf("seriatim %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
 }
@@ -35,7 +35,7 @@ func versionCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: arguments.None,
-		Example: "  seriatim version\n  seriatim version -o json   # all that is known of the build",
+		Example: "  seriatim version\n  seriatim version -o json   # with commit and platform",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && output != "json" {
 				return exit.New(exit.Usage, fmt.Errorf("unknown output format %q", output), "use -o table or -o json")

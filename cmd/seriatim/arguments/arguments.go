@@ -17,7 +17,7 @@ import (
 // None accepts no argument.
 func None(cmd *cobra.Command, args []string) error { return check(cmd, args, nil, 0, false) }
 
-// Exactly wants one argument for each name.
+// Exactly accepts one argument for each name.
 func Exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error { return check(cmd, args, names, len(names), false) }
 }
@@ -27,12 +27,12 @@ func Optional(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error { return check(cmd, args, []string{name}, 0, false) }
 }
 
-// OptionalLast wants one argument for each name, of which the last may be left out.
+// OptionalLast accepts one argument for each name, of which you may leave out the last.
 func OptionalLast(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error { return check(cmd, args, names, len(names)-1, false) }
 }
 
-// AtLeast wants one argument for each name; the last one may be repeated.
+// AtLeast accepts one argument for each name and further ones for the last.
 func AtLeast(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error { return check(cmd, args, names, len(names), true) }
 }
@@ -51,17 +51,14 @@ func check(cmd *cobra.Command, args, names []string, wanted int, repeated bool) 
 }
 
 const (
-	// nearMiss is how many letters a name may be off to be suggested.
-	nearMiss = 2
-	// suggestionsMax bounds what is suggested for the beginning of many names.
-	suggestionsMax = 3
+	nearMiss       = 2 // letters by which a suggested name may differ
+	suggestionsMax = 3 // the beginning of a name can fit many
 )
 
-// Nearest are those of names that somebody who typed something else may have meant, at
-// most three: names that begin with it, or it with them, or that differ in up to two
-// letters.
+// Nearest returns up to three names that resemble the typed text: one begins with the other,
+// or they differ in up to two letters.
 func Nearest(typed string, names []string) []string {
-	// The rule is the one for commands.
+	// cobra suggests commands by this rule.
 	commands := &cobra.Command{SuggestionsMinimumDistance: nearMiss}
 	for _, name := range names {
 		c := &cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}}
@@ -74,8 +71,8 @@ func Nearest(typed string, names []string) []string {
 	return near[:min(len(near), suggestionsMax)]
 }
 
-// FlagError makes an error about flags one with an exit code and a hint, which names
-// the flags that an unknown one was perhaps meant to be.
+// FlagError adds an exit code and a hint to an error about flags. For an unknown flag the hint
+// names similar ones.
 func FlagError(code exit.Code) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		hint := "run '" + cmd.CommandPath() + " --help' for the flags"
@@ -94,8 +91,8 @@ func FlagError(code exit.Code) func(*cobra.Command, error) error {
 	}
 }
 
-// Group runs a command that only holds others: alone it prints its help, and a
-// name that none of them has is an error, with the names that come near.
+// Group runs a command that only holds others. Without an argument it prints the help. An
+// unknown name is an error with a hint that names similar commands.
 func Group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

@@ -7,9 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Input is the standard input of a command. A read that waits, for somebody to type or for the
-// other end of a pipe, ends with the command's context: else the signal that ends that, as
-// Ctrl-C at a question, would seem to do nothing.
+// Input returns the standard input of a command. A read that waits ends with the command's
+// context: otherwise Ctrl-C at a question would have no visible effect.
 func Input(cmd *cobra.Command) io.Reader { return &input{ctx: cmd.Context(), from: cmd.InOrStdin()} }
 
 type input struct {
@@ -17,13 +16,14 @@ type input struct {
 	from io.Reader
 }
 
-// Read reads. What waits when the context ends goes on until the process does.
+// Read returns the context's error when the context ends. The read of the underlying file then
+// continues in its goroutine until input comes or the process ends.
 func (i *input) Read(p []byte) (int, error) {
 	type piece struct {
 		content []byte
 		err     error
 	}
-	arrived := make(chan piece, 1) // nobody may be left to take it
+	arrived := make(chan piece, 1) // so that the goroutine ends also without a receiver
 	size := len(p)
 	go func() {
 		content := make([]byte, size)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// All of the input arrives, and waiting for more ends with the context.
+// TestInput: the reader returns all of the input, and a wait for more ends with the context.
 func TestInput(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())

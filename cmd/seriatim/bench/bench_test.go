@@ -111,7 +111,8 @@ func count(t *testing.T, report *Report, name string) Check {
 	return report.Checks[i]
 }
 
-// TestBrokenGuarantees: each of them is noticed in the order of receives and confirmations.
+// TestBrokenGuarantees: the checks find each broken guarantee in an order of receives and
+// confirmations.
 func TestBrokenGuarantees(t *testing.T) {
 	t.Parallel()
 	r, _ := fakeRun(t, map[string]string{"GetQueueAttributes": attributes(0, 0)})
@@ -243,8 +244,8 @@ func TestOutageAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestForeignMessages: a queue that existed may have messages that others need, and in a queue of the
-// run they are a broken guarantee.
+// TestForeignMessages: the run keeps messages of others in an existing queue. In its own queue they
+// are a broken guarantee.
 func TestForeignMessages(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 10} {
@@ -257,7 +258,7 @@ func TestForeignMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := newLives(r).(*lives)
-		if n, err := l.take(t.Context(), w, batch); n != 0 || err != nil || l.foreign.Load() != 1 {
+		if n, err := l.consume(t.Context(), w, batch); n != 0 || err != nil || l.foreign.Load() != 1 {
 			t.Errorf("%d taken, %d foreign, %v", n, l.foreign.Load(), err)
 		}
 		p := &polls{run: r, polling: t.Context()}
@@ -275,7 +276,7 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// TestInterruptedWhileFilling: the run says that it was interrupted, and its queue goes.
+// TestInterruptedWhileFilling: the run reports the interruption and deletes its queue.
 func TestInterruptedWhileFilling(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())

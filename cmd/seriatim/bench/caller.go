@@ -21,9 +21,9 @@ type message struct{ Body, Group, ID string }
 // delivery is a received message.
 type delivery struct{ Body, ReceiptHandle string }
 
-// caller makes unary calls about the queue of the run. One goroutine uses it.
+// caller makes unary calls for the queue of the run. Only one goroutine uses it.
 type caller interface {
-	// send returns the message ids. A message that is refused fails the call.
+	// send returns the message ids. A refused message fails the call.
 	send(ctx context.Context, messages []message) (ids []string, err error)
 	receive(ctx context.Context, most, waitSeconds int) ([]delivery, error)
 	remove(ctx context.Context, handles []string) error
@@ -42,7 +42,7 @@ func (r *run) newCaller(number int) (caller, error) {
 	}
 	for len(r.shared) <= at {
 		address := r.target.Addresses[len(r.shared)%len(r.target.Addresses)]
-		options := client.Options{TLS: r.target.TLS, Account: r.target.Account, RetryFor: -1} // a failure is to be counted
+		options := client.Options{TLS: r.target.TLS, Account: r.target.Account, RetryFor: -1} // so that each failure counts
 		if s := r.target.Signer; s != nil {
 			options.Key = &client.Key{ID: s.KeyID, Secret: s.Secret, Region: s.Region}
 		}
@@ -102,7 +102,7 @@ func (c *nativeCaller) remove(ctx context.Context, handles []string) error {
 	return c.client.Delete(ctx, c.queue, handles...)
 }
 
-// refusal is an answer of SQS that is no success.
+// refusal is an error of SQS.
 type refusal struct {
 	status     int
 	code, text string
@@ -110,7 +110,7 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.code + ": " + e.text }
 
-// codeOf is the code under which a failure is counted.
+// codeOf returns the code under which a failure is counted.
 func codeOf(err error) string {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return refused.code
@@ -149,7 +149,7 @@ func isFinal(err error) bool {
 	}
 }
 
-// explain gives an error about the queue of the run its exit code.
+// explain adds an exit code to an error of the run's queue.
 func explain(err error) error {
 	refused, answered := errors.AsType[*refusal](err)
 	switch {
@@ -162,9 +162,9 @@ func explain(err error) error {
 	case refused.code == "QueueDoesNotExist":
 		return exit.New(exit.NotFound, err, "seriatim queue list shows the queues that exist")
 	case refused.status == 401 || refused.status == 403:
-		return exit.New(exit.Denied, err, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key that may create queues")
+		return exit.New(exit.Denied, err, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key with the permission to create queues")
 	case isFinal(err):
 		return exit.New(exit.Usage, err, "")
 	}
-	return exit.New(exit.Unavailable, err, "seriatim status says what is wrong")
+	return exit.New(exit.Unavailable, err, "seriatim status shows the state of the node")
 }

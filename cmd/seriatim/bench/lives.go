@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// lifeWait is the long poll of a client that waits for messages that exist, in seconds.
+	// lifeWait bounds a long poll, in seconds. The messages exist, so it is short.
 	lifeWait = 1
-	// credit bounds the messages that a stream holds. A node grants no more.
+	// credit bounds the unconfirmed messages of a stream. A node permits no more.
 	credit = 1000
 	// fillersMax bounds the clients that fill a queue.
 	fillersMax = 64
@@ -28,17 +28,17 @@ type group struct {
 	mu       sync.Mutex
 	sent     int64
 	received int64 // highest
-	// open are the received numbers whose deletion is not confirmed. Two clients may record their
-	// confirmations in another order than the node gave them, so a highest number would not do.
+	// open holds the received numbers whose deletion is not confirmed. Two clients may record their
+	// confirmations in a different order than the node's, so a highest number would not suffice.
 	open []int64
 }
 
-// lives is the workloads fifo and consume.
+// lives implements the workloads fifo and consume.
 type lives struct {
 	*run
-	filled    bool // before it is measured; then nothing is sent
+	filled    bool // consume: fill sends all messages before the measurement
 	groups    []group
-	consuming context.Context // of consume: ends when all messages are deleted
+	consuming context.Context // consume: ends when all messages are deleted
 	stop      context.CancelFunc
 
 	sent, deleted, skipped, resurrected, redelivered, foreign, empty atomic.Int64
@@ -54,7 +54,7 @@ type life struct {
 	began         time.Time
 }
 
-// fill sends the messages that are to be consumed.
+// fill sends the messages of consume.
 func (l *lives) fill(ctx context.Context) error {
 	if !l.filled {
 		return nil
@@ -109,7 +109,7 @@ func (l *lives) work(ctx context.Context, w *worker) {
 	defer cancel()
 	if l.filled {
 		for ctx.Err() == nil && l.deleted.Load() < l.sent.Load() {
-			if _, err := l.take(ctx, w, l.Batch); err != nil {
+			if _, err := l.consume(ctx, w, l.Batch); err != nil {
 				return
 			}
 		}
@@ -125,8 +125,8 @@ func (l *lives) work(ctx context.Context, w *worker) {
 			messages[i] = l.compose(w, turn, began)
 			turn++
 		}
-		// They are counted before they are sent: another client that finds the queue empty must not
-		// think that it has seen the last one.
+		// Count the messages before they are sent. Otherwise a client that finds the queue empty
+		// could end too early.
 		l.sent.Add(int64(l.Batch))
 		if err := w.insist(ctx, func() error {
 			at := time.Now()
@@ -139,17 +139,17 @@ func (l *lives) work(ctx context.Context, w *worker) {
 			return
 		}
 		for owed := l.Batch; owed > 0 && ctx.Err() == nil; {
-			taken, err := l.take(ctx, w, owed)
+			ended, err := l.consume(ctx, w, owed)
 			if err != nil {
 				return
 			}
-			owed -= taken
+			owed -= ended
 		}
 	}
 }
 
-// take receives up to n messages, deletes them, and returns how many lives that ended.
-func (l *lives) take(ctx context.Context, w *worker, n int) (int, error) {
+// consume receives up to n messages, deletes them, and returns the number of ended lives.
+func (l *lives) consume(ctx context.Context, w *worker, n int) (int, error) {
 	at := time.Now()
 	w.calls++
 	deliveries, err := w.receive(ctx, n, lifeWait)
@@ -163,14 +163,14 @@ func (l *lives) take(ctx context.Context, w *worker, n int) (int, error) {
 	now := time.Now()
 	if len(deliveries) == 0 {
 		l.empty.Add(1)
-		// After a receive without an answer another client may have deleted everything.
+		// The receive was empty, so other clients may have deleted everything.
 		if !at.Before(l.deadline) && l.deleted.Load() >= l.sent.Load() {
 			return n, nil
 		}
 		return 0, nil
 	}
 	w.measured("receive", at, now, 0)
-	var own []life // others may own messages of a queue that existed
+	var own []life // an existing queue may hold messages of others
 	var handles []string
 	for _, d := range deliveries {
 		if one, ok := l.arrived(d.Body, now); ok {
@@ -200,7 +200,7 @@ func (l *lives) take(ctx context.Context, w *worker, n int) (int, error) {
 	return ended, nil
 }
 
-// stream consumes until all messages are deleted. When Consume returns, every deletion is confirmed.
+// stream consumes until all messages are deleted. Consume returns after all confirmations.
 func (l *lives) stream(w *worker) {
 	ctx, cancel := context.WithDeadline(l.consuming, l.deadline.Add(finishTime))
 	defer cancel()
@@ -253,7 +253,7 @@ func (l *lives) arrived(body string, now time.Time) (life, bool) {
 	return one, true
 }
 
-// ended records a confirmed deletion. A message that came twice counts once.
+// ended records a confirmed deletion. A redelivered message counts once.
 func (l *lives) ended(one life) bool {
 	g := &l.groups[one.group]
 	g.mu.Lock()

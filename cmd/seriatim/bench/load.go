@@ -25,19 +25,19 @@ type Workload struct {
 	Name, Short, Long, Example string
 	Clients                    int // by default
 	Protocols                  []string
-	Batched                    bool // Load.Batch and Load.Groups mean something
+	Batched                    bool // uses Load.Batch and Load.Groups
 	start                      func(r *run) job
 }
 
-// Workloads are all kinds of load.
+// Workloads lists all kinds of load.
 var Workloads = []Workload{
 	{
 		Name: "send", Short: "Send messages with unique deduplication ids", Clients: 64, Protocols: []string{HTTP, GRPC, Stream}, Batched: true, start: newSends,
 		Long: "Send messages with unique deduplication ids, each client to its own groups, and receive none of them.\n" +
-			"A failed call is counted and not repeated. On a stream the Go client chooses the batches.\n\n" +
-			"With --repeat that percentage of the messages has an earlier id of the same client. The answer must then carry the\n" +
-			"message id of the first answer, and at the end the queue must hold one message for each id. Failed calls are\n" +
-			"repeated until they succeed. Such a run takes at most 4 minutes, because a queue forgets ids after 5.",
+			"Clients count failed calls and do not repeat them. On a stream the Go client chooses the batches.\n\n" +
+			"With --repeat that percentage of the messages has an earlier id of the same client. The answer must then contain the\n" +
+			"message id of the first answer, and at the end the queue must hold one message for each id. Clients repeat failed\n" +
+			"calls until they succeed. Such a run takes at most 4 minutes, because a queue forgets ids after 5.",
 		Example: "  seriatim bench send --clients 64 --batch 10 --endpoint http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344\n" +
 			"  seriatim bench send --clients 64 --protocol grpc --connections 4\n" +
 			"  seriatim bench send --repeat 50\n" +
@@ -47,35 +47,35 @@ var Workloads = []Workload{
 		Name: "fifo", Short: "Send, receive and delete, and check order, loss and duplicates", Clients: 64, Protocols: []string{HTTP, GRPC}, Batched: true, start: newLives,
 		Long: "Send, receive and delete, and check order, loss and duplicates.\n\n" +
 			"Each client sends a batch, then receives and deletes as many messages as it sent, of any group. A group has one\n" +
-			"sender, so its order is known, and is checked across all clients. Sends and deletes that fail are repeated until\n" +
-			"they succeed. A life begins with the first attempt to send a message and ends when its deletion is confirmed.\n\n" +
-			"Redelivered counts messages that came again before their deletion was confirmed, because an answer was lost. A\n" +
-			"message that comes again after that is a broken guarantee.",
+			"sender, so its order is known, and the command checks it across all clients. Clients repeat failed sends and deletes\n" +
+			"until they succeed. A life begins with the first attempt to send a message and ends with its confirmed deletion.\n\n" +
+			"Redelivered counts second deliveries before the deletion was confirmed, because an answer was lost. A delivery\n" +
+			"after that is a broken guarantee.",
 		Example: "  seriatim bench fifo --clients 64\n  seriatim bench fifo --clients 64 --batch 10 --duration 30s -o json",
 	},
 	{
 		Name: "consume", Short: "Fill a queue, then receive and delete all of it", Clients: 64, Protocols: []string{HTTP, GRPC, Stream}, Batched: true, start: newConsumes,
 		Long: "Fill a queue with --count messages, 100000 unless given, then receive and delete all of them, and check order,\n" +
-			"loss and duplicates. Only the second part is measured. A life begins with the delivery and ends when the deletion\n" +
-			"is confirmed. On a stream a client holds up to 1000 messages, and lives are counted without their times.",
+			"loss and duplicates. The measurement covers only the second part. A life begins with the delivery and ends with the\n" +
+			"confirmed deletion. On a stream a client holds up to 1000 messages, and lives have no times.",
 		Example: "  seriatim bench consume --batch 10\n  seriatim bench consume --clients 4 --groups 64 --protocol stream --count 500000",
 	},
 	{
 		Name: "poll", Short: "Keep many consumers waiting and measure how fast a message wakes one", Clients: 1000, Protocols: []string{HTTP}, start: newPolls,
 		Long: "Keep many consumers waiting and measure how fast a message wakes one.\n\n" +
-			"All clients wait in long polls of 20 seconds on one queue. First the entries are counted by which the log grows\n" +
-			"without messages: waiting should write nothing. Then ten messages a second are sent, to each endpoint in turn.\n" +
-			"Receive is the time from the start of a send until a consumer has the message.",
+			"All clients wait in long polls of 20 seconds on one queue. First the command counts new log entries without messages,\n" +
+			"because waiting should write none. Then it sends ten messages a second, to each endpoint in turn. Receive is the time\n" +
+			"from the start of a send until a consumer has the message.",
 		Example: "  seriatim bench poll --clients 10000 -o json",
 	},
 }
 
-// Load says what to do.
+// Load describes a run.
 type Load struct {
 	Workload    *Workload
 	Protocol    string
 	Clients     int
-	Connections int // of gRPC, which the clients share; 0: one for each client
+	Connections int // shared connections of gRPC; 0: one for each client
 	Batch       int // messages in one call
 	Size        int // bytes of a body
 	Groups      int // 0: one for each client
@@ -91,7 +91,7 @@ type Load struct {
 	Attributes  map[string]string
 }
 
-// Bounds of a load, so that a typing error does not fill a disk.
+// Bounds of a load. They keep a typing error from filling a disk.
 const (
 	clientsMax  = 20_000
 	countMax    = 1_000_000_000
@@ -100,10 +100,10 @@ const (
 	batchMax    = 10
 	bodiesMax   = 1 << 20 // bytes of one call
 	repeatTime  = 4 * time.Minute
-	consumed    = 100_000 // messages, unless the count is given
+	consumed    = 100_000 // messages of consume without --count
 )
 
-// Check fills in what is not given and returns what is wrong with the load.
+// Check fills in defaults and returns an error for an invalid load.
 func (l *Load) Check() error {
 	l.Groups = cmp.Or(l.Groups, l.Clients)
 	name := l.Workload.Name
@@ -124,22 +124,22 @@ func (l *Load) Check() error {
 		{"rate", l.Rate, 0, countMax},
 	} {
 		if flag.value < flag.low || flag.value > flag.high {
-			return fmt.Errorf("--%s %g: %g to %g are possible", flag.name, flag.value, flag.low, flag.high)
+			return fmt.Errorf("--%s %g: it must be %g to %g", flag.name, flag.value, flag.low, flag.high)
 		}
 	}
 	switch {
 	case l.Duration <= 0 || l.Duration > durationMax || l.Warmup < 0 || l.Warmup > durationMax || l.Idle < 0:
-		return fmt.Errorf("--duration is more than zero, --warmup and --idle are at least zero, and no time is above %v", durationMax)
+		return fmt.Errorf("--duration must be more than zero, --warmup and --idle at least zero, and all at most %v", durationMax)
 	case l.Queue != "" && !strings.HasSuffix(l.Queue, ".fifo"):
 		return fmt.Errorf("--queue %s: the name of a FIFO queue ends in .fifo", l.Queue)
 	case !slices.Contains(l.Workload.Protocols, l.Protocol):
-		return fmt.Errorf("--protocol %s: it is one of %s", l.Protocol, strings.Join(l.Workload.Protocols, ", "))
+		return fmt.Errorf("--protocol %s: it must be one of %s", l.Protocol, strings.Join(l.Workload.Protocols, ", "))
 	case l.Connections > 0 && l.Protocol != GRPC:
-		return fmt.Errorf("--connections: clients share connections with --protocol %s only", GRPC)
+		return fmt.Errorf("--connections: clients share connections only with --protocol %s", GRPC)
 	case l.Existing && (l.Queue == "" || len(l.Attributes) > 0):
-		return errors.New("--existing needs --queue, and a queue that exists keeps its attributes")
+		return errors.New("--existing needs --queue, and an existing queue keeps its attributes")
 	case l.Repeat > 0 && (l.Duration+l.Warmup > repeatTime || l.Protocol == Stream):
-		return fmt.Errorf("--repeat: --duration and --warmup are together at most %v, and --protocol is not %s", repeatTime, Stream)
+		return fmt.Errorf("--repeat: --duration and --warmup must be together at most %v, and --protocol must not be %s", repeatTime, Stream)
 	case (name == "fifo" || name == "consume") && l.Groups < l.Clients:
 		return fmt.Errorf("--groups %d: %d clients need as many, because a group has one sender", l.Groups, l.Clients)
 	}
@@ -148,15 +148,15 @@ func (l *Load) Check() error {
 
 // Target is the cluster under load.
 type Target struct {
-	Addresses []string      // of client ports, host:port; clients are spread over them
+	Addresses []string      // of client ports, host:port; clients use them in turn
 	TLS       *tls.Config   // nil: no TLS
 	Signer    *sigv4.Signer // nil: calls are not signed
 	Account   string        // empty: that of the cluster
-	Timeout   time.Duration // of a call, not counting the wait of a long poll
+	Timeout   time.Duration // for a call; long polls add their wait
 	Status    func(context.Context) (Status, error)
 }
 
-// Status holds a report of the admin port of a node.
+// Status is a part of the status of a node.
 type Status struct {
 	Version     string
 	Nodes       int

@@ -11,18 +11,18 @@ import (
 const (
 	pollWait     = 20                     // seconds, the longest wait of SQS
 	pollInterval = 100 * time.Millisecond // between two messages
-	// dialsMax bounds the connections that are made at once and wait in the backlog of a node.
+	// dialsMax bounds the concurrent connection attempts, which wait in the backlog of a node.
 	dialsMax = 64
 )
 
-// polls is the workload poll.
+// polls implements the workload poll.
 type polls struct {
 	*run
 	dials    chan struct{}
 	waiting  sync.WaitGroup // for all clients to connect
 	sent     atomic.Int64
 	received atomic.Int64
-	entries  int64 // by which the log grew without messages; -1: unknown
+	entries  int64 // new log entries without messages; -1: unknown
 	polling  context.Context
 	stop     context.CancelFunc
 }
@@ -73,7 +73,7 @@ func (p *polls) wait(w *worker) {
 	}
 	one, ok := p.parse(deliveries[0].Body)
 	if !ok {
-		return // others may own messages of a queue that existed
+		return // an existing queue may hold messages of others
 	}
 	p.received.Add(1)
 	w.measured("receive", one.began, now, 1)
@@ -112,7 +112,7 @@ func (p *polls) probe(ctx context.Context) {
 			p.sent.Add(1)
 		}
 	}
-	// The last messages are on their way to a consumer.
+	// Wait until the consumers have the last messages.
 	for last := time.Now().Add(finishTime); p.received.Load() < p.sent.Load() && time.Now().Before(last) && ctx.Err() == nil; {
 		pause(ctx, failurePause)
 	}

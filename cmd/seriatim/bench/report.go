@@ -37,7 +37,7 @@ type Report struct {
 	Server            Server             `json:"server"`
 }
 
-// Latency has quantiles in microseconds.
+// Latency holds quantiles in microseconds.
 type Latency struct {
 	Count uint64  `json:"count"`
 	P50   float64 `json:"p50Us"`
@@ -54,7 +54,7 @@ type Check struct {
 	MustBeZero bool   `json:"mustBeZero"` // another count is a broken guarantee
 }
 
-// Generator describes the machine of the load generator, and what a call cost there.
+// Generator describes the machine of the load generator, and the cost of a call there.
 type Generator struct {
 	GoVersion string  `json:"goVersion"`
 	System    string  `json:"system"`
@@ -66,11 +66,11 @@ type Generator struct {
 type Server struct {
 	Version    string `json:"version"`
 	Nodes      int    `json:"nodes"`
-	Local      bool   `json:"local"` // on the machine of the generator
+	Local      bool   `json:"local"` // on the generator's machine
 	Durability string `json:"durability"`
 }
 
-// protocolNames are the names of the protocols in reports.
+// protocolNames holds the names of the protocols in reports.
 var protocolNames = map[string]string{
 	HTTP: "SQS JSON 1.0 over HTTP/1.1", GRPC: "native API over gRPC, unary calls", Stream: "native API over gRPC, streams",
 }
@@ -121,7 +121,7 @@ func (r *run) report(ctx context.Context, used time.Duration) *Report {
 	return report
 }
 
-// processorTime is the processor time that this process has used.
+// processorTime returns the processor time of this process.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -130,7 +130,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// server asks the admin port. Servers of other projects have none.
+// server describes the cluster. Servers of other projects have no admin port.
 func (r *run) server(ctx context.Context) Server {
 	s := Server{Version: "unknown", Durability: "unknown: no admin port answers"}
 	host, _, _ := net.SplitHostPort(r.target.Addresses[0])
@@ -152,8 +152,8 @@ func (b *Report) check(name string, n int64, violation bool) {
 	b.Checks = append(b.Checks, Check{name, n, violation})
 }
 
-// verdict is an error if a guarantee was broken or nothing was measured. Failed calls alone are a
-// result: a node may have been killed on purpose.
+// verdict returns an error if a guarantee was broken or no message was measured. Failed calls are
+// no error, because a node may have been killed on purpose.
 func (b *Report) verdict() error {
 	var broken []string
 	for _, c := range b.Checks {
@@ -165,7 +165,7 @@ func (b *Report) verdict() error {
 	case len(broken) > 0:
 		return exit.New(exit.Failed, fmt.Errorf("the server broke a guarantee: %s", strings.Join(broken, ", ")), "")
 	case b.Messages == 0:
-		return exit.New(exit.Unavailable, errors.New("not one message was measured"), "the errors above say why; the warm-up is not measured")
+		return exit.New(exit.Unavailable, errors.New("no message was measured"), "see the errors above; the warm-up is not measured")
 	}
 	return nil
 }
@@ -208,8 +208,8 @@ func (h *histogram) latency() Latency {
 	}
 }
 
-// quantile is the upper end of the bucket in which the share q of all values is reached, at most the
-// longest value.
+// quantile returns the upper end of the bucket in which the share q of all values is reached, at
+// most the longest value.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := max(uint64(q*float64(h.total)+0.5), 1)
 	var seen uint64
@@ -230,7 +230,7 @@ func bucketOf(d time.Duration) int {
 	return min((shift+1)*linear+int(v>>shift)-linear, buckets-1) //nolint:gosec // below 2*linear
 }
 
-// bucketEnd is the largest value of a bucket.
+// bucketEnd returns the largest value of a bucket.
 func bucketEnd(i int) time.Duration {
 	if i < linear {
 		return time.Duration(i)

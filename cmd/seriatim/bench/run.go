@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// failurePause keeps a client from asking a node that is down without a pause.
+	// failurePause is the pause of a client after a failed call.
 	failurePause = 20 * time.Millisecond
-	// finishTime bounds the time to receive after the end of a run. It is longer than the
-	// visibility timeout of the queue: a message whose delivery was lost comes again only then.
+	// finishTime bounds the receives after the end of a run. It is longer than the visibility
+	// timeout of the queue, after which a message with a lost delivery comes again.
 	finishTime = 45 * time.Second
 )
 
-// job is a workload at work.
+// job is a running workload.
 type job interface {
 	// fill prepares the queue.
 	fill(ctx context.Context) error
 	// work is the loop of one client.
 	work(ctx context.Context, c *worker)
-	// finish adds what was checked to the report.
+	// finish adds the checks to the report.
 	finish(ctx context.Context, report *Report) error
 }
 
@@ -46,11 +46,11 @@ type run struct {
 	started  time.Time
 	warmEnd  time.Time
 	deadline time.Time
-	left     atomic.Int64 // messages still to begin, if counted
+	left     atomic.Int64 // remaining messages of --count
 }
 
-// Run creates the queue, puts the load on it, checks and deletes it. A broken guarantee is an error
-// beside the report.
+// Run creates the queue, runs the load, checks the answers and deletes the queue. It returns the
+// report also with the error for a broken guarantee.
 func Run(ctx context.Context, target Target, load Load) (report *Report, err error) {
 	r := &run{Load: load, target: target, id: rand.Text()[:10], filler: filler(load.Size)}
 	r.admin = newSQSCaller(target, 0)
@@ -105,8 +105,8 @@ func Run(ctx context.Context, target Target, load Load) (report *Report, err err
 	return report, report.verdict()
 }
 
-// prepareQueue creates the queue of the run. A queue that exists is refused unless the load asks for
-// it, because the run deletes its queue at the end.
+// prepareQueue creates the queue of the run. It refuses an existing queue without --existing,
+// because the run deletes its queue at the end.
 func (r *run) prepareQueue(ctx context.Context) error {
 	if r.Queue == "" {
 		r.Queue = "bench-" + strings.ToLower(rand.Text()[:8]) + ".fifo"
@@ -116,7 +116,7 @@ func (r *run) prepareQueue(ctx context.Context) error {
 	missing := codeOf(err) == "QueueDoesNotExist"
 	switch {
 	case err == nil && !r.Existing:
-		return exit.New(exit.Conflict, fmt.Errorf("the queue %s exists", r.Queue), "bench makes a queue of its own: choose another --queue")
+		return exit.New(exit.Conflict, fmt.Errorf("the queue %s exists", r.Queue), "bench makes its own queue: choose another --queue")
 	case missing && !r.Existing:
 		attributes := map[string]string{"FifoQueue": "true"}
 		for name, value := range r.Attributes {
@@ -128,7 +128,7 @@ func (r *run) prepareQueue(ctx context.Context) error {
 	return explain(err)
 }
 
-// held is the number of messages in the queue, in any state.
+// held returns the number of messages in the queue, in any state.
 func (r *run) held(ctx context.Context) (sum int64, err error) {
 	var out struct{ Attributes map[string]string }
 	names := []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"}
@@ -145,7 +145,7 @@ func (r *run) held(ctx context.Context) (sum int64, err error) {
 	return sum, nil
 }
 
-// over reports whether a worker must begin no more. If not, it takes n messages from the count.
+// over reports whether a worker must stop. If not, it subtracts n messages from --count.
 func (r *run) over(now time.Time, n int) bool {
 	if !now.Before(r.deadline) {
 		return true
@@ -153,7 +153,7 @@ func (r *run) over(now time.Time, n int) bool {
 	return r.Count > 0 && !now.Before(r.warmEnd) && r.left.Add(int64(-n)) < 0
 }
 
-// filler is printable text that JSON does not escape.
+// filler returns printable text that JSON does not escape.
 func filler(n int) string {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
 	text := make([]byte, n)
@@ -175,7 +175,7 @@ type worker struct {
 	latency map[string]*histogram
 	errors  map[string]int64
 	done    int64     // messages
-	last    time.Time // end of the last call that was counted
+	last    time.Time // end of the last counted call
 }
 
 func (r *run) newWorker(number, senders int) (*worker, error) {
@@ -185,8 +185,7 @@ func (r *run) newWorker(number, senders int) (*worker, error) {
 	return w, err
 }
 
-// measured records how long something took and how many messages it was about. Work that began in
-// the warm-up is not counted.
+// measured records a duration and adds messages. It ignores work that began in the warm-up.
 func (w *worker) measured(kind string, began, ended time.Time, messages int) {
 	if began.Before(w.run.warmEnd) {
 		return
@@ -217,8 +216,8 @@ func (w *worker) failed(err error) {
 	w.errors[codeOf(err)]++
 }
 
-// insist repeats a call until it succeeds, is refused for good, or ctx ends. The call must be safe to
-// repeat: a send with a deduplication id, or a deletion.
+// insist repeats a call until it succeeds, fails for good, or ctx ends. Repeating the call must be
+// safe: a send with a deduplication id, or a deletion.
 func (w *worker) insist(ctx context.Context, call func() error) error {
 	for {
 		w.calls++
@@ -234,8 +233,8 @@ func (w *worker) insist(ctx context.Context, call func() error) error {
 	}
 }
 
-// groupOf spreads the messages of a worker over its own groups: those with its number modulo the
-// number of senders. If there are fewer groups than senders, workers share them.
+// groupOf returns the group of a worker's n-th message. A worker uses the groups with its number
+// modulo the number of senders in turn. If there are fewer groups than senders, workers share them.
 func (w *worker) groupOf(n int64) int64 {
 	groups, number := int64(w.run.Groups), int64(w.number)
 	if groups <= w.senders {
@@ -260,7 +259,7 @@ func (w *worker) compose(group, n int64, began time.Time) message {
 }
 
 // awaitTurn waits until the n-th message of a worker is due, if the load has a rate. It returns the
-// time from which the latency counts: a call that waits behind a slow one is late from its due time.
+// start of the latency: the due time, even if a slow call delays the message.
 func (w *worker) awaitTurn(ctx context.Context, n int64) time.Time {
 	r, now := w.run, time.Now()
 	if r.Rate == 0 {
@@ -277,7 +276,7 @@ func (w *worker) awaitTurn(ctx context.Context, n int64) time.Time {
 	return due
 }
 
-// due is the time for a worker's n-th message. The calls of all workers are spread evenly.
+// due returns the time for a worker's n-th message. The calls of all workers have equal distances.
 func (w *worker) due(n int64) time.Time {
 	before := float64(n*int64(w.run.Clients) + int64(w.number*w.run.Batch))
 	return w.run.started.Add(time.Duration(math.Round(before / w.run.Rate * float64(time.Second))))

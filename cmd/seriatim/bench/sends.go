@@ -10,18 +10,18 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// unanswered is the number of messages that a client of streams sends ahead of the answers.
-const unanswered = 1000
+// inFlightMax bounds the messages of a stream without an answer.
+const inFlightMax = 1000
 
-// sends is the workload send.
+// sends implements the workload send.
 type sends struct {
 	*run
-	before   int64 // messages in a queue that existed
+	before   int64 // messages in an existing queue
 	fresh    atomic.Int64
 	repeated atomic.Int64
 	accepted atomic.Int64 // repeats answered with another message id
-	dropped  atomic.Int64 // new ids answered with the message id of another
-	unknown  atomic.Int64 // new ids whose sends had no answer
+	dropped  atomic.Int64 // new ids answered with the message id of another id
+	unknown  atomic.Int64 // new ids without an answer
 }
 
 func newSends(r *run) job { return &sends{run: r} }
@@ -63,17 +63,17 @@ func (s *sends) work(ctx context.Context, w *worker) {
 	}
 }
 
-// stream sends without waiting for one answer before the next message.
+// stream sends messages without waiting for the answers to earlier ones.
 func (s *sends) stream(ctx context.Context, w *worker) {
 	type sent struct {
 		*client.Sent
 		due time.Time
 	}
 	sender := w.caller.(*nativeCaller).client.NewSender(ctx, s.Queue)
-	flying := make(chan sent, unanswered)
+	inFlight := make(chan sent, inFlightMax)
 	var answering sync.WaitGroup
 	answering.Go(func() {
-		for m := range flying {
+		for m := range inFlight {
 			if _, err := m.Wait(ctx); err == nil {
 				w.measured("send", m.due, time.Now(), 1)
 			} else if ctx.Err() == nil {
@@ -94,21 +94,21 @@ func (s *sends) stream(ctx context.Context, w *worker) {
 		if err != nil {
 			break // ctx has ended
 		}
-		flying <- sent{one, due}
+		inFlight <- sent{one, due}
 	}
-	close(flying)
+	close(inFlight)
 	sender.Close()
 	answering.Wait()
 }
 
-// earlier is an id with the message id of its first answer.
+// earlier is an id with the message id in its first answer.
 type earlier struct {
 	number    int64
 	messageID string
 }
 
-// historyMax is the number of ids from which a client chooses repeats: the first ones and the latest,
-// so that ids of all ages repeat.
+// historyMax bounds the ids from which a client chooses repeats: the first and the latest ones, so
+// that ids of all ages repeat.
 const historyMax = 4096
 
 // repeat sends some ids again.
@@ -147,8 +147,8 @@ func (s *sends) repeat(ctx context.Context, w *worker) {
 	}
 }
 
-// compare checks the message ids of an answer and adds the new ones, numbered from next, to the
-// history.
+// compare checks the message ids of an answer. It returns the history with the new ids, which are
+// numbered from next.
 func (s *sends) compare(history []earlier, ids []string, repeats []*earlier, next int64) []earlier {
 	seen := make(map[string]bool, len(ids))
 	var added []earlier

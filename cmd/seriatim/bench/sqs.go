@@ -20,8 +20,8 @@ import (
 
 const dialTime = 5 * time.Second
 
-// sqsCaller speaks SQS JSON over one connection, which it opens with the first call and again after
-// a failure. One goroutine uses it.
+// sqsCaller speaks SQS JSON over one connection, which it opens with the first call and after a
+// failure. Only one goroutine uses it.
 type sqsCaller struct {
 	target   Target
 	address  string
@@ -44,7 +44,7 @@ func newSQSCaller(target Target, number int) *sqsCaller {
 	return &sqsCaller{target: target, address: target.Addresses[number%len(target.Addresses)], url: &url.URL{Path: path}}
 }
 
-// open connects. The end of ctx closes the connection, also while a call waits on it.
+// open connects. When ctx ends, the connection is closed, even while a call waits.
 func (c *sqsCaller) open(ctx context.Context) error {
 	if c.conn != nil {
 		return nil
@@ -74,7 +74,7 @@ func (c *sqsCaller) close() {
 	}
 }
 
-// call makes one request. The wait of a long poll is added to the timeout.
+// call makes one request. wait is the time of a long poll, added to the timeout.
 func (c *sqsCaller) call(ctx context.Context, action string, in, out any, wait time.Duration) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *sqsCaller) exchange(ctx context.Context, request *http.Request, wait ti
 	if err := c.open(ctx); err != nil {
 		return nil, err
 	}
-	// Setting a deadline costs as much as a small call, so it is set a quarter late.
+	// Setting a deadline is expensive, so it is a quarter longer and set less often.
 	limit := c.target.Timeout + wait
 	if now := time.Now(); c.until.Before(now.Add(limit)) {
 		c.until = now.Add(limit + limit/4)
@@ -133,18 +133,18 @@ func (c *sqsCaller) exchange(ctx context.Context, request *http.Request, wait ti
 	return response, err
 }
 
-// refused reads the error in the answer.
+// refused returns the error in the answer.
 func (c *sqsCaller) refused(response *http.Response) error {
 	var body struct {
 		Type    string `json:"__type"`
 		Message string `json:"message"`
 	}
-	_ = json.Unmarshal(c.answer.Bytes(), &body) // without it the status says enough
+	_ = json.Unmarshal(c.answer.Bytes(), &body) // otherwise the status suffices
 	code := cmp.Or(body.Type, "HTTP "+strconv.Itoa(response.StatusCode))
 	return &refusal{status: response.StatusCode, code: code[strings.LastIndexByte(code, '#')+1:], text: body.Message}
 }
 
-// entry is a member of a batch, or all of a call.
+// entry is a member of a batch, or the input of a call for one message.
 type entry struct {
 	QueueURL               string `json:"QueueUrl,omitempty"`
 	ID                     string `json:"Id,omitempty"`
@@ -154,7 +154,7 @@ type entry struct {
 	MessageDeduplicationID string `json:"MessageDeduplicationId,omitempty"`
 }
 
-// batchAnswer is the answer to a batch, or to a send.
+// batchAnswer is the answer to a batch or to a send.
 type batchAnswer struct {
 	MessageID  string `json:"MessageId"`
 	Successful []struct {
@@ -166,7 +166,7 @@ type batchAnswer struct {
 	}
 }
 
-// batch sends entries with one call. All of them must succeed.
+// batch sends entries with one call and returns an error unless all succeed.
 func (c *sqsCaller) batch(ctx context.Context, action string, entries []entry) (*batchAnswer, error) {
 	out := &batchAnswer{}
 	if len(entries) == 1 {
@@ -193,7 +193,7 @@ func (c *sqsCaller) batch(ctx context.Context, action string, entries []entry) (
 	return out, incomplete(len(out.Successful), len(entries))
 }
 
-// incomplete is the error of an answer about another number of messages.
+// incomplete returns an error if an answer has the wrong number of messages.
 func incomplete(got, want int) error {
 	if got == want {
 		return nil

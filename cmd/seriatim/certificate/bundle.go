@@ -15,26 +15,25 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// files are the contents of one part of a bundle by their names.
+// files maps the file names of one part of a bundle to their contents.
 type files map[string][]byte
 
-// shelf keeps the parts of a bundle: as folders, or as secrets of Kubernetes.
-type shelf interface {
-	// read returns a part; nil if there is none.
+// store keeps the parts of a bundle: as folders, or as secrets of Kubernetes.
+type store interface {
+	// read returns a part, nil if it does not exist.
 	read(ctx context.Context, part string) (files, error)
-	// write makes a part, or replaces the one that read returned.
+	// write creates a part or replaces the one that read returned.
 	write(ctx context.Context, part string, content files) error
 }
 
-// bundle makes what a cluster needs, as far as it is not there.
+// bundle creates the missing parts for a cluster.
 type bundle struct {
-	shelf shelf
-	hosts []string
-	valid time.Duration
-	now   time.Time
-	out   io.Writer
-	// withoutCertificates leaves authority and nodes to somebody else.
-	withoutCertificates bool
+	store               store
+	hosts               []string
+	valid               time.Duration
+	now                 time.Time
+	out                 io.Writer
+	withoutCertificates bool // another program makes authority and nodes
 }
 
 func bundleCommand() *cobra.Command {
@@ -44,33 +43,33 @@ func bundleCommand() *cobra.Command {
 			"  authority  ca.crt, ca.key: only this command needs the key\n" +
 			"  nodes      ca.crt, tls.crt, tls.key: one certificate for all nodes, for each of their ports\n" +
 			"  gossip     gossip.key\n" +
-			"  admin      admin-tokens for the servers; admin.token, backup.token, pods.token, prometheus.token for who calls them\n" +
+			"  admin      admin-tokens for the servers; admin.token, backup.token, pods.token, prometheus.token for their callers\n" +
 			"  first-key  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY: the access key that the cluster begins with\n\n" +
-			"What is there is kept, so that the command may be run again and again. It issues the certificate anew when a third of\n" +
-			"its time is left, or when it lacks a name of --host. Servers read the replaced files by themselves.\n\n" +
+			"The command keeps the parts that exist, so you can run it again. It issues a new certificate when a third of the\n" +
+			"time is left, or when the certificate lacks a name of --host. Servers reload the replaced files by themselves.\n\n" +
 			"With --kubernetes NAME, in a pod, the folders are the secrets NAME-authority, NAME-nodes and so on in its namespace.",
 		Example: "  seriatim cert bundle --dir secrets --host n1 --host n2 --host n3",
 	}
 	f := c.Flags()
 	dir := directory(c)
 	name := f.String("kubernetes", "", "write secrets whose names begin with this, instead of folders")
-	hosts := f.StringArray("host", nil, "a name or address of the nodes, as *.example.org or 10.0.0.1; may be repeated; loopback is always one")
+	hosts := f.StringArray("host", nil, "a name or address of the nodes, such as *.example.org or 10.0.0.1, may be repeated; loopback is always included")
 	valid := lasting(c, leafValid, "how long the certificate of the nodes is valid")
-	without := f.Bool("without-certificates", false, "leave authority and nodes to others, such as cert-manager")
+	without := f.Bool("without-certificates", false, "do not make authority and nodes, because for example cert-manager does")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := errors.Join(lasts(*valid), fitting(*hosts)); err != nil {
 			return err
 		}
 		b := bundle{
-			shelf: folders(*dir), hosts: append([]string{"localhost", "127.0.0.1", "::1"}, *hosts...), valid: *valid,
+			store: folders(*dir), hosts: append([]string{"localhost", "127.0.0.1", "::1"}, *hosts...), valid: *valid,
 			now: time.Now(), out: cmd.OutOrStdout(), withoutCertificates: *without,
 		}
 		if *name != "" {
 			secrets, err := inPod(*name)
 			if err != nil {
-				return exit.New(exit.Usage, err, "--kubernetes works in a pod with a service account only; outside take --dir and kubectl create secret")
+				return exit.New(exit.Usage, err, "--kubernetes works only in a pod with a service account; elsewhere use --dir and kubectl create secret")
 			}
-			b.shelf = secrets
+			b.store = secrets
 		}
 		return b.complete(cmd.Context())
 	}
@@ -88,7 +87,7 @@ func (b bundle) complete(ctx context.Context) error {
 		name string
 		make func() (files, error)
 	}{{"gossip", gossipPart}, {"admin", adminPart}, {"first-key", firstKeyPart}} {
-		there, err := b.shelf.read(ctx, part.name)
+		there, err := b.store.read(ctx, part.name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
@@ -110,7 +109,7 @@ func (b bundle) complete(ctx context.Context) error {
 }
 
 func (b bundle) put(ctx context.Context, part string, content files, how string) error {
-	if err := b.shelf.write(ctx, part, content); err != nil {
+	if err := b.store.write(ctx, part, content); err != nil {
 		return fmt.Errorf("%s: %w", part, err)
 	}
 	return b.say("%s: %s", part, how)
@@ -121,16 +120,16 @@ func (b bundle) say(format string, args ...any) error {
 	return err
 }
 
-// certificates sees to the authority and the certificate of the nodes.
+// certificates creates the authority and creates or renews the certificate of the nodes.
 func (b bundle) certificates(ctx context.Context) error {
-	nodes, err := b.shelf.read(ctx, "nodes")
+	nodes, err := b.store.read(ctx, "nodes")
 	if err != nil {
 		return fmt.Errorf("nodes: %w", err)
 	}
 	if end, good := b.good(nodes); good {
 		return b.say("nodes: kept, valid until %s", end.UTC().Format(time.RFC3339))
 	}
-	kept, err := b.shelf.read(ctx, "authority")
+	kept, err := b.store.read(ctx, "authority")
 	if err != nil {
 		return fmt.Errorf("authority: %w", err)
 	}
@@ -139,7 +138,7 @@ func (b bundle) certificates(ctx context.Context) error {
 	case kept != nil:
 		authority, err = decode(kept["ca.crt"], kept["ca.key"])
 	case nodes != nil:
-		// Nodes with certificates of two authorities would not know each other.
+		// Nodes with certificates of two authorities refuse each other.
 		return exit.New(exit.Conflict, errors.New("the certificate of the nodes must be renewed, and its authority is not there"),
 			"bring the authority back, or stop all nodes, remove the certificate and run this again")
 	default:
@@ -148,7 +147,7 @@ func (b bundle) certificates(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("authority: %w", err)
 	}
-	// One certificate for all nodes: only they hold it, and each serves all its ports with it.
+	// All nodes share one certificate, which serves all their ports.
 	issued, err := newCertificate(authority, order{name: nodecert.AnyNode, role: roleNode, hosts: b.hosts, now: b.now, valid: b.valid})
 	if err != nil {
 		return err
@@ -176,7 +175,7 @@ func (b bundle) newAuthority(ctx context.Context) (*pair, error) {
 	return made, b.put(ctx, "authority", files{"ca.crt": chain, "ca.key": key}, "made")
 }
 
-// good reports whether the certificate of the nodes will do for longer, and until when.
+// good returns the end of the nodes' certificate and whether it needs no renewal.
 func (b bundle) good(nodes files) (time.Time, bool) {
 	leaf, err := decode(nodes["tls.crt"], nodes["tls.key"])
 	if err != nil || !leaf.fits() || !nodecert.Marked(leaf.certificate) {
@@ -187,7 +186,7 @@ func (b bundle) good(nodes files) (time.Time, bool) {
 		return end, false
 	}
 	for _, host := range b.hosts {
-		// A wildcard stands for what it matches.
+		// A wildcard in the certificate must cover a wildcard in the list.
 		if leaf.certificate.VerifyHostname(strings.Replace(host, "*", "any", 1)) != nil {
 			return end, false
 		}

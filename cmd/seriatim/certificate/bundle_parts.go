@@ -6,11 +6,11 @@ import (
 	"encoding/base64"
 )
 
-// callers are whom a bundle has tokens for, with their roles. A backup holds the secrets
-// of access keys, so that taking one is for administrators.
+// callers lists the tokens of a bundle with their roles. The caller of a backup is an
+// administrator, because a backup contains the secrets of access keys.
 var callers = []struct{ name, role string }{{"admin", "admin"}, {"backup", "admin"}, {"pods", "operator"}, {"prometheus", "viewer"}}
 
-// Sizes of a drawn access key: 20 and 40 characters, as those that servers draw.
+// Sizes of a drawn access key: 20 and 40 characters, as for keys that servers draw.
 const (
 	keyIDPrefix    = "SRTM"
 	keyIDBytes     = 10
@@ -29,7 +29,7 @@ func adminPart() (files, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without a newline: others than this program read it as it is.
+		// Without a newline, because other programs read the file as it is.
 		part[caller.name+tokenSuffix] = []byte(token)
 		part[tokensName] = append(part[tokensName], line...)
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// at is a bundle on a shelf at a time.
-func at(s shelf, now time.Time, hosts ...string) (bundle, *bytes.Buffer) {
+// at returns a bundle with a store at a time.
+func at(s store, now time.Time, hosts ...string) (bundle, *bytes.Buffer) {
 	var out bytes.Buffer
-	return bundle{shelf: s, hosts: hosts, valid: 90 * day, now: now, out: &out}, &out
+	return bundle{store: s, hosts: hosts, valid: 90 * day, now: now, out: &out}, &out
 }
 
 // must completes a bundle and returns the certificate of its nodes.
@@ -31,7 +31,7 @@ func must(t *testing.T, b bundle) *x509.Certificate {
 	if err := b.complete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := b.shelf.read(t.Context(), "nodes")
+	nodes, err := b.store.read(t.Context(), "nodes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,15 +47,15 @@ func must(t *testing.T, b bundle) *x509.Certificate {
 	return leaf.certificate
 }
 
-// shelves are both kinds of shelf, empty.
-func shelves(t *testing.T) map[string]shelf {
+// stores returns an empty store of each kind.
+func stores(t *testing.T) map[string]store {
 	t.Helper()
-	return map[string]shelf{"folders": folders(filepath.Join(t.TempDir(), "secrets")), "secrets": newAPI(t).open(t, "release")}
+	return map[string]store{"folders": folders(filepath.Join(t.TempDir(), "secrets")), "secrets": newAPI(t).open(t, "release")}
 }
 
-// TestBundle: what is there is kept, but for a certificate that ends soon or lacks a name.
+// TestBundle: a second run keeps the parts, except a certificate that ends soon or lacks a name.
 func TestBundle(t *testing.T) {
-	for kind, s := range shelves(t) {
+	for kind, s := range stores(t) {
 		t.Run(kind, func(t *testing.T) {
 			now := time.Now()
 			b, _ := at(s, now, "*.nodes")
@@ -90,8 +90,8 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// TestBundleAfterHalfARenewal: a call that was interrupted between the files of a folder left a
-// certificate and the key of another one, with which no node starts.
+// TestBundleAfterHalfARenewal: an interrupted call can leave a certificate with the key of another
+// one. The next call replaces both.
 func TestBundleAfterHalfARenewal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "secrets")
 	b, _ := at(folders(dir), time.Now(), "n1")
@@ -112,19 +112,19 @@ func TestBundleAfterHalfARenewal(t *testing.T) {
 	}
 }
 
-// TestBundleWithoutCertificates: they are somebody else's, also where there are none yet.
+// TestBundleWithoutCertificates: the command makes no certificates, even if there are none yet.
 func TestBundleWithoutCertificates(t *testing.T) {
 	b, _ := at(folders(t.TempDir()), time.Now(), "n1")
 	b.withoutCertificates = true
 	if err := b.complete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if parts := all(t, b.shelf); parts["authority"] != nil || parts["nodes"] != nil || parts["gossip"] == nil || parts["admin"] == nil || parts["first-key"] == nil {
+	if parts := all(t, b.store); parts["authority"] != nil || parts["nodes"] != nil || parts["gossip"] == nil || parts["admin"] == nil || parts["first-key"] == nil {
 		t.Errorf("made was %v", parts)
 	}
 }
 
-func all(t *testing.T, s shelf) map[string]files {
+func all(t *testing.T, s store) map[string]files {
 	t.Helper()
 	parts := map[string]files{}
 	for _, part := range []string{"authority", "nodes", "gossip", "admin", "first-key"} {
@@ -137,7 +137,7 @@ func all(t *testing.T, s shelf) map[string]files {
 	return parts
 }
 
-// TestBundleWithoutAuthority: another authority would divide the nodes.
+// TestBundleWithoutAuthority: the command makes no second authority, which would divide the nodes.
 func TestBundleWithoutAuthority(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "secrets")
 	b, _ := at(folders(dir), time.Now(), "n1")
@@ -154,7 +154,7 @@ func TestBundleWithoutAuthority(t *testing.T) {
 	}
 }
 
-// api keeps secrets as the API of Kubernetes does, as far as the command asks it to.
+// api is a fake of the part of the Kubernetes API that the command uses.
 type api struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -172,7 +172,7 @@ func newAPI(t *testing.T) *api {
 	return a
 }
 
-// open is a client with the account that a pod would have.
+// open returns a client with the account of a pod.
 func (a *api) open(t *testing.T, prefix string) *secrets {
 	t.Helper()
 	dir := t.TempDir()
@@ -233,8 +233,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(sent)
 }
 
-// TestSecretsKeepTheirPlace: they have the names that the chart mounts, and what others
-// have added stays.
+// TestSecretsKeepTheirPlace: the secrets have the names that the chart mounts, and keep the
+// additions of others.
 func TestSecretsKeepTheirPlace(t *testing.T) {
 	a := newAPI(t)
 	b, _ := at(a.open(t, "release"), time.Now(), "n1")
@@ -250,9 +250,9 @@ func TestSecretsKeepTheirPlace(t *testing.T) {
 	if a.objects["release-nodes"]["data"].(map[string]any)["other"] != "b3RoZXI=" {
 		t.Error("what others had added is gone")
 	}
-	stranger := a.open(t, "release")
-	stranger.token = "of a stranger"
-	b.shelf = stranger
+	unauthenticated := a.open(t, "release")
+	unauthenticated.token = "of a stranger"
+	b.store = unauthenticated
 	if err := b.complete(t.Context()); err == nil || !strings.Contains(err.Error(), "who are you") {
 		t.Errorf("the refusal is %v", err)
 	}

@@ -31,12 +31,12 @@ const (
 	gossipKeyBytes = 32
 )
 
-// Command is the group cert.
+// Command returns the group cert.
 func Command() *cobra.Command {
 	c := &cobra.Command{
 		Use: "cert", Short: "Make an authority, certificates and tokens for a cluster",
-		Long: "Make an authority and certificates for a cluster: for development, tests and small installations. Each node gets a\n" +
-			"certificate of its own, and all trust the authority; its key is needed to make certificates only.",
+		Long: "Make an authority and certificates for a cluster, for development, tests and small installations. Each node gets its\n" +
+			"own certificate, and all nodes trust the authority. You need the key of the authority only to make certificates.",
 		RunE: arguments.Group,
 	}
 	for _, one := range []*cobra.Command{authorityCommand(), issueCommand(), renewCommand(), tokenCommand(), bundleCommand()} {
@@ -46,12 +46,12 @@ func Command() *cobra.Command {
 	return c
 }
 
-// coded gives what goes wrong while a command runs its exit code: without one it would look
-// like a wrong flag.
+// coded adds an exit code to the errors of a running command. Errors without a code end the
+// process with the code for wrong flags.
 func coded(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		if errors.Is(err, context.DeadlineExceeded) { // the flag --timeout, of which Wrap speaks, is not one of these commands
+		if errors.Is(err, context.DeadlineExceeded) { // Wrap's hint names --timeout, which these commands lack
 			err = exit.New(exit.Timeout, err, "")
 		}
 		return exit.Wrap(err)
@@ -60,17 +60,17 @@ func coded(run func(*cobra.Command, []string) error) func(*cobra.Command, []stri
 
 const usualDir = "certs"
 
-// directory is the flag that all commands have.
+// directory adds the flag --dir.
 func directory(c *cobra.Command) *string {
-	return c.Flags().String("dir", usualDir, "directory of the authority and of what it issued")
+	return c.Flags().String("dir", usualDir, "directory of the authority and the files that it issued")
 }
 
-// lasting is the flag that says how long something is valid.
+// lasting adds the flag --valid.
 func lasting(c *cobra.Command, usual time.Duration, usage string) *time.Duration {
 	return c.Flags().Duration("valid", usual, usage)
 }
 
-// lasts refuses a time that is over when it begins.
+// lasts refuses a validity that is not above zero.
 func lasts(valid time.Duration) error {
 	if valid <= 0 {
 		return exit.New(exit.Usage, fmt.Errorf("--valid %v: it must be above zero", valid), "write it like 8760h, which is a year")
@@ -78,8 +78,8 @@ func lasts(valid time.Duration) error {
 	return nil
 }
 
-// fitting refuses hosts that are neither names nor addresses: with a port, a scheme, or a comma
-// between two they would fit nobody.
+// fitting refuses hosts that are neither names nor addresses. A certificate for a host with a
+// port, a scheme or a comma would match no connection.
 func fitting(hosts []string) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._*"
 	for _, host := range hosts {
@@ -87,7 +87,7 @@ func fitting(hosts []string) error {
 			return exit.New(exit.Usage, fmt.Errorf("--host %q is the mark of a node's certificate", host), "cert issue NAME sets the mark of NAME")
 		}
 		if net.ParseIP(host) == nil && (host == "" || strings.Trim(host, letters) != "") {
-			return exit.New(exit.Usage, fmt.Errorf("--host %q is neither a name nor an address", host), "write it like n1.example.org or 10.0.0.1, and each with a --host of its own")
+			return exit.New(exit.Usage, fmt.Errorf("--host %q is neither a name nor an address", host), "write it like n1.example.org or 10.0.0.1, and repeat --host for each")
 		}
 	}
 	return nil
@@ -96,13 +96,13 @@ func fitting(hosts []string) error {
 func authorityCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ca", Short: "Make an authority and a gossip key", Args: arguments.None,
-		Long: "Make an authority and a gossip key: ca.crt, ca.key and gossip.key. Nodes need ca.crt and gossip.key; keep ca.key\n" +
-			"where certificates are made. Files that exist are not overwritten.",
+		Long: "Make an authority and a gossip key: ca.crt, ca.key and gossip.key. Nodes need ca.crt and gossip.key. Keep ca.key\n" +
+			"where you make certificates. The command overwrites no file.",
 		Example: "  seriatim cert ca --dir certs",
 	}
 	dir := directory(c)
 	name := c.Flags().String("name", "seriatim", "name of the authority")
-	valid := lasting(c, authorityValid, "how long it is valid")
+	valid := lasting(c, authorityValid, "how long the authority is valid")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := lasts(*valid); err != nil {
 			return err
@@ -121,7 +121,7 @@ func authorityCommand() *cobra.Command {
 			return existing(errors.Join(err, os.Remove(filepath.Join(*dir, gossipKeyName))))
 		}
 		if _, err := os.Stat(filepath.Join(usualDir, authorityName+chainSuffix)); err == nil && filepath.Clean(*dir) != usualDir {
-			cmd.PrintErrf("warning: %s holds an authority, too. Nodes that trust one of the two refuse certificates of the other: use this one for another cluster only.\n", usualDir)
+			cmd.PrintErrf("warning: %s holds an authority, too. Nodes that trust one authority refuse certificates of the other: use this one only for another cluster.\n", usualDir)
 		}
 		return made(cmd.OutOrStdout(), *dir, authority, authorityName+chainSuffix, authorityName+keySuffix, gossipKeyName)
 	}
@@ -148,17 +148,17 @@ func issueCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "issue NAME", Short: "Make a certificate for a node, or for its client and admin port", Args: arguments.Exactly("NAME"),
 		Long: "Make a certificate: NAME.crt and NAME.key.\n\n" +
-			"With --role node, NAME is the setting node-name of a node. The certificate carries the name NAME.node.seriatim, which\n" +
-			"makes its holder that node: nodes accept no other on the peer port. It needs no --host for that port.\n\n" +
+			"With --role node, NAME is the setting node-name of a node. The certificate carries the name NAME.node.seriatim. Nodes\n" +
+			"accept only such a certificate on the peer port. It needs no --host for that port.\n\n" +
 			"With --role clients the certificate is for the client and the admin port, and opens no peer port. NAME is one of its\n" +
-			"hosts; add the names and addresses under which clients reach the node.\n\n" +
-			"cert renew renews either.",
+			"hosts. Add the names and addresses under which clients reach the node.\n\n" +
+			"cert renew renews both kinds.",
 		Example: "  seriatim cert issue n1\n  seriatim cert issue n1-clients --role clients --host n1.example.org --host 10.0.0.1 --host 127.0.0.1",
 	}
 	dir := directory(c)
 	role := c.Flags().String("role", roleNode, "node, or clients for a certificate of the client and the admin port")
-	hosts := c.Flags().StringArray("host", nil, "another name or address of the node; may be repeated")
-	valid := lasting(c, leafValid, "how long it is valid")
+	hosts := c.Flags().StringArray("host", nil, "another name or address of the node, may be repeated")
+	valid := lasting(c, leafValid, "how long the certificate is valid")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name := args[0]
 		if err := errors.Join(lasts(*valid), fitting(*hosts), certificateName(name), knownRole(*role)); err != nil {
@@ -186,36 +186,36 @@ func issueCommand() *cobra.Command {
 
 func certificateName(name string) error {
 	if name == authorityName || !fileName(name) || nodecert.IsMark(name) {
-		return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a certificate", name), "take the name of the node")
+		return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a certificate", name), "use the name of the node")
 	}
 	return nil
 }
 
 func knownRole(role string) error {
 	if !slices.Contains(certificateRoles, role) {
-		return exit.New(exit.Usage, fmt.Errorf("there is no role %q", role), "take node or clients")
+		return exit.New(exit.Usage, fmt.Errorf("there is no role %q", role), "use node or clients")
 	}
 	return nil
 }
 
-// authorityOf reads the authority of a directory, and says what to do if there is none.
+// authorityOf reads the authority of a directory.
 func authorityOf(dir string) (*pair, error) {
 	authority, err := readAuthority(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.New(exit.NotFound, err, "name the directory with the ca.crt and ca.key of the cluster with --dir; only a new cluster needs a new authority: seriatim cert ca --dir "+dir)
+		return nil, exit.New(exit.NotFound, err, "name the directory with the ca.crt and ca.key of the cluster: --dir DIR. Only for a new cluster: seriatim cert ca --dir "+dir)
 	}
 	return authority, err
 }
 
-// fileName reports whether a name can begin that of a file.
+// fileName reports whether the name of a file can begin with name.
 func fileName(name string) bool {
 	return name != "" && !strings.ContainsAny(name, "/\\ \t\r\n") && !strings.HasPrefix(name, ".")
 }
 
-// existing explains a file that is in the way.
+// existing adds a hint to the error about a file that exists.
 func existing(err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return exit.New(exit.Conflict, err, "choose another --dir, or move the file away if it is not needed")
+		return exit.New(exit.Conflict, err, "choose another --dir, or move the file away if you do not need it")
 	}
 	return err
 }

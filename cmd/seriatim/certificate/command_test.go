@@ -30,7 +30,7 @@ func run(args ...string) (out string, err error) {
 	return text.String(), err
 }
 
-// A token that servers do not know is not left behind.
+// If the line for the servers cannot be written, the token file is removed.
 func TestNoUnknownToken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func TestNoUnknownToken(t *testing.T) {
 	}
 }
 
-// Nothing is made that is over when it is made.
+// The commands make nothing that has already expired.
 func TestNothingIsOverAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, valid := range []string{"0s", "-24h"} {
@@ -71,8 +71,7 @@ func TestNothingIsOverAtOnce(t *testing.T) {
 	}
 }
 
-// A line that an editor left without its end keeps its token, and the new one gets a line of
-// its own.
+// If the last line has no newline, the new token still gets its own line.
 func TestTokenBelowAnUnendedLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,8 +92,7 @@ func TestTokenBelowAnUnendedLine(t *testing.T) {
 	}
 }
 
-// A file that is in the way leaves no half of a pair: a key that is not that of the certificate
-// beside it.
+// If one file of a pair exists, the command does not write the other one.
 func TestNoHalfPairs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -152,8 +150,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A host with a port, a scheme or a comma would fit nobody, who would find out when nodes do not
-// trust each other.
+// A certificate for a host with a port, a scheme or a comma would match no connection.
 func TestHostsThatFitNobody(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"", "n1:9324", "n1,n2", "https://n1", "n 1", "10.0.0.0/8"} {
@@ -175,7 +172,7 @@ func TestHostsThatFitNobody(t *testing.T) {
 	}
 }
 
-// What takes too long has no flag --timeout here.
+// The hint for a timeout does not name --timeout, which these commands lack.
 func TestTimeoutHint(t *testing.T) {
 	t.Parallel()
 	err := coded(func(*cobra.Command, []string) error { return fmt.Errorf("nodes: %w", context.DeadlineExceeded) })(nil, nil)
@@ -194,7 +191,7 @@ func read(t *testing.T, dir, name string) *pair {
 	return p
 }
 
-// Only the certificate of a node has the mark of the node, and can call other nodes.
+// Only the certificate of a node has the node's mark and can authenticate to other nodes.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -220,7 +217,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// A renewed certificate is as the old one but for its end, and no file is missing meanwhile.
+// A renewed certificate differs from the old one only in its end, and no file is missing meanwhile.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -248,7 +245,7 @@ func TestRenew(t *testing.T) {
 			t.Errorf("%s: %v became %v", name, old.certificate.DNSNames, renewed.certificate.DNSNames)
 		}
 	}
-	// One of a version without marks gets that of its node.
+	// With --role node, a certificate without a mark gets one.
 	if _, err := run("renew", "front", "--role", "node", "--dir", dir); err != nil || !nodecert.Names(read(t, dir, "front").certificate, "front") {
 		t.Errorf("%v", err)
 	}
@@ -271,12 +268,12 @@ func TestRenew(t *testing.T) {
 	if _, err := run("renew", "n2", "--dir", dir); exit.CodeOf(err) != exit.NotFound || !strings.Contains(exit.HintOf(err), "cert issue n2") {
 		t.Errorf("renewed what is not there: %v", err)
 	}
-	if _, err := run("issue", "n2", "--dir", t.TempDir()); exit.CodeOf(err) != exit.NotFound || !strings.Contains(exit.HintOf(err), "only a new cluster needs a new authority") {
+	if _, err := run("issue", "n2", "--dir", t.TempDir()); exit.CodeOf(err) != exit.NotFound || !strings.Contains(exit.HintOf(err), "Only for a new cluster") {
 		t.Errorf("without an authority: %v, %q", err, exit.HintOf(err))
 	}
 }
 
-// A server that starts while its certificate is renewed finds both files, of one pair.
+// A server that starts during a renewal finds both files of one pair.
 func TestRenewUnderReaders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// folders keep the parts of a bundle below a directory.
+// folders stores the parts of a bundle below a directory.
 type folders string
 
 func (f folders) read(_ context.Context, part string) (files, error) {
@@ -28,8 +28,8 @@ func (f folders) read(_ context.Context, part string) (files, error) {
 	return content, nil
 }
 
-// write gives a new folder its name when all of it is there, so that an interrupted call
-// leaves none that looks complete. Files of an old one are replaced one by one.
+// write renames a new folder to its name when it is complete, so that an interrupted call leaves
+// no incomplete one. It replaces the files of an existing folder one by one.
 func (f folders) write(_ context.Context, part string, content files) error {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (f folders) write(_ context.Context, part string, content files) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(draft) //nolint:errcheck // it is gone, or what it was made for has failed
+	defer os.RemoveAll(draft) //nolint:errcheck // it was renamed, or the write has failed
 	for name, text := range content {
 		if err := writeNew(filepath.Join(draft, name), text, 0o600); err != nil {
 			return err

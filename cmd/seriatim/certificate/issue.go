@@ -34,7 +34,7 @@ const (
 	keyBlock   = "PRIVATE KEY"
 )
 
-// backdated makes certificates valid on machines whose clock is behind.
+// backdated makes certificates valid on machines with a slow clock.
 const backdated = 5 * time.Minute
 
 // pair is a certificate with its private key.
@@ -43,15 +43,15 @@ type pair struct {
 	key         crypto.Signer
 }
 
-// fits reports whether the key is that of the certificate. Their files are replaced one after
-// the other, so that an interruption can leave two that are not a pair.
+// fits reports whether key and certificate belong together. An interrupted replacement of the
+// two files can leave two that do not.
 func (p *pair) fits() bool {
 	public, comparable := p.certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	return comparable && public.Equal(p.key.Public())
 }
 
-// issue makes a certificate of an authority, or one that signs itself. Without a key it draws
-// one.
+// issue makes a certificate and signs it with the key of the authority, or with its own key if
+// authority is nil. If key is nil, issue draws one.
 func issue(template *x509.Certificate, key crypto.Signer, authority *pair) (_ *pair, err error) {
 	if key == nil {
 		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
@@ -82,13 +82,13 @@ func newAuthority(name string, now time.Time, valid time.Duration) (*pair, error
 
 // Roles of certificates.
 const (
-	roleNode    = "node"    // of a node, for its peer port; it may serve the other ports, too
+	roleNode    = "node"    // for the peer port of a node; it may serve the other ports, too
 	roleClients = "clients" // for the client and the admin port of a node
 )
 
 var certificateRoles = []string{roleNode, roleClients}
 
-// order is a certificate that an authority shall make.
+// order describes a certificate to make.
 type order struct {
 	name  string
 	role  string
@@ -98,16 +98,16 @@ type order struct {
 	valid time.Duration
 }
 
-// newCertificate makes a certificate. Only that of a node has the mark of the node, and may
-// be shown by the end of a connection that calls.
+// newCertificate makes a certificate. Only the certificate of a node has the node's mark and
+// authenticates the calling end of a connection.
 func newCertificate(authority *pair, o order) (*pair, error) {
 	end := o.now.Add(o.valid)
 	if last := authority.certificate.NotAfter; end.After(last) {
-		end = last // it would not be believed for longer
+		end = last // other programs would refuse it from then on
 	}
 	if !end.After(o.now) {
-		return nil, exit.New(exit.Failed, fmt.Errorf("the authority has ended at %s", end.UTC().Format(time.RFC3339)),
-			"make another one in another directory, and let all nodes trust its ca.crt before they show certificates of it")
+		return nil, exit.New(exit.Failed, fmt.Errorf("the authority has expired at %s", end.UTC().Format(time.RFC3339)),
+			"make another one in another directory, and let all nodes trust its ca.crt before they use its certificates")
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: o.name}, NotBefore: o.now.Add(-backdated), NotAfter: end,
@@ -128,8 +128,7 @@ func newCertificate(authority *pair, o order) (*pair, error) {
 	return issue(template, o.key, authority)
 }
 
-// write writes the two files of a pair, which must not exist: a key that is overwritten
-// cannot be got back.
+// write writes the two files of a pair. They must not exist, because an overwritten key is lost.
 func (p *pair) write(dir, name string) error {
 	chain, key, err := p.encode()
 	if err != nil {
@@ -140,12 +139,12 @@ func (p *pair) write(dir, name string) error {
 		return err
 	}
 	if err := writeNew(filepath.Join(dir, name+chainSuffix), chain, 0o644); err != nil {
-		return errors.Join(err, os.Remove(keyPath)) // without its certificate it is in the way only
+		return errors.Join(err, os.Remove(keyPath)) // it would only block the next attempt
 	}
 	return nil
 }
 
-// encode is the pair in PEM form.
+// encode returns the pair in PEM form.
 func (p *pair) encode() (chain, key []byte, err error) {
 	raw, err := x509.MarshalPKCS8PrivateKey(p.key)
 	if err != nil {
@@ -154,7 +153,7 @@ func (p *pair) encode() (chain, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: chainBlock, Bytes: p.certificate.Raw}), pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: raw}), nil
 }
 
-// writeNew writes a file that must not exist, and leaves no part of one behind.
+// writeNew writes a file that must not exist. If it fails, it removes the file.
 func writeNew(path string, content []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

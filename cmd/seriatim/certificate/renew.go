@@ -19,16 +19,15 @@ import (
 func renewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "renew NAME", Short: "Renew a certificate", Args: arguments.Exactly("NAME"),
-		Long: "Renew the certificate NAME.crt: the same authority, hosts, role and key, and a new end. The file is replaced in one\n" +
-			"step, so that a server that starts meanwhile reads the old certificate or the new one. Copy NAME.crt to the node in the\n" +
-			"same way: under another name beside the old file, then mv. A running server reads it within a second; under the systemd\n" +
-			"unit, restart the service.\n\n" +
-			"Certificates that were made before certificates had roles are renewed with --role node if they are those of nodes.",
-		Example: "  seriatim cert renew n1\n  seriatim cert renew n1 --role node   # of a version without roles",
+		Long: "Renew the certificate NAME.crt: the same authority, hosts, role and key, and a new end. One step replaces the file,\n" +
+			"so that a starting server reads the old certificate or the new one. Copy NAME.crt to the node in the same way: under\n" +
+			"another name beside the old file, then mv. A running server reads it within a second. Under the systemd unit,\n" +
+			"restart the service.",
+		Example: "  seriatim cert renew n1\n  seriatim cert renew n1 --role node   # give the certificate another role",
 	}
 	dir := directory(c)
-	role := c.Flags().String("role", "", "node or clients (default: the role that it has)")
-	valid := lasting(c, leafValid, "how long it is valid from now")
+	role := c.Flags().String("role", "", "node or clients (default: the present role)")
+	valid := lasting(c, leafValid, "how long the certificate is valid from now")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name := args[0]
 		if err := errors.Join(lasts(*valid), certificateName(name)); err != nil {
@@ -45,7 +44,7 @@ func renewCommand() *cobra.Command {
 		}
 		old, err := readPair(*dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return exit.New(exit.NotFound, err, "renewing needs both files; to make them: seriatim cert issue "+name+" --dir "+*dir)
+			return exit.New(exit.NotFound, err, "renewal needs both files; to make them: seriatim cert issue "+name+" --dir "+*dir)
 		}
 		if err != nil {
 			return err
@@ -66,7 +65,7 @@ func renewCommand() *cobra.Command {
 	return c
 }
 
-// renew makes a certificate like an old one, with its key.
+// renew makes a certificate with the key and the hosts of an old one.
 func renew(authority, old *pair, name, role string, now time.Time, valid time.Duration) (*pair, error) {
 	if err := old.certificate.CheckSignatureFrom(authority.certificate); err != nil {
 		return nil, exit.New(exit.Conflict, fmt.Errorf("%s%s is not a certificate of %s%s: %w", name, chainSuffix, authorityName, chainSuffix, err),
@@ -91,7 +90,7 @@ func renew(authority, old *pair, name, role string, now time.Time, valid time.Du
 // replaceFile replaces a file in one step.
 func replaceFile(path string, content []byte, mode fs.FileMode) error {
 	draft := path + ".new"
-	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a call that was interrupted
+	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // an interrupted call may have left it
 		return err
 	}
 	if err := writeNew(draft, content, mode); err != nil {

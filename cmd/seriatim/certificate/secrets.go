@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Where Kubernetes puts what a pod may call its API with.
+// accountFolder holds the credentials of a pod for the Kubernetes API.
 const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 const (
@@ -27,16 +27,16 @@ const (
 	answerBytes = 4 << 20
 )
 
-// secrets keep the parts of a bundle in the API of Kubernetes.
+// secrets stores the parts of a bundle as secrets of Kubernetes.
 type secrets struct {
 	url    string // of all secrets of the namespace
 	prefix string // of their names
 	token  string
 	client *http.Client
-	found  map[string]secret // as they were read
+	found  map[string]secret // the secrets that read returned, by part
 }
 
-// secret is an object of Kubernetes. What is not named here is kept as it was read.
+// secret is an object of Kubernetes. Metadata keeps its unknown fields.
 type secret struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -46,7 +46,7 @@ type secret struct {
 	Immutable  *bool          `json:"immutable,omitempty"`
 }
 
-// inPod reads from its pod how to reach the API.
+// inPod opens the secrets of the namespace of the pod that runs this process.
 func inPod(prefix string) (*secrets, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
@@ -86,7 +86,7 @@ func (s *secrets) read(ctx context.Context, part string) (files, error) {
 	}
 	s.found[part] = there
 	if there.Data == nil {
-		there.Data = files{} // it is there
+		there.Data = files{} // nil means that the secret does not exist
 	}
 	return there.Data, nil
 }
@@ -100,7 +100,8 @@ func (s *secrets) write(ctx context.Context, part string, content files) error {
 		}, nil)
 		return err
 	}
-	// With the version that was read, so that nobody's change is undone.
+	// The object carries the version that was read, so Kubernetes refuses the update if the
+	// secret has changed since.
 	if object.Data == nil {
 		object.Data = files{}
 	}
@@ -111,7 +112,7 @@ func (s *secrets) write(ctx context.Context, part string, content files) error {
 
 func (s *secrets) name(part string) string { return s.prefix + "-" + part }
 
-// call makes one request. Errors say nothing of what was sent: those are secrets.
+// call makes one request. Its errors contain nothing of the request, which holds secrets.
 func (s *secrets) call(ctx context.Context, method, path string, send, into any) (status int, err error) {
 	var body io.Reader
 	if send != nil {

@@ -21,9 +21,9 @@ const accessKeysPath = "/v1/access/keys"
 func keyCommand(o *options) *cobra.Command {
 	return group("key", "Create, list, rotate, disable and revoke access keys",
 		"Create, list, rotate, disable and revoke access keys, with which clients sign their requests.\n\n"+
-			"A key belongs to a user, who may do what policies permit, or to the account itself, which may do everything.\n"+
-			"These commands go to the admin port. What is given counts on all nodes at once, what is taken away at each node as\n"+
-			"soon as it has applied that: at the asked one before it answers, at the others commonly within milliseconds.",
+			"A key belongs to a user, whose policies limit it, or to the account itself, which may do everything.\n"+
+			"These commands go to the admin port. New rights are valid on all nodes at once. Removed rights are invalid at the\n"+
+			"asked node before it answers, and at the others commonly within milliseconds.",
 		keyCreateCommand(o), keyListCommand(o), keyRotateCommand(o),
 		keyChangeCommand(o, keyChange{
 			use: "enable ID", path: "enable", past: "accepted again", short: "Accept a disabled key again",
@@ -50,7 +50,7 @@ func keyCreateCommand(o *options) *cobra.Command {
 			"  seriatim key create --id AKIAIOSFODNN7EXAMPLE --secret-file secret.txt",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) (err error) {
 			if (in.ID == "") != (secretFile == "") {
-				return exit.New(exit.Usage, errors.New("--id and --secret-file belong together"), "give both to use a key that was made elsewhere, or none to have one drawn")
+				return exit.New(exit.Usage, errors.New("--id and --secret-file belong together"), "give both to use a key from elsewhere, or none to draw a new one")
 			}
 			if secretFile != "" {
 				if in.Secret, err = readAccessFile("secret-file", secretFile, arguments.Input(cmd)); err != nil {
@@ -71,22 +71,22 @@ func keyCreateCommand(o *options) *cobra.Command {
 	c.Flags().StringVar(&in.Account, "account", "", "account of the user, 12 digits (default: that of the cluster)")
 	names(o.completeUsers).of(c, "user")
 	names(o.completeAccounts).of(c, "account")
-	c.Flags().StringVar(&in.ID, "id", "", "id of a key that was made elsewhere")
+	c.Flags().StringVar(&in.ID, "id", "", "id of a key from elsewhere")
 	c.Flags().StringVar(&secretFile, "secret-file", "", "file with its secret; -: standard input")
 	return c
 }
 
-// accessFileMax bounds what is read of a file with a secret or a policy.
+// accessFileMax bounds a file with a secret or a policy, in bytes.
 const accessFileMax = 64 << 10
 
-// readAccessFile reads a file, or standard input for -. It has no blanks at its ends.
+// readAccessFile reads a file, or standard input for -, and trims blanks.
 func readAccessFile(flag, name string, stdin io.Reader) (string, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
 			return "", exit.New(exit.Usage, fmt.Errorf("--%s: %w", flag, err), "")
 		}
-		defer func() { _ = file.Close() }() // nothing to do about a failing close of what was read
+		defer func() { _ = file.Close() }() // it is only read
 		stdin = file
 	}
 	text, err := io.ReadAll(io.LimitReader(stdin, accessFileMax+1))
@@ -141,7 +141,7 @@ func keyRotateCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "rotate ID", Short: "Make another key for the user of a key", Args: arguments.Exactly("ID"),
 		Long: "Make another key for the user of the key ID, and print it with its secret, which is shown only now. Both are accepted\n" +
-			"until the old one is revoked: give the new one to all clients, then run seriatim key revoke ID.",
+			"until you revoke the old one: give the new one to all clients, then run seriatim key revoke ID.",
 		Example:           "  seriatim key rotate SRTMEXAMPLE\n  seriatim key revoke SRTMEXAMPLE",
 		ValidArgsFunction: o.completeKeys,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -164,10 +164,10 @@ func keyRotateCommand(o *options) *cobra.Command {
 	}
 }
 
-// keyChange is what differs between the commands that change a key.
+// keyChange describes a command that changes a key.
 type keyChange struct {
 	use, path, past, short, long string
-	effect                       string // what a user of the key loses; empty: nothing, and it is not asked
+	effect                       string // the loss for users of the key; empty: none, and no question
 }
 
 func keyChangeCommand(o *options, change keyChange) *cobra.Command {

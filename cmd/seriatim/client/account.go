@@ -29,8 +29,8 @@ func quotaFlags(q *document.Quota, c *cobra.Command) {
 	f := c.Flags()
 	f.Int64Var(&q.Queues, "queues", 0, "most queues (0: any number)")
 	f.Int64Var(&q.Topics, "topics", 0, "most topics (0: any number)")
-	f.Int64Var(&q.Messages, "messages", 0, "most messages that it stores, in queues, archives of topics and for HTTP subscribers (0: any number)")
-	f.Int64Var(&q.Bytes, "bytes", 0, "most bytes of these, bodies and attributes (0: any number)")
+	f.Int64Var(&q.Messages, "messages", 0, "most stored messages, in queues, archives of topics and for HTTP subscribers (0: any number)")
+	f.Int64Var(&q.Bytes, "bytes", 0, "most bytes of stored messages, bodies and attributes (0: any number)")
 	f.Int64Var(&q.RequestsPerSecond, "requests-per-second", 0, "most requests a second at each node (0: any number)")
 }
 
@@ -70,7 +70,7 @@ func (w *wire) account(ctx context.Context, id string) (document.Account, error)
 	return document.Account{}, exit.New(exit.NotFound, fmt.Errorf("there is no account %s", id), "seriatim account list shows them")
 }
 
-// ofQuota is a number with its limit, if there is one.
+// ofQuota formats a number with its limit, if there is one.
 func ofQuota(has, most int64) string {
 	if most == 0 {
 		return decimal(has)
@@ -95,7 +95,7 @@ func (p *printer) showAccounts(answer any, accounts []document.Account) error {
 
 func accountListCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the accounts, with what they use and their limits", Args: arguments.None,
+		Use: "list", Short: "List the accounts with usage and limits", Args: arguments.None,
 		Example: "  seriatim account list\n  seriatim account list -o json",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			list, err := w.accounts(cmd.Context())
@@ -109,7 +109,7 @@ func accountListCommand(o *options) *cobra.Command {
 
 func accountShowCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ACCOUNT", Short: "Show what an account uses and its limits", Args: arguments.Exactly("ACCOUNT"),
+		Use: "show ACCOUNT", Short: "Show usage and limits of an account", Args: arguments.Exactly("ACCOUNT"),
 		Example:           "  seriatim account show 111111111111",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -126,8 +126,8 @@ func accountQuotaCommand(o *options) *cobra.Command {
 	var wanted document.Quota
 	c := &cobra.Command{
 		Use: "quota ACCOUNT", Short: "Set the quota of an account", Args: arguments.Exactly("ACCOUNT"),
-		Long: "Set the quota of an account. Limits that are not given stay as they are, and 0 removes one. What the account has\n" +
-			"already is kept, even beyond a limit.",
+		Long: "Set the quota of an account. Limits that you do not name stay as they are, and 0 removes one. The account keeps its\n" +
+			"queues, topics and messages, even beyond a limit.",
 		Example:           "  seriatim account quota 111111111111 --queues 100 --bytes 1073741824\n  seriatim account quota 111111111111 --queues 0",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -152,7 +152,7 @@ func accountQuotaCommand(o *options) *cobra.Command {
 				}
 			}
 			if !changed {
-				return exit.New(exit.Usage, errors.New("no limit is given"), "name one, such as --queues 100; seriatim account show prints those in force")
+				return exit.New(exit.Usage, errors.New("no limit is given"), "name one, such as --queues 100; seriatim account show prints the present ones")
 			}
 			if err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/quota", a.Quota, &struct{}{}); err != nil {
 				return err
@@ -168,7 +168,7 @@ func accountDeleteCommand(o *options) *cobra.Command {
 	q := &question{}
 	return q.of(&cobra.Command{
 		Use: "delete ACCOUNT", Short: "Delete an empty account", Args: arguments.Exactly("ACCOUNT"),
-		Long:              "Delete an account that has no queues, topics, access keys and policies any more.",
+		Long:              "Delete an account without queues, topics, access keys and policies.",
 		Example:           "  seriatim account delete 111111111111 --yes",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {

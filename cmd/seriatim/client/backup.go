@@ -26,7 +26,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
-// A backup begins with one of these; another file is not worth sending.
+// A backup begins with one of these texts. The command refuses other files early.
 const (
 	backupMagic    = "seriatim"
 	encryptedMagic = "SRTMSEAL"
@@ -46,8 +46,8 @@ type created struct {
 func backupCommand(o *options) *cobra.Command {
 	return group("backup", "Back up a running cluster, restore into a fresh one",
 		"Back up a running cluster, restore into a fresh one.\n\n"+
-			"A backup is the whole state at one moment: queues, messages, deduplication windows, settings. It is taken from "+
-			"any node while the cluster goes on.",
+			"A backup holds the whole state at one moment: queues, messages, deduplication windows, settings. Any node can make it "+
+			"while the cluster works.",
 		backupCreateCommand(o), backupRestoreCommand(o))
 }
 
@@ -58,8 +58,8 @@ func backupCreateCommand(o *options) *cobra.Command {
 		Use: "create --file FILE", Short: "Write a backup of the cluster to a file or a pipe", Args: arguments.None,
 		Long: "Write a backup of the cluster to a file, or with --file - to standard output.\n\n" +
 			"The backup holds everything acknowledged before the command. A file gets its name only when it is complete and on disk.\n\n" +
-			"To send a backup to an object store, pipe it to the store's tool. Set pipefail, so that your shell reports a backup that broke off, " +
-			"and delete what the tool stored in that case. Standard error then says what was written.",
+			"To send a backup to an object store, pipe it to the store's tool. Set pipefail, so that your shell reports an incomplete backup, " +
+			"and delete the stored part in that case. The description of the backup then goes to standard error.",
 		Example: "  seriatim backup create --file orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --file nightly.backup --force -o json\n" +
 			"  set -o pipefail; seriatim backup create --file - | aws s3 cp - s3://backups/orders.backup\n" +
 			"  set -o pipefail; seriatim backup create --file - | rclone rcat store:backups/orders.backup",
@@ -116,8 +116,8 @@ func (w *wire) pipeBackup(ctx context.Context, out io.Writer, show *progress) (c
 	return done, err
 }
 
-// saveBackup downloads into a file beside the wanted one and renames it when all
-// of it is there and on disk.
+// saveBackup downloads into a temporary file beside the target, and renames it when it is
+// complete and on disk.
 func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *progress) (done created, err error) {
 	if _, err := os.Lstat(file); err == nil && !force {
 		return done, exit.New(exit.Conflict, fmt.Errorf("%s exists", file), "choose another name, or replace it with --force")
@@ -130,7 +130,7 @@ func (w *wire) saveBackup(ctx context.Context, file string, force bool, show *pr
 	}
 	defer func() {
 		if err != nil {
-			_ = errors.Join(part.Close(), os.Remove(part.Name())) // the first error is what counts
+			_ = errors.Join(part.Close(), os.Remove(part.Name())) // the first error matters
 		}
 	}()
 	begun := time.Now()
@@ -156,9 +156,9 @@ func unfinished(ctx context.Context, err error) error {
 	return exit.New(code, err, takeAgain)
 }
 
-const takeAgain = "take it again; a file is removed, what went to a pipe is not a backup"
+const takeAgain = "take it again; the command removed the file, and the output of a pipe is not a backup"
 
-// withoutPath leaves out the name of the temporary file, which nobody chose.
+// withoutPath leaves out the name of the temporary file, which the user does not know.
 func withoutPath(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
@@ -177,8 +177,7 @@ func syncDirectory(path string) error {
 	return errors.Join(directory.Sync(), directory.Close())
 }
 
-// download copies a backup and compares length and checksum with what the server
-// says after the last byte.
+// download copies a backup, and compares its length and checksum with the trailer of the answer.
 func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (created, error) {
 	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
 		return http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/backup", nil)
@@ -186,7 +185,7 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	if err != nil {
 		return created{}, err
 	}
-	defer response.Body.Close() // nothing to do about a failing close of what was read
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return created{}, w.refused(response)
 	}
@@ -208,9 +207,9 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	return done, errors.Join(numbers[:]...)
 }
 
-// stream sends a request whose body or answer is large to one node after the other
-// until one can be reached that does not turn it away. There is no limit for the whole
-// exchange; first is how long the server may take to begin.
+// stream sends a request with a large body or answer. It tries one node after another until one
+// accepts. first bounds the time until the answer begins, zero for no bound; the rest of the
+// exchange has no limit.
 func (w *wire) stream(ctx context.Context, build func(base string) (*http.Request, error), first time.Duration) (*http.Response, error) {
 	if err := w.exposed(w.admin); err != nil {
 		return nil, err
@@ -234,7 +233,7 @@ func (w *wire) stream(ctx context.Context, build func(base string) (*http.Reques
 		}
 		request, response, err := ask()
 		if err == nil && w.learnToken(response) {
-			response.Body.Close() // it is a refusal
+			response.Body.Close()
 			request, response, err = ask()
 		}
 		if request == nil {
@@ -262,7 +261,7 @@ func (w *wire) stream(ctx context.Context, build func(base string) (*http.Reques
 	return nil, joined(w.admin, failures)
 }
 
-// kept reads all of an answer, so that it can be looked at when its connection is gone.
+// kept reads an answer into memory, so that its connection can end.
 func kept(response *http.Response) (*http.Response, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
 	err = errors.Join(err, response.Body.Close())
@@ -283,7 +282,7 @@ func (w *wire) refused(response *http.Response) error {
 	case http.StatusConflict:
 		return exit.New(exit.Conflict, e, "start new nodes with empty data directories and restore into those")
 	case http.StatusUnprocessableEntity:
-		return exit.New(exit.Failed, e, "seriatim backup verify FILE says what is wrong with it; take another backup")
+		return exit.New(exit.Failed, e, "seriatim backup verify FILE shows the damage; take another backup")
 	}
 	return adminRefusal(got)
 }
@@ -295,10 +294,11 @@ func backupRestoreCommand(o *options) *cobra.Command {
 		Use: "restore FILE", Short: "Restore a backup into a fresh cluster", Args: arguments.Exactly("FILE"),
 		Long: "Restore a backup from a file, or with - from standard input, into a fresh cluster. " +
 			"The cluster must have formed with all its nodes and hold no queue and no topic.\n\n" +
-			"Messages, order and deduplication windows are those of the backup. Receipt handles from before are refused, so that " +
-			"messages in flight come back when their visibility timeout ends. Sequence numbers go on far above those of the backup.\n\n" +
-			"The secrets of access keys are sealed: only the nodes that were members when the backup was made can open them, or every node with the encryption key file if the backup is encrypted. " +
-			"For a cluster of other nodes give the file secrets.key from the data directory of one of those nodes, or leave the access keys out: then the keys of this cluster stay.",
+			"Messages, order and deduplication windows are as in the backup. The cluster refuses older receipt handles, so " +
+			"messages in flight come back when their visibility timeout ends. Sequence numbers continue far above those of the backup.\n\n" +
+			"The backup contains the secrets of access keys in sealed form. Only members of the cluster at the time of the backup can open them. " +
+			"If the backup is encrypted, every node with the encryption key file can, too. For other nodes, name the file secrets.key from the " +
+			"data directory of such a member with --secrets-key. With --without-access-keys this cluster keeps its own access keys.",
 		Example: "  seriatim backup verify nightly.backup && seriatim backup restore nightly.backup\n" +
 			"  seriatim backup restore nightly.backup --secrets-key n1-secrets.key\n  seriatim backup restore nightly.backup --without-access-keys\n" +
 			"  aws s3 cp s3://backups/orders.backup - | seriatim backup restore -",
@@ -308,7 +308,7 @@ func backupRestoreCommand(o *options) *cobra.Command {
 				return err
 			}
 			if secretsKey != "" && without {
-				return exit.New(exit.Usage, errors.New("--secrets-key and --without-access-keys exclude each other"), "give the first to keep the access keys of the backup, the second to leave them out")
+				return exit.New(exit.Usage, errors.New("--secrets-key and --without-access-keys exclude each other"), "use the first to restore the access keys of the backup, the second to leave them out")
 			}
 			secrets, err := readSecretsKey(secretsKey)
 			if err != nil {
@@ -345,7 +345,7 @@ func backupRestoreCommand(o *options) *cobra.Command {
 	return c
 }
 
-// secretsKeyBytesMax bounds what is read of a file secrets.key.
+// secretsKeyBytesMax bounds the size of a file secrets.key.
 const secretsKeyBytesMax = 4 << 10
 
 // readSecretsKey reads a file secrets.key, nothing if no file is named.
@@ -411,7 +411,7 @@ func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, 
 		if len(secretsKey) > 0 {
 			request.Header.Set("X-Seriatim-Secrets-Key", base64.StdEncoding.EncodeToString(secretsKey))
 		}
-		// The server looks whether it can restore before anything is sent.
+		// The server can refuse before the client sends the backup.
 		request.Header.Set("Expect", "100-continue")
 		return request, nil
 	}, 0)
@@ -419,13 +419,13 @@ func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, 
 	if err != nil {
 		return cluster.Restored{}, err
 	}
-	defer response.Body.Close() // nothing to do about a failing close of what was read
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return cluster.Restored{}, w.refused(response)
 	}
 	var done cluster.Restored
 	if err := json.NewDecoder(io.LimitReader(response.Body, answerBytesMax)).Decode(&done); err != nil {
-		return cluster.Restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether it was restored")
+		return cluster.Restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether the restore succeeded")
 	}
 	return done, nil
 }

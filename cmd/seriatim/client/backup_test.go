@@ -20,7 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// backupServer gives content as a backup and claims that it is as long as whole.
+// backupServer serves content as a backup and announces the length and checksum of whole.
 func backupServer(t *testing.T, content, whole string, abort bool) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -82,7 +82,7 @@ func TestBackupCreate(t *testing.T) {
 	}
 }
 
-// TestBackupInterrupted: who ends it reads that, and not that it failed; nothing is left.
+// TestBackupInterrupted: the command reports the interruption and leaves no file.
 func TestBackupInterrupted(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "seriatim") // a failure shows at the other end
@@ -113,8 +113,7 @@ func TestBackupInterrupted(t *testing.T) {
 	}
 }
 
-// TestBackupAsksTheNextNode: a node that cannot give a backup, as one without a leader,
-// says so with 503, and another one may.
+// TestBackupAsksTheNextNode: after the 503 of a node without a leader, the tool asks the next one.
 func TestBackupAsksTheNextNode(t *testing.T) {
 	sound := backupServer(t, "seriatim...", "seriatim...", false)
 	away, _ := node(t, says(http.StatusServiceUnavailable, `{"error":"there is no leader"}`))
@@ -249,7 +248,8 @@ func TestRestoreOfEncryptedBackup(t *testing.T) {
 	}
 }
 
-// A backup goes to standard output whole, and its description to standard error. What broke off is an error.
+// A backup goes to standard output, and its description to standard error. An incomplete backup is
+// an error.
 func TestBackupToPipe(t *testing.T) {
 	for _, test := range []struct {
 		content string
@@ -281,7 +281,7 @@ func TestRestoreFromPipe(t *testing.T) {
 	}
 }
 
-// TestRestoreProgress: what is reported at the end is what was sent.
+// TestRestoreProgress: the last report has the number of sent bytes.
 func TestRestoreProgress(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b")
 	if err := os.WriteFile(file, []byte("seriatim and more"), 0o600); err != nil {

@@ -23,9 +23,9 @@ import (
 func benchCommand(o *options) *cobra.Command {
 	c := group("bench", "Put load on a cluster and measure it",
 		"Put load on a cluster and measure it.\n\n"+
-			"Every workload makes a FIFO queue of its own and deletes it at the end. Clients are spread over all endpoints:\n"+
-			"--endpoint takes a list with commas. Answers are checked, and failures are counted by code. With http each client has\n"+
-			"its own connection; with grpc the clients may share --connections.")
+			"Every workload makes its own FIFO queue and deletes it at the end. The clients use all endpoints of --endpoint in\n"+
+			"turn. The command checks answers and counts failures by code. With http each client has its own connection. With\n"+
+			"grpc the clients may share --connections.")
 	for _, w := range bench.Workloads {
 		c.AddCommand(o.workload(&w))
 	}
@@ -38,13 +38,13 @@ func (o *options) workload(w *bench.Workload) *cobra.Command {
 	c := &cobra.Command{Use: w.Name, Short: w.Short, Long: w.Long, Example: w.Example, Args: arguments.None}
 	warmup := time.Second
 	if w.Name == "consume" {
-		warmup = 0 // it would receive messages that are to be measured
+		warmup = 0 // the warm-up would receive the messages of the measurement
 	}
 	f := c.Flags()
 	f.IntVarP(&l.Clients, "clients", "c", w.Clients, "clients, each with one request at a time")
 	f.IntVarP(&l.Size, "size", "s", 256, "bytes of a message body")
-	f.Int64VarP(&l.Count, "count", "n", 0, "end after so many messages, not counting the warm-up; 0: at the end of --duration, consume: 100000")
-	f.DurationVar(&l.Duration, "duration", 10*time.Second, "end after this time, not counting the warm-up; with a count a limit, 10m unless given")
+	f.Int64VarP(&l.Count, "count", "n", 0, "end after this number of messages, not counting the warm-up; 0: at the end of --duration, consume: 100000")
+	f.DurationVar(&l.Duration, "duration", 10*time.Second, "end after this time, not counting the warm-up; with --count, 10m by default")
 	f.DurationVar(&l.Warmup, "warmup", warmup, "run this long before measuring")
 	f.StringVar(&l.Queue, "queue", "", "name of the FIFO queue to make, which must not exist (default: bench-<random>.fifo)")
 	f.BoolVar(&l.Keep, "keep", false, "do not delete the queue at the end")
@@ -55,15 +55,15 @@ func (o *options) workload(w *bench.Workload) *cobra.Command {
 		f.IntVar(&l.Connections, "connections", 0, "connections that the clients share, with --protocol grpc (default: one for each client)")
 	}
 	if w.Batched {
-		f.IntVarP(&l.Batch, "batch", "b", 1, "messages in one call, 1 to 10; 1 uses the actions without batch")
+		f.IntVarP(&l.Batch, "batch", "b", 1, "messages in one call, 1 to 10; 1 calls the actions for one message")
 		f.IntVarP(&l.Groups, "groups", "g", 0, "message groups (default: one for each client)")
 	}
 	if w.Name != "consume" {
-		f.BoolVar(&l.Existing, "existing", false, "use a queue that exists, with its messages, and do not delete it")
+		f.BoolVar(&l.Existing, "existing", false, "use an existing queue with its messages, and do not delete it")
 	}
 	switch w.Name {
 	case "send":
-		f.Float64Var(&l.Rate, "rate", 0, "messages a second of all clients, with latencies from when each is due; 0: as many as are answered")
+		f.Float64Var(&l.Rate, "rate", 0, "messages a second of all clients, with latencies from the due times; 0: send after each answer")
 		f.IntVar(&l.Repeat, "repeat", 0, "percentage of messages that repeat an earlier id of the same client")
 	case "poll":
 		f.DurationVar(&l.Idle, "idle", 5*time.Second, "time without messages before the first")
@@ -107,7 +107,7 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 			return err
 		}
 		if u.Port() == "" {
-			return exit.New(exit.Usage, fmt.Errorf("--endpoint %s: bench wants a host and port", address), "write it like "+defaultEndpoint)
+			return exit.New(exit.Usage, fmt.Errorf("--endpoint %s: bench needs a host and port", address), "write it like "+defaultEndpoint)
 		}
 		if u.Scheme == "https" {
 			secure++
@@ -116,7 +116,7 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 	}
 	if secure > 0 {
 		if secure < len(target.Addresses) {
-			return exit.New(exit.Usage, errors.New("--endpoint: some nodes are to be asked with TLS and some without"), "use https:// for all or for none")
+			return exit.New(exit.Usage, errors.New("--endpoint: some nodes have https:// and some have not"), "use https:// for all or for none")
 		}
 		if target.TLS, err = trustedBy(o.caFile); err != nil {
 			return err

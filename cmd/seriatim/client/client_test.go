@@ -25,7 +25,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// result is what one run of the tool left behind.
+// result holds the output and the error of one run of the tool.
 type result struct {
 	out, words string
 	err        error
@@ -270,7 +270,7 @@ func TestUsageErrors(t *testing.T) {
 		{"seconds instead of milliseconds", []string{"msg", "schedule", "q.fifo", "x", "--at", "1795000000"}, "1970-01-21T"},
 		{"a date without dashes", []string{"msg", "schedule", "q.fifo", "x", "--at", "20261224"}, "1970-01-01T"},
 		{"a time in the past", []string{"msg", "schedule", "q.fifo", "x", "--in", "-5m"}, "--in -5m0s"},
-		{"body too large", []string{"msg", "send", "q"}, "larger than 1 MiB"},
+		{"body too large", []string{"msg", "send", "q"}, "larger than the limit of 1 MiB"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// What is no text is refused: it would arrive as other bytes than it was sent as.
+// The tool refuses input that is not UTF-8, because JSON would change its bytes.
 func TestBodiesAreText(t *testing.T) {
 	for _, args := range [][]string{
 		{"msg", "send", "http://h/0/q"},
@@ -346,7 +346,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A refusal for too many requests passes by itself, so it is not a wrong value.
+// Throttling ends by itself, so its exit code is not that for wrong usage.
 func TestThrottled(t *testing.T) {
 	err := refusal(&apiError{Status: 400, Type: "RequestThrottled", Message: "later"})
 	if exit.CodeOf(err) != exit.Unavailable || exit.HintOf(err) == "" {
@@ -354,7 +354,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestDeniedHints checks what to do about each way to be denied.
+// TestDeniedHints checks the hint for each denial.
 func TestDeniedHints(t *testing.T) {
 	for code, want := range map[string]string{
 		"MissingAuthenticationTokenException": "AWS_ACCESS_KEY_ID", "InvalidClientTokenIdException": "AWS_ACCESS_KEY_ID",
@@ -367,7 +367,7 @@ func TestDeniedHints(t *testing.T) {
 	}
 }
 
-// TestLimitHints tells what to do about the limit that was reached, and not about another.
+// TestLimitHints checks that the hint fits the exceeded limit.
 func TestLimitHints(t *testing.T) {
 	for message, want := range map[string]string{
 		"The maximum number of in flight messages is reached: 120000.":   "in flight",
@@ -392,7 +392,7 @@ func TestPartialBatch(t *testing.T) {
 	}
 }
 
-// TestSomeBatchesDone: when a later batch fails, what became of those before is not kept back.
+// TestSomeBatchesDone: when a later batch fails, the output has the results of the earlier ones.
 func TestSomeBatchesDone(t *testing.T) {
 	first := true
 	address, _ := node(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -409,7 +409,7 @@ func TestSomeBatchesDone(t *testing.T) {
 	}
 }
 
-// TestHandlesAsJSON: who asks for a document gets one, and one only.
+// TestHandlesAsJSON: -o json prints exactly one document.
 func TestHandlesAsJSON(t *testing.T) {
 	const refused = `{"Successful":[{"Id":"0"}],"Failed":[{"Id":"1","Code":"ReceiptHandleIsInvalid","Message":"expired","SenderFault":true}]}`
 	endpoint, _ := fakeServer(t, map[string]string{
@@ -446,7 +446,7 @@ func TestNotConfirmed(t *testing.T) {
 }
 
 // TestInterruptedWhileAsked: Ctrl-C at a question, or while a body is typed, ends the command at
-// once, and nothing is changed.
+// once without a change.
 func TestInterruptedWhileAsked(t *testing.T) {
 	counts := `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
 	endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": counts}) // all else would fail the test
@@ -477,7 +477,7 @@ func TestInterruptedWhileAsked(t *testing.T) {
 	}
 }
 
-// TestNothingIsNoName: the end of the input does not confirm what has no name.
+// TestNothingIsNoName: an empty input does not confirm an empty name.
 func TestNothingIsNoName(t *testing.T) {
 	endpoint, _ := fakeServer(t, nil) // any call fails the test
 	r := runTool(t, endpoint, "", "key", "revoke", "")
@@ -486,7 +486,7 @@ func TestNothingIsNoName(t *testing.T) {
 	}
 }
 
-// TestInputFiles: what is cut off or empty is not taken for what was meant.
+// TestInputFiles: the tool refuses input files that are empty or too large.
 func TestInputFiles(t *testing.T) {
 	endpoint, _ := fakeServer(t, nil) // any call fails the test
 	file := func(text string) string {
@@ -512,8 +512,7 @@ func TestInputFiles(t *testing.T) {
 	}
 }
 
-// TestTablesDoNotSteer: what somebody sent cannot move the cursor of who looks at it, in any of the
-// ways that terminals know.
+// TestTablesDoNotSteer: control characters in messages cannot move the cursor of a terminal.
 func TestTablesDoNotSteer(t *testing.T) {
 	endpoint, _ := fakeServer(t, map[string]string{
 		"GET /v1/queues/q.fifo/messages?limit=10": `{"messages":[{"messageId":"m","body":"a\u001b[2Jb\u009b2Jc\nd\u007f\u0085é"}]}`,
@@ -580,7 +579,7 @@ func TestStatusWithoutLeader(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAreLists: for jq '.warnings[]' nothing is something else than null.
+// TestEmptyListsAreLists: empty lists in JSON are not null, so that jq '.warnings[]' works.
 func TestEmptyListsAreLists(t *testing.T) {
 	endpoint, _ := fakeServer(t, map[string]string{
 		"GET /v1/status":          `{"nodeId":"n-1","leaderId":"n-1","warnings":null,"peers":null}`,
@@ -636,7 +635,7 @@ func TestUnwrap(t *testing.T) {
 	}
 }
 
-// TestDoctorInterrupted: who ends the doctor is not told that nodes are away.
+// TestDoctorInterrupted: an interrupted doctor does not report dead nodes.
 func TestDoctorInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
@@ -646,7 +645,7 @@ func TestDoctorInterrupted(t *testing.T) {
 	}
 }
 
-// TestNotWritten: a bundle that cannot be written is not the fault of a server.
+// TestNotWritten: the exit code for an unwritable bundle is not that for a missing server.
 func TestNotWritten(t *testing.T) {
 	if code := exit.CodeOf(bundleError(t.Context(), errors.New("no space left on device"))); code != exit.Failed {
 		t.Errorf("exit code %d", code)
@@ -663,7 +662,7 @@ func TestNotWritten(t *testing.T) {
 	}
 }
 
-// TestListLimits: a list without a length, or back from the future, is a slip.
+// TestListLimits: the tool refuses a limit below 1 and a negative --since.
 func TestListLimits(t *testing.T) {
 	for _, args := range []string{"session list q.fifo --limit 0", "session list q.fifo --limit -1", "session list q.fifo --since -1h", "group list q.fifo --limit 0", "group list q.fifo --limit -5"} {
 		if r := runTool(t, closedPort(t), "", strings.Fields(args)...); exit.CodeOf(r.err) != exit.Usage {
@@ -672,7 +671,7 @@ func TestListLimits(t *testing.T) {
 	}
 }
 
-// TestTextsOfJSON: what is not UTF-8 is refused, as JSON would carry it as other bytes.
+// TestTextsOfJSON: the tool refuses flags that are not UTF-8, because JSON would change their bytes.
 func TestTextsOfJSON(t *testing.T) {
 	endpoint, _ := fakeServer(t, map[string]string{"GetQueueUrl": `{"QueueUrl":"http://h/1/q"}`}) // all else would fail the test
 	for _, args := range [][]string{
@@ -685,7 +684,7 @@ func TestTextsOfJSON(t *testing.T) {
 	}
 }
 
-// TestSecretOfOtherBytes: a secret that would be stored as another one is refused.
+// TestSecretOfOtherBytes: the tool refuses a secret that is not UTF-8.
 func TestSecretOfOtherBytes(t *testing.T) {
 	address, asked := node(t, says(200, "{}"))
 	for _, command := range []string{"key create --id i --secret-file -", "policy put anna --file -"} {
@@ -695,7 +694,7 @@ func TestSecretOfOtherBytes(t *testing.T) {
 	}
 }
 
-// TestScheduledTooFar: a date without dashes, or a time in microseconds, is no time of ours.
+// TestScheduledTooFar: the tool refuses a date without dashes and a time in microseconds.
 func TestScheduledTooFar(t *testing.T) {
 	for _, when := range []string{"--at 20261224180000", "--at 1795658527720123", "--at 1795658527720123456", "--at 9999-12-31T00:00:00Z", "--in 1000000h"} {
 		args := append([]string{"msg", "schedule", "q.fifo", "x", "-g", "g", "-d", "1"}, strings.Fields(when)...)
@@ -705,7 +704,7 @@ func TestScheduledTooFar(t *testing.T) {
 	}
 }
 
-// TestSequenceNumbers: the server gets the number that was typed, and its refusal quotes it.
+// TestSequenceNumbers: the server gets the typed number, and the error quotes it.
 func TestSequenceNumbers(t *testing.T) {
 	for text, want := range map[string]uint64{"17": 17, "10000000000000000017": 10_000_000_000_000_000_017} {
 		if got, err := parseSequence(text); err != nil || got != want || sequenceText(got) != text {
@@ -714,7 +713,7 @@ func TestSequenceNumbers(t *testing.T) {
 	}
 }
 
-// TestAccessIsCompleted: accounts, users with a policy, and the protocols of a load.
+// TestAccessIsCompleted: shells complete accounts, users with a policy, and protocols.
 func TestAccessIsCompleted(t *testing.T) {
 	address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
 		says(200, map[string]string{
@@ -739,8 +738,7 @@ func TestAccessIsCompleted(t *testing.T) {
 	}
 }
 
-// TestBodyOfNothing: who says with - that the body comes on standard input is not asked for it,
-// whatever that is.
+// TestBodyOfNothing: with -, the body comes from standard input, also from a terminal or a device.
 func TestBodyOfNothing(t *testing.T) {
 	endpoint, calls := fakeServer(t, map[string]string{"GetQueueUrl": `{"QueueUrl":"http://h/1/q"}`, "SendMessage": `{"MessageId":"m"}`})
 	for _, args := range [][]string{{"msg", "send", "q"}, {"msg", "send", "q", "-"}} {

@@ -26,7 +26,7 @@ const membersPath = "/v1/cluster/members"
 
 func clusterCommand(o *options) *cobra.Command {
 	return group("cluster", "Show the cluster and change its members",
-		"Show the cluster and change its members.\n\nEvery command may be sent to any node. NODE is a node id, or a name that only one node has.\n"+
+		"Show the cluster and change its members.\n\nYou can send every command to any node. NODE is a node id, or a name that only one node has.\n"+
 			"Unreachable nodes are never removed automatically; you decide.",
 		clusterStatusCommand(o), clusterMembersCommand(o),
 		changeCommand(o, changeText{
@@ -38,25 +38,25 @@ func clusterCommand(o *options) *cobra.Command {
 		changeCommand(o, changeText{
 			use: "remove NODE", path: "remove", past: "removed", asks: true,
 			short: "Take a node out of the cluster for good",
-			long: "Take a node out of the cluster for good. Its process ends by itself with exit code 87; its data directory is of no\n" +
-				"further use. A leader hands leadership over first. Refused if the nodes left could not go on.",
+			long: "Take a node out of the cluster for good. Its process ends by itself with exit code 87, and you can delete its data\n" +
+				"directory. A leader transfers leadership first. The cluster refuses if the other nodes would lose their majority.",
 		}),
 		changeCommand(o, changeText{
 			use: "promote NODE", path: "promote", past: "promoted to a voter",
 			short: "Give a learner its vote",
-			long: "Give a learner that keeps up its vote, also beyond the number of voters that the leader fills up by itself.\n" +
+			long: "Give a learner that keeps up its vote, even above the number of voters of the setting voters.\n" +
 				"For the successor of a lost node use: seriatim cluster replace NAME",
 		}),
 		changeCommand(o, changeText{
 			use: "replace NAME", path: "replace", past: "replaced", asks: true,
 			short: "Give the vote of a lost node to its successor of the same name",
 			long: "Remove the lost voter NAME and give its vote to the node that has joined under the same name with an empty disk.\n" +
-				"Interrupted, the same command goes on where it ended.",
+				"After an interruption, run the same command again; it continues.",
 		}),
 		transferCommand(o),
 		drainCommand(o, "drain", "Prepare a node for being stopped",
-			"Prepare NODE, or the asked node, for being stopped: it is not ready from now on, hands leadership over, ends long polls, and\n"+
-				"closes connections after their next answer. Requests that still arrive are answered. A restart or uncordon ends it."),
+			"Prepare NODE, or the asked node, for a stop. The node reports that it is not ready, transfers leadership, ends long\n"+
+				"polls, and closes connections after their next answer. It still answers requests. A restart or uncordon ends this."),
 		drainCommand(o, "uncordon", "End a drain", "Make NODE, or the asked node, take part again after drain."),
 	)
 }
@@ -72,7 +72,7 @@ func (w *wire) members(ctx context.Context, local bool) (memberList, error) {
 	return list, err
 }
 
-// fill makes lists of what is missing: in JSON none is null.
+// fill replaces nil lists, which would be null in JSON.
 func (l *memberList) fill() {
 	l.Members, l.Waiting, l.Findings, l.Warnings = emptyIfNil(l.Members), emptyIfNil(l.Waiting), emptyIfNil(l.Findings), emptyIfNil(l.Warnings)
 }
@@ -80,7 +80,11 @@ func (l *memberList) fill() {
 func clusterStatusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "Show the health of the cluster", Args: arguments.None,
-		Long:    "Show the health of the cluster, in one sentence and a table. Every member is asked when the command is run, so what it says\nis at most a second old; the sentence says how many more nodes may fail. What is refused, lost or about to be follows,\nthe worst first.\n\nExit code 0: all voters answer and no check is critical; 1: the cluster has a leader, but a voter does not answer or a check is\ncritical; 5: no node answers, or there is no leader.",
+		Long: "Show the health of the cluster, in one sentence and a table. The sentence says how many more nodes may fail. Warnings\n" +
+			"follow, the worst first. The report is at most a second old.\n\n" +
+			"Exit code 0: all voters answer and no check is critical.\n" +
+			"Exit code 1: the cluster has a leader, but a voter does not answer or a check is critical.\n" +
+			"Exit code 5: no node answers, or there is no leader.",
 		Example: "  seriatim cluster status\n  seriatim cluster status -o json | jq .summary",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			list, noLeader := w.members(cmd.Context(), false)
@@ -89,7 +93,7 @@ func clusterStatusCommand(o *options) *cobra.Command {
 				if list, err = w.members(cmd.Context(), true); err != nil {
 					return err
 				}
-				if list.Healthy { // it reaches all of them, and none says that it leads
+				if list.Healthy { // the node reaches all voters, and none leads
 					list.Healthy, list.MayFail = false, 0
 					list.Summary = "No leader yet, although this node reaches all voters"
 				}
@@ -105,12 +109,12 @@ func clusterStatusCommand(o *options) *cobra.Command {
 			switch {
 			case len(list.Members) == 0:
 				return exit.New(exit.Unavailable, errors.New("the asked node belongs to no cluster yet"),
-					"start the other nodes, and let --join of each name the gossip addresses of all")
+					"start the other nodes, and name the gossip addresses of all nodes with --join")
 			case noLeader != nil:
 				return exit.New(exit.Unavailable, errors.New("the cluster has no leader"),
 					"a majority of its voters must run and reach each other's peer ports")
 			case !list.Healthy:
-				return exit.New(exit.Failed, errors.New("not all is well"), "seriatim doctor says what to do")
+				return exit.New(exit.Failed, errors.New("the cluster has problems"), "seriatim doctor gives advice")
 			}
 			return nil
 		}),
@@ -135,7 +139,7 @@ func clusterMembersCommand(o *options) *cobra.Command {
 	var local bool
 	c := &cobra.Command{
 		Use: "members", Short: "List the members and the nodes that wait to be added", Args: arguments.None,
-		Example: "  seriatim cluster members\n  seriatim cluster members --local   # what the asked node knows, also without a leader\n" +
+		Example: "  seriatim cluster members\n  seriatim cluster members --local   # the view of the asked node, also without a leader\n" +
 			"  seriatim cluster members -o json | jq '.members[] | select(.healthy | not)'",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			list, err := w.members(cmd.Context(), local)
@@ -163,10 +167,10 @@ func (l memberList) table() table {
 	for _, waiting := range l.Waiting {
 		note := "seriatim cluster add " + waiting.NodeID
 		switch {
-		case len(l.Members) == 0: // there is no cluster to add it to
+		case len(l.Members) == 0: // there is no cluster yet
 			note = ""
 		case l.LeaderID == "":
-			note = "joins when there is a leader; if most members are lost for good: seriatim cluster force-recover on those left (docs/operate/backup.md#a-lost-majority)"
+			note = "joins when there is a leader; if most members are lost for good: seriatim cluster force-recover on the others (docs/operate/backup.md#a-lost-majority)"
 		}
 		t.add(waiting.NodeID, waiting.Name, "waiting", "yes", "-", "-", orDash(waiting.Address), note)
 	}
@@ -189,7 +193,7 @@ func (l memberList) has(idOrName string) bool {
 	return slices.ContainsFunc(l.Members, func(m cluster.MemberStatus) bool { return m.NodeID == idOrName || m.Name == idOrName })
 }
 
-// changeText is what differs between the commands that change the members.
+// changeText describes a command that changes the members.
 type changeText struct {
 	use, short, long string
 	path             string
@@ -237,12 +241,12 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 	if text.path == "remove" {
 		c.Flags().BoolVar(&ifPresent, "if-present", false, "a node that is no member is no error")
 	}
-	c.Flags().Uint64Var(&ifIndex, "if-index", 0, "only if the members are those of this index, as cluster members -o json shows it")
+	c.Flags().Uint64Var(&ifIndex, "if-index", 0, "only if the members have not changed since this index, which cluster members -o json shows")
 	return c
 }
 
-// absent says that a node is no member, which was all that was wanted. The document is the one
-// that a change would have led to.
+// absent reports the success of a removal of a node that is no member. It prints the same document
+// as a removal.
 func (w *wire) absent(ctx context.Context, p *printer, node string) error {
 	p.say("%s is no member.", node)
 	if p.format != formatJSON {
@@ -259,8 +263,8 @@ func transferCommand(o *options) *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use: "transfer-leader [NODE]", Short: "Hand leadership to another node", Args: arguments.Optional("NODE"),
-		Long: "Hand leadership to NODE, or to the best of the other voters: one that answers and is up to date, with room on its disk\n" +
-			"and a clock within bounds, and not drained. Requests wait for a few milliseconds.",
+		Long: "Hand leadership to NODE, or to the best of the other voters. Such a voter answers, is up to date and not drained, and has\n" +
+			"room on its disk and a clock within bounds. Requests wait for a few milliseconds.",
 		Example:           "  seriatim cluster transfer-leader\n  seriatim cluster transfer-leader --to n2",
 		ValidArgsFunction: o.completeMembers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -274,11 +278,11 @@ func transferCommand(o *options) *cobra.Command {
 			return w.changeMembers(cmd.Context(), p, "transfer-leader", node, "handed over", 0)
 		}),
 	}
-	c.Flags().StringVar(&to, "to", "", "the node, as the argument NODE")
+	c.Flags().StringVar(&to, "to", "", "the node, instead of the argument NODE")
 	return c
 }
 
-// changeMembers sends one change and shows what it led to.
+// changeMembers sends one change and prints the resulting members.
 func (w *wire) changeMembers(ctx context.Context, p *printer, path, node, past string, ifIndex uint64) error {
 	var list memberList
 	body := map[string]any{"node": node}
@@ -311,15 +315,15 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 			} else if err := w.single(cmd); err != nil {
 				return err
 			}
-			forgotten := time.After(wait) // counted from the request: that is when the node is not ready any more
+			waited := time.After(wait) // from the request on, because the node then stops being ready
 			var answer document.Drain
 			failed := w.post(cmd.Context(), "/v1/cluster/"+verb, change, &answer)
-			// Also after a failure: the node is still asked by clients that do not know.
+			// Wait also after a failure: load balancers may still send requests to the node.
 			select {
-			case <-forgotten:
+			case <-waited:
 			case <-cmd.Context().Done():
 				if failed == nil {
-					failed = exit.New(exit.Interrupted, errors.New("interrupted while waiting; the node is drained"), "seriatim cluster uncordon ends that")
+					failed = exit.New(exit.Interrupted, errors.New("interrupted while waiting; the node is drained"), "seriatim cluster uncordon ends the drain")
 				}
 			}
 			if failed != nil {
@@ -331,7 +335,7 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 		}),
 	}
 	if verb == "drain" {
-		c.Flags().DurationVar(&wait, "wait", 0, "return only after this time, in which load balancers see that the node is not ready; it answers meanwhile")
+		c.Flags().DurationVar(&wait, "wait", 0, "return only after this time, in which load balancers notice that the node is not ready; it still answers")
 	}
 	return c
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
-// completionTimeout bounds how long a shell waits for names.
+// completionTimeout bounds the time in which a shell waits for names.
 const completionTimeout = 2 * time.Second
 
 // completeQueues offers the names of the queues that exist.
@@ -55,7 +55,7 @@ func (o *options) completeDeadLetterQueues(cmd *cobra.Command, args []string, ty
 	})
 }
 
-// names completes a flag of a command with what completes the first argument of others.
+// names completes a flag of a command with the function for the first argument of others.
 type names func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
 // of makes shells offer the names for a flag.
@@ -68,7 +68,7 @@ func (n names) of(c *cobra.Command, flag string) {
 	}
 }
 
-// completeAttributes makes shells offer the names of attributes, behind which a value follows.
+// completeAttributes makes shells offer the names of attributes, each with an equals sign.
 func completeAttributes(c *cobra.Command, known []string) {
 	names(func(_ *cobra.Command, _ []string, typed string) (offered []string, _ cobra.ShellCompDirective) {
 		for _, name := range known {
@@ -80,7 +80,7 @@ func completeAttributes(c *cobra.Command, known []string) {
 	}).of(c, "attribute")
 }
 
-// queueAttributes are the names of the attributes that a queue can be given.
+// queueAttributes returns the names of the attributes that you can set on a queue.
 func queueAttributes() (names []string) {
 	for _, a := range attributes.Describe() {
 		names = append(names, a.Name)
@@ -97,7 +97,7 @@ func permissions() []string {
 	return slices.Sorted(maps.Keys(unique))
 }
 
-// unknownAttribute adds to the refusal of an attribute that does not exist which ones do.
+// unknownAttribute adds a hint with the known attributes to the error about an unknown one.
 func unknownAttribute(err error, given map[string]string, known []string) error {
 	reason, text := "", ""
 	if e, ok := errors.AsType[*apiError](err); ok {
@@ -158,7 +158,7 @@ func (o *options) completeAccounts(cmd *cobra.Command, args []string, _ string) 
 	})
 }
 
-// completeUsers offers the users that have a policy, in whichever account.
+// completeUsers offers the users of all accounts that have a policy.
 func (o *options) completeUsers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return o.offer(cmd, args, func(ctx context.Context, w *wire) (names []string, err error) {
 		list, err := w.userPolicies(ctx)
@@ -171,8 +171,8 @@ func (o *options) completeUsers(cmd *cobra.Command, args []string, _ string) ([]
 	})
 }
 
-// offer completes the first argument of a command with names that a server knows. It
-// stays silent when none answers quickly.
+// offer completes the first argument of a command with names from a server. It offers none if no
+// server answers within completionTimeout.
 func (o *options) offer(cmd *cobra.Command, args []string, list func(context.Context, *wire) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -26,7 +26,7 @@ func deadLetterCommand(o *options) *cobra.Command {
 // deadLetterQueue is one dead-letter queue in JSON output.
 type deadLetterQueue struct {
 	Name     string             `json:"name"`
-	Missing  bool               `json:"missing"` // it was deleted, or never made
+	Missing  bool               `json:"missing"` // the queue does not exist
 	Visible  int64              `json:"visible"`
 	InFlight int64              `json:"inFlight"`
 	Delayed  int64              `json:"delayed"`
@@ -42,9 +42,9 @@ type deadLetterSource struct {
 
 func deadLetterListCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List dead-letter queues, how full they are, and whose they are", Args: arguments.None,
-		Long: "List dead-letter queues, how full they are, and the queues whose messages they get, each with the number of receives\n" +
-			"after which a message is moved. A queue that is named as one but does not exist is marked as missing.",
+		Use: "list", Short: "List dead-letter queues with their counts and sources", Args: arguments.None,
+		Long: "List dead-letter queues with their message counts and their source queues. Each source has the number of receives after\n" +
+			"which a message moves. A dead-letter queue that does not exist is marked as missing.",
 		Example: "  seriatim dlq list\n  seriatim dlq list -o json | jq '.deadLetterQueues[] | select(.visible > 0).name'",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			urls, err := w.listQueues(cmd.Context(), "")
@@ -64,8 +64,7 @@ func deadLetterListCommand(o *options) *cobra.Command {
 	}
 }
 
-// deadLetterQueues finds out from the policies of all queues which are
-// dead-letter queues, by name.
+// deadLetterQueues lists the targets of the redrive policies of all queues, by name.
 func deadLetterQueues(queues []queueInfo) ([]deadLetterQueue, error) {
 	found := map[string]*deadLetterQueue{}
 	for _, q := range queues {
@@ -119,8 +118,7 @@ func deadLetterTable(list []deadLetterQueue) table {
 	return t
 }
 
-// moveTask is one run of a redrive, as ListMessageMoveTasks and JSON output
-// show it.
+// moveTask is one run of a redrive in JSON output.
 type moveTask struct {
 	Handle      string `json:"taskHandle,omitempty"` // while it runs
 	Status      string `json:"status"`
@@ -128,7 +126,7 @@ type moveTask struct {
 	Destination string `json:"destination,omitempty"` // empty: where each message came from
 	Rate        int64  `json:"messagesPerSecond,omitempty"`
 	Moved       int64  `json:"moved"`
-	ToMove      int64  `json:"toMove"` // when it was started
+	ToMove      int64  `json:"toMove"` // at the start
 	Reason      string `json:"failureReason,omitempty"`
 	StartedAtMs int64  `json:"startedAtMs"`
 }
@@ -164,7 +162,7 @@ func (w *wire) moveTasks(ctx context.Context, arn string) ([]moveTask, error) {
 	return tasks, nil
 }
 
-// moveTasksOf are the tasks of a queue, by its name or URL.
+// moveTasksOf returns the tasks of a queue, by its name or URL.
 func (w *wire) moveTasksOf(ctx context.Context, name string) ([]moveTask, error) {
 	arn, err := w.queueARN(ctx, name)
 	if err != nil {
@@ -173,7 +171,7 @@ func (w *wire) moveTasksOf(ctx context.Context, name string) ([]moveTask, error)
 	return w.moveTasks(ctx, arn)
 }
 
-// queueARN is the ARN of a queue, which the actions of move tasks want.
+// queueARN returns the ARN of a queue, for the actions of move tasks.
 func (w *wire) queueARN(ctx context.Context, name string) (string, error) {
 	u, err := w.queueURL(ctx, name)
 	if err != nil {
@@ -227,7 +225,7 @@ func cancelCommand(o *options) *cobra.Command {
 			}
 			i := slices.IndexFunc(tasks, func(t moveTask) bool { return t.Status == taskRunning })
 			if i < 0 {
-				return exit.New(exit.NotFound, fmt.Errorf("no redrive of %s is running", nameOf(args[0])), "seriatim dlq tasks NAME shows the last ones")
+				return exit.New(exit.NotFound, fmt.Errorf("no redrive of %s is running", nameOf(args[0])), "seriatim dlq tasks NAME lists the last ones")
 			}
 			moved, err := w.cancelTask(cmd.Context(), tasks[i].Handle)
 			if err != nil {

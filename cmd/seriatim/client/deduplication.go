@@ -22,12 +22,12 @@ import (
 )
 
 func deduplicationCommand(o *options) *cobra.Command {
-	return group("dedup", "Look up, count and forget deduplication ids, and change for how long they are remembered",
-		"Look up, count and forget deduplication ids, and change for how long they are remembered.\n\nQUEUE is the name or URL of a FIFO queue.",
+	return group("dedup", "Look up, count and forget deduplication ids, and change the deduplication window",
+		"Look up, count and forget deduplication ids, and change the deduplication window.\n\nQUEUE is the name or URL of a FIFO queue.",
 		dedupLookupCommand(o), dedupStatsCommand(o), dedupForgetCommand(o), dedupWindowCommand(o))
 }
 
-// idFlags are the flags that name a deduplication id beside the id itself.
+// idFlags holds the flags that complete a deduplication id.
 type idFlags struct{ group, partitionKey string }
 
 func (f *idFlags) bind(c *cobra.Command) {
@@ -43,12 +43,12 @@ func dedupLookupCommand(o *options) *cobra.Command {
 	f := &idFlags{}
 	topic := false
 	c := &cobra.Command{
-		Use: "lookup QUEUE ID", Short: "Say whether a message with this deduplication id would be dropped, and whose id it is",
+		Use: "lookup QUEUE ID", Short: "Show whether a message with this deduplication id would be dropped, and the first message with the id",
 		Args: arguments.Exactly("QUEUE", "ID"),
-		Long: "Say whether a message with this deduplication id would be dropped now, and which message it was given to first.\n" +
-			"An id that was made from the content is the SHA-256 of the body: printf %s BODY | sha256sum\n\n" +
-			"A topic remembers ids of its own, apart from those of its queues: add --topic to look at the topic of that name.\n\n" +
-			"An id that is not remembered ends with exit code 3.",
+		Long: "Show whether a message with this deduplication id would be dropped now, and the first message with the id.\n" +
+			"With content-based deduplication the id is the SHA-256 of the body: printf %s BODY | sha256sum\n\n" +
+			"A topic has its own deduplication, apart from its queues: add --topic to look at the topic of that name.\n\n" +
+			"The exit code is 3 if the id is unknown or its window is over.",
 		Example: "  seriatim dedup lookup orders.fifo order-17\n  seriatim dedup lookup orders.fifo order-17 --group customer-9 -o json\n" +
 			"  seriatim dedup lookup sales.fifo order-17 --topic",
 		ValidArgsFunction: o.completeQueues,
@@ -64,7 +64,7 @@ func dedupLookupCommand(o *options) *cobra.Command {
 	return c
 }
 
-// lookUpAtQueue shows what a queue remembers of an id.
+// lookUpAtQueue prints the entry of a queue for an id.
 func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name string, id api.DeduplicationID) error {
 	if err := fifoQueue(name); err != nil {
 		return err
@@ -89,10 +89,10 @@ func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name s
 	if err != nil {
 		return err
 	}
-	return p.printKnown(out, "queue "+nameOf(name), "send", "a topic remembers ids of its own: add --topic to look at the topic of that name")
+	return p.printKnown(out, "queue "+nameOf(name), "send", "a topic has its own deduplication: add --topic to look at the topic of that name")
 }
 
-// lookUpAtTopic shows what a topic remembers of an id.
+// lookUpAtTopic prints the entry of a topic for an id.
 func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id api.DeduplicationID) error {
 	out := document.DeduplicationID{}
 	query := url.Values{"id": {id.ID}, "group": {id.GroupID}}
@@ -100,17 +100,16 @@ func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id ap
 	if err != nil {
 		return err
 	}
-	return p.printKnown(out, "topic "+lastElement(name), "publish", "the queues of its subscriptions remember ids, too: leave out --topic to look at a queue")
+	return p.printKnown(out, "topic "+lastElement(name), "publish", "the queues of its subscriptions have their own deduplication: leave out --topic to look at a queue")
 }
 
-// printKnown shows what a queue or topic remembers of an id. One that it does not remember is
-// an error.
+// printKnown prints the entry of a queue or topic for an id. An unknown id is an error.
 func (p *printer) printKnown(out document.DeduplicationID, where, verb, hint string) (err error) {
 	if !out.Known {
 		if p.format == formatJSON {
 			err = p.print(out, nil)
 		}
-		text := fmt.Errorf("the %s does not remember %q: a %s with it would be accepted there", where, out.DeduplicationID, verb)
+		text := fmt.Errorf("the %s does not remember %q: it would accept a %s with this id", where, out.DeduplicationID, verb)
 		return errors.Join(err, exit.New(exit.NotFound, text, hint))
 	}
 	return p.print(out, func() table {
@@ -124,7 +123,7 @@ func (p *printer) printKnown(out document.DeduplicationID, where, verb, hint str
 	})
 }
 
-// fifoQueue is an error for the name of a standard queue, which remembers no deduplication ids.
+// fifoQueue returns an error for the name of a standard queue, which has no deduplication.
 func fifoQueue(name string) error {
 	if typeOf(name) == "fifo" {
 		return nil
@@ -132,7 +131,7 @@ func fifoQueue(name string) error {
 	return exit.New(exit.Usage, fmt.Errorf("%s is the name of a standard queue, which has no deduplication window and remembers no ids", nameOf(name)), "the name of a FIFO queue ends in .fifo")
 }
 
-// dedupStats is what a queue remembers, in JSON output.
+// dedupStats counts the deduplication ids of a queue in JSON output.
 type dedupStats struct {
 	Live          int64            `json:"live"`
 	Kept          int64            `json:"kept"`
@@ -195,15 +194,15 @@ func dedupForgetCommand(o *options) *cobra.Command {
 	f, q := &idFlags{}, &question{}
 	c := &cobra.Command{
 		Use: "forget QUEUE ID", Short: "Let a deduplication id be sent again before its window is over", Args: arguments.Exactly("QUEUE", "ID"),
-		Long: "Let a deduplication id be sent again before its window is over. A sender that repeats the first message, because it has not\n" +
-			"seen the answer, then stores it a second time.",
+		Long: "Let a deduplication id be sent again before its window is over. A sender that repeats the first message because it lost\n" +
+			"the answer then stores it a second time.",
 		Example:           "  seriatim dedup forget orders.fifo order-17 --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			if err := fifoQueue(args[0]); err != nil {
 				return err
 			}
-			if err := q.ask(cmd, p, "A message with the id "+args[1]+" can be stored a second time then.", "the id to forget", args[1]); err != nil {
+			if err := q.ask(cmd, p, "The queue will accept a message with the id "+args[1]+" a second time.", "the id to forget", args[1]); err != nil {
 				return err
 			}
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
@@ -222,11 +221,12 @@ func dedupForgetCommand(o *options) *cobra.Command {
 func dedupWindowCommand(o *options) *cobra.Command {
 	q := &question{}
 	c := &cobra.Command{
-		Use: "window QUEUE [DURATION]", Short: "Show or change for how long a queue remembers deduplication ids",
+		Use: "window QUEUE [DURATION]", Short: "Show or change the deduplication window of a queue",
 		Args: arguments.OptionalLast("QUEUE", "DURATION"),
-		Long: "Show or change for how long a queue remembers deduplication ids: from 20s to 7d, as 90s, 10m, 12h, 7d, or in seconds.\n\n" +
-			"A shorter window lets ids be sent again at once, and a longer one does not bring them back: a change to a shorter one is\n" +
-			"asked about. A longer one costs memory, see seriatim dedup stats.",
+		Long: "Show or change the time for which a queue remembers deduplication ids: 20s to 7d, written as 90s, 10m, 12h, 7d, or in\n" +
+			"seconds.\n\n" +
+			"With a shorter window the queue forgets older ids at once, and a longer one does not bring them back. So the command\n" +
+			"asks before it shortens the window. A longer one costs memory, see seriatim dedup stats.",
 		Example:           "  seriatim dedup window orders.fifo\n  seriatim dedup window orders.fifo 7d\n  seriatim dedup window orders.fifo 5m --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -290,7 +290,7 @@ func parseWindow(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// windowText is a duration as parseWindow reads it, in its largest whole unit.
+// windowText formats a duration for parseWindow, in its largest whole unit.
 func windowText(d time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration

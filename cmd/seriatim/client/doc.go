@@ -2,10 +2,9 @@
 //
 // # Design
 //
-// Data goes to standard output, words go to standard error, so that output can
-// be piped. JSON output is a contract: fields are added, never renamed. The
-// tool does not repeat a request to the same node: the server already retries
-// everything that is safe to retry. With several endpoints (failover.go) it asks
-// the next node if one heard nothing, turned the request away, or if repeating
-// the request has no effect of its own; all else is reported as unknown.
+// Data goes to standard output, messages go to standard error, so that you can pipe the output.
+// JSON output is a contract: new fields may come, no field is renamed. The tool does not repeat a
+// request to the same node, because the server already retries where that is safe. With several
+// addresses it asks the next node if one cannot be reached or refuses, or if repeating the request
+// is safe. Otherwise it reports the outcome as unknown.
 package client

@@ -25,24 +25,24 @@ const dialMax = 3 * time.Second
 
 // port is the same port of several nodes of one cluster. Safe for concurrent use.
 type port struct {
-	name      string   // as people call it
-	hint      string   // what to do if nobody answers
+	name      string   // for errors
+	hint      string   // for the error that no node answers
 	addresses []string // URLs without a trailing slash, at least one
-	// guessed says that the addresses are without TLS although those that they were guessed
-	// from have it, on other machines.
+	// guessed is true if an address without TLS is derived from a client port with TLS on another
+	// machine.
 	guessed  bool
 	answered atomic.Int32
 }
 
-// request is what can be sent to any node of the cluster.
+// request is a request for any node of the cluster.
 type request struct {
 	method, path string
 	header       map[string]string
 	body         []byte
-	// repeatable says that sending it twice has the effect of sending it once,
-	// so that another node may be asked after a connection broke.
+	// repeatable is true if sending the request twice has the effect of sending it once. Then
+	// another node may be asked after a connection broke.
 	repeatable bool
-	wait       time.Duration // that the server may hold it, on top of the timeout
+	wait       time.Duration // of a long poll, added to the timeout
 }
 
 // answer is a complete answer of one node.
@@ -50,13 +50,13 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	from   string // the address that was asked
-	// repeated says that another node may have done the same before.
+	from   string // address of the node
+	// repeated is true if another node may have carried out the request before.
 	repeated bool
 }
 
-// send asks one node after the other until one answers. A request that may
-// have taken effect is repeated only if that changes nothing.
+// send asks one node after another until one answers. It repeats a request that may have taken
+// effect only if the request is repeatable.
 func (w *wire) send(ctx context.Context, p *port, r request) (answer, error) {
 	if err := w.exposed(p); err != nil {
 		return answer{}, err
@@ -70,7 +70,7 @@ func (w *wire) send(ctx context.Context, p *port, r request) (answer, error) {
 		at := (first + i) % len(p.addresses)
 		got, sent, err := w.attempt(ctx, p, at, i == len(p.addresses)-1, r)
 		if err == nil && !turnedAway(got, r.repeatable) {
-			p.answered.Store(int32(at)) //nolint:gosec // the length of a list that somebody typed
+			p.answered.Store(int32(at)) //nolint:gosec // the length of a typed list
 			got.repeated = repeated
 			return got, nil
 		}
@@ -90,11 +90,11 @@ func (w *wire) send(ctx context.Context, p *port, r request) (answer, error) {
 	return answer{}, joined(p, failures)
 }
 
-// share is the time of one of several nodes to answer. By default it is longer than a server
-// takes to say that it has no leader (request-timeout), so that it is known why none answers.
+// share returns the time for the answer of one of several nodes. By default it is longer than
+// request-timeout, after which a server reports that it has no leader.
 func (w *wire) share(nodes int) time.Duration { return w.timeout/time.Duration(nodes) + w.timeout/10 }
 
-// attempt asks one node. Sent is false if it certainly heard nothing.
+// attempt asks one node. sent is false if the node certainly received nothing.
 func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r request) (got answer, sent bool, err error) {
 	if !last && r.repeatable {
 		share, cancel := context.WithTimeout(ctx, r.wait+w.share(len(p.addresses)))
@@ -120,24 +120,24 @@ func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r reques
 	if err != nil {
 		return answer{}, sent, err
 	}
-	defer response.Body.Close() // nothing to do about a failing close of what was read
+	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
 	if p == w.admin && err == nil && w.learnToken(response) {
-		return w.attempt(ctx, p, at, last, r) // nothing has happened yet
+		return w.attempt(ctx, p, at, last, r)
 	}
 	return answer{status: response.StatusCode, header: response.Header, body: body, from: p.addresses[at]}, true, err
 }
 
-// exposed refuses to send the token in the clear where nobody has said so.
+// exposed returns an error if the token would go to a guessed address without TLS.
 func (w *wire) exposed(p *port) error {
 	if p != w.admin || !p.guessed || w.token == "" {
 		return nil
 	}
 	return exit.New(exit.Usage, fmt.Errorf("the token would go to %s in the clear", p.addresses[0]),
-		"name the admin port: --admin "+strings.Replace(p.addresses[0], "http:", "https:", 1)+", or with http:// if that is meant")
+		"name the admin port: --admin "+strings.Replace(p.addresses[0], "http:", "https:", 1)+", or with http:// if the port has no TLS")
 }
 
-// authorize shows a request's admin port who calls.
+// authorize adds the token for the admin port to a request.
 func (w *wire) authorize(q *http.Request) {
 	token := w.token
 	if own, learnt := w.ownTokens.Load(q.URL.Host); token == "" && learnt {
@@ -148,10 +148,9 @@ func (w *wire) authorize(q *http.Request) {
 	}
 }
 
-// learnToken reports whether a node of this machine has refused a call without a token, and
-// the tool may read the file with the node's own token: then the call can be sent again. It
-// reads no other file, whatever the answer names, and sends what it has read to this machine
-// only.
+// learnToken reads the own token of a node on this machine after that has refused a call without
+// one. It reports whether the call can be sent again. It reads only files of owntoken's name and
+// form, and sends the token only to this machine.
 func (w *wire) learnToken(refused *http.Response) bool {
 	to := refused.Request.URL
 	file, named := strings.CutPrefix(refused.Header.Get("WWW-Authenticate"), "Bearer token-file=")
@@ -164,14 +163,14 @@ func (w *wire) learnToken(refused *http.Response) bool {
 	}
 	own, err := owntoken.Read(file)
 	if err != nil {
-		return false // the answer says what to do
+		return false // the answer has a hint
 	}
 	w.ownTokens.Store(to.Host, own)
 	return true
 }
 
-// turnedAway says that another node may do what this one could not: it has no
-// leader, is stopping, or does not know whether the request took effect.
+// turnedAway reports whether the next node should be asked: this one has no leader, is stopping,
+// or reports an unknown outcome.
 func turnedAway(a answer, repeatable bool) bool {
 	if a.status != http.StatusServiceUnavailable {
 		return false
@@ -179,8 +178,8 @@ func turnedAway(a answer, repeatable bool) bool {
 	return repeatable || decodeError(a.status, a.header, a.body).Type == "ServiceUnavailable"
 }
 
-// unanswered explains why a node gave no answer. Unknown says that it may have
-// done what it was asked all the same.
+// unanswered explains a missing answer. unknown means that the node may have carried out the
+// request.
 func unanswered(address string, p *port, err error, unknown bool) error {
 	switch {
 	case errors.Is(err, context.Canceled) && unknown:
@@ -201,8 +200,8 @@ func unanswered(address string, p *port, err error, unknown bool) error {
 	return exit.New(exit.Unavailable, fmt.Errorf("cannot reach %s: %w", address, cause(err)), p.hint)
 }
 
-// joined is one error for all nodes, with the code of the last. Where several do not answer, the
-// cluster lacks a majority rather than a server.
+// joined returns one error for all nodes, with the code of the last. If several do not answer, the
+// hint is about the majority.
 func joined(p *port, failures []error) error {
 	last := failures[len(failures)-1]
 	if len(failures) == 1 {
@@ -225,8 +224,8 @@ func joined(p *port, failures []error) error {
 	return exit.New(code, errors.New(text+": "+strings.Join(texts, "; ")), hint)
 }
 
-// httpClient connects to nodes; where there are several, one that does not
-// accept a connection is given up early.
+// httpClient returns the client for the admin port and the client port. With several addresses it
+// gives up early on a node that does not accept a connection.
 func httpClient(o *options, addresses int) (*http.Client, error) {
 	trusted, err := trustedBy(o.caFile)
 	if err != nil {
@@ -236,13 +235,13 @@ func httpClient(o *options, addresses int) (*http.Client, error) {
 	transport.TLSClientConfig, transport.ForceAttemptHTTP2 = trusted, false // HTTP/1.1 is all the commands need
 	transport.MaxIdleConnsPerHost = atOnceMax
 	if addresses > 1 {
-		patience := min(dialMax, o.timeout/time.Duration(addresses))
-		transport.DialContext = (&net.Dialer{Timeout: patience}).DialContext
-		transport.TLSHandshakeTimeout = patience
+		limit := min(dialMax, o.timeout/time.Duration(addresses))
+		transport.DialContext = (&net.Dialer{Timeout: limit}).DialContext
+		transport.TLSHandshakeTimeout = limit
 	}
 	return &http.Client{Transport: transport, CheckRedirect: stay}, nil
 }
 
-// stay follows no redirect, which no node answers with: tokens and signatures would go to where
-// somebody else says, and a change would become a question.
+// stay follows no redirect. Nodes never redirect, and another server could redirect tokens and
+// signatures.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

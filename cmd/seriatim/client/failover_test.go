@@ -20,7 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// closedPort is an address at which nothing listens.
+// closedPort returns an address without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func TestFailover(t *testing.T) {
 		{"a refusal is an answer", says(400, `{"__type":"x#QueueDoesNotExist","message":"none"}`), says(200, sent), []string{"msg", "send", url, "x"}, exit.NotFound, 0, "none"},
 		{"no leader anywhere", says(503, noLeader), says(503, noLeader), []string{"msg", "send", url, "x"}, exit.Unavailable, 1, "no leader"},
 		{"all dead", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "none of 2 nodes answers at its client port"},
-		{"all dead, and what to do", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "more than half of the voters must run"},
+		{"all dead, and what to do", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "a majority of the voters must run"},
 		{"ready is about one node", says(503, "not ready"), says(200, "ok"), []string{"check", "ready"}, exit.Usage, 0, "about one node"},
 		{"live is about one node", dead, says(200, "ok"), []string{"check", "live"}, exit.Usage, 0, "about one node"},
 		{"drain is about one node", says(200, `{}`), says(200, `{}`), []string{"cluster", "drain"}, exit.Usage, 0, "about one node"},
@@ -114,8 +114,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// What the tool sends again stands in the tables of the server. An action of none of them is a
-// mistake of the tool.
+// The tables of the server decide which actions the tool repeats. An unknown action panics.
 func TestRepeatsAreThoseOfTheServer(t *testing.T) {
 	for _, test := range []struct {
 		action          string
@@ -139,8 +138,8 @@ func TestRepeatsAreThoseOfTheServer(t *testing.T) {
 	mayRepeat("Publish", true)
 }
 
-// TestReceiveIsRepeatedAsTheSameAttempt keeps messages of a FIFO queue, which
-// the first node may have handed out, from being blocked until they are visible.
+// TestReceiveIsRepeatedAsTheSameAttempt: a repeated receive returns the messages that the first
+// node may have delivered. Otherwise they would block their groups until they are visible.
 func TestReceiveIsRepeatedAsTheSameAttempt(t *testing.T) {
 	attempts := make(chan string, 10)
 	record := func(then http.HandlerFunc) string {
@@ -167,7 +166,7 @@ func TestReceiveIsRepeatedAsTheSameAttempt(t *testing.T) {
 	}
 }
 
-// TestFailoverFromSilence asks a node that takes connections and says nothing.
+// TestFailoverFromSilence asks a node that accepts connections and does not answer.
 func TestFailoverFromSilence(t *testing.T) {
 	t.Parallel() // it waits for seconds
 	hold := make(chan struct{})
@@ -244,8 +243,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTokenInTheClear: who uses TLS for the client port did not ask for a token to go to the admin
-// port without it; that port was only guessed.
+// TestTokenInTheClear: if the client port has TLS, the tool sends no token to a guessed admin port
+// without TLS.
 func TestTokenInTheClear(t *testing.T) {
 	t.Setenv(EnvAdminToken, "of anna")
 	run := func(args ...string) error {
@@ -271,7 +270,7 @@ func TestTokenInTheClear(t *testing.T) {
 	}
 }
 
-// TestExpiredCertificate: it is told from one of an unknown authority.
+// TestExpiredCertificate: its hint differs from that for an unknown authority.
 func TestExpiredCertificate(t *testing.T) {
 	err := tlsFailure("https://n1:9324", &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}})
 	if exit.CodeOf(err) != exit.Unavailable || !strings.Contains(exit.HintOf(err), "clock") {
@@ -296,8 +295,8 @@ func TestWrongPort(t *testing.T) {
 	}
 }
 
-// TestAddressWithPassword: a password in an address is repeated by no error, also where the address
-// is wrong in another way.
+// TestAddressWithPassword: no error shows the password in an address, even if the address has
+// another mistake.
 func TestAddressWithPassword(t *testing.T) {
 	for _, text := range []string{"http://anna:geheim@10.0.0.1:9325", "http://anna:geheim@10.0.0.1:9325/x", "http://anna:geheim%zz@10.0.0.1:9325", "anna:geheim@10.0.0.1?x=y", "ftp://anna:geheim@10.0.0.1"} {
 		_, err := parseAddress("admin", text)
@@ -307,7 +306,7 @@ func TestAddressWithPassword(t *testing.T) {
 	}
 }
 
-// TestRedirects: no node answers with one, and a token goes nowhere but where it was sent.
+// TestRedirects: the tool follows no redirect, so that no token goes to another server.
 func TestRedirects(t *testing.T) {
 	t.Setenv("SERIATIM_ADMIN_TOKEN", "geheim")
 	elsewhere, asked := node(t, says(200, "{}"))

@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/bench"
 )
 
-// What is counted once is not called by its plural.
+// A count of one has the singular.
 func TestOneOfThem(t *testing.T) {
 	const u = "http://h/000000000000/q"
 	failed := `{"Failed":[{"Id":"0","Code":"ReceiptHandleIsInvalid","Message":"expired"}]}`
@@ -26,7 +26,7 @@ func TestOneOfThem(t *testing.T) {
 		{
 			"dlq redrive --yes " + u,
 			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`, "ListMessageMoveTasks": ended("CANCELLED")},
-			"cancelled by somebody else after 1 message\n",
+			"another client cancelled the redrive after 1 message\n",
 		},
 		{
 			"dlq redrive --yes " + u,

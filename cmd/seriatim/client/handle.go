@@ -34,7 +34,7 @@ func extendCommand(o *options) *cobra.Command {
 		Example: "  seriatim msg extend orders.fifo 7f6e... --visibility-timeout 600",
 	}, func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error {
 		if !cmd.Flags().Changed("visibility-timeout") {
-			return exit.New(exit.Usage, fmt.Errorf("--visibility-timeout is missing"), "say for how many seconds from now: --visibility-timeout 600")
+			return exit.New(exit.Usage, fmt.Errorf("--visibility-timeout is missing"), "give the seconds from now: --visibility-timeout 600")
 		}
 		return w.change(cmd, p, queueURL, handles, handleChange{"ChangeMessageVisibilityBatch", &seconds, "extended"})
 	})
@@ -44,16 +44,16 @@ func extendCommand(o *options) *cobra.Command {
 
 func releaseCommand(o *options) *cobra.Command {
 	return handleCommand(o, &cobra.Command{
-		Use: "release QUEUE RECEIPT-HANDLE...", Short: "Give received messages back, for anybody to receive at once",
-		Long: "Give received messages back: their visibility timeouts end now, and anybody can receive them. Their receive\n" +
-			"counts stay, so that a message that is released too often goes to the dead-letter queue if there is one.",
+		Use: "release QUEUE RECEIPT-HANDLE...", Short: "Make received messages visible again at once",
+		Long: "Make received messages visible again: their visibility timeouts end now, and any consumer can receive them. Their\n" +
+			"receive counts stay, so a message that is released too often goes to the dead-letter queue if there is one.",
 		Example: "  seriatim msg release orders.fifo 7f6e...",
 	}, func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error {
 		return w.change(cmd, p, queueURL, handles, handleChange{"ChangeMessageVisibilityBatch", new(int), "released"})
 	})
 }
 
-// handleCommand completes a command that does something to received messages.
+// handleCommand completes a command that changes received messages.
 func handleCommand(o *options, c *cobra.Command, do func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error) *cobra.Command {
 	c.Args, c.ValidArgsFunction = arguments.AtLeast("QUEUE", "RECEIPT-HANDLE"), o.completeQueues
 	c.RunE = o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -66,24 +66,23 @@ func handleCommand(o *options, c *cobra.Command, do func(w *wire, cmd *cobra.Com
 	return c
 }
 
-// handleChange is what is done to messages by their receipt handles.
+// handleChange describes a change of messages by their receipt handles.
 type handleChange struct {
 	action     string
 	visibility *int   // of the entries, nil if they have none
-	past       string // for people, and in JSON
+	past       string // for messages, and the key in JSON
 }
 
-// deletion deletes them.
 var deletion = handleChange{"DeleteMessageBatch", nil, "deleted"}
 
-// refusedHandle is a message to which nothing was done, in JSON output.
+// refusedHandle is a message that was not changed, in JSON output.
 type refusedHandle struct {
 	ReceiptHandle string `json:"receiptHandle"`
 	Code          string `json:"code"`
 	Message       string `json:"message"`
 }
 
-// change does the same to every handle, and prints what became of it.
+// change applies a change to every handle and prints the outcome.
 func (w *wire) change(cmd *cobra.Command, p *printer, queueURL string, handles []string, c handleChange) error {
 	refused, err := w.changeAll(cmd, p, queueURL, handles, c)
 	if err != nil {
@@ -95,7 +94,7 @@ func (w *wire) change(cmd *cobra.Command, p *printer, queueURL string, handles [
 	return errors.Join(err, p.changed(refused, len(handles), c.past))
 }
 
-// changed says how many messages were changed, or is the error that some were not.
+// changed prints the number of changed messages. It returns an error if some were refused.
 func (p *printer) changed(refused []refusedHandle, total int, past string) error {
 	if len(refused) > 0 {
 		return exit.New(exit.Partial, fmt.Errorf("%d of %s %s not %s", len(refused), plural.Count(total, "message", "messages"), plural.Form(len(refused), "was", "were"), past), "")
@@ -104,8 +103,7 @@ func (p *printer) changed(refused []refusedHandle, total int, past string) error
 	return nil
 }
 
-// changeAll does the same to every handle, in as many batches as it takes, and
-// says of every entry that was refused why.
+// changeAll applies a change to every handle in batches. It prints and returns each refusal.
 func (w *wire) changeAll(cmd *cobra.Command, p *printer, queueURL string, handles []string, c handleChange) ([]refusedHandle, error) {
 	type entry struct {
 		ID                string `json:"Id"`

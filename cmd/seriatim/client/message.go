@@ -23,11 +23,11 @@ func messageCommand(o *options) *cobra.Command {
 		deleteCommand(o))
 }
 
-// attributeValue is a message attribute on the wire of the JSON protocol.
+// attributeValue is a message attribute in JSON output.
 type attributeValue struct {
 	DataType    string `json:",omitempty"`
 	StringValue string `json:",omitempty"`
-	BinaryValue []byte `json:",omitempty"` // base64, as the protocol wants it
+	BinaryValue []byte `json:",omitempty"`
 }
 
 type sendFlags struct {
@@ -126,7 +126,7 @@ func (p *printer) printAccepted(id, sequenceNumber string, duplicate bool) error
 	return nil
 }
 
-// textOf is contentOf for what is text.
+// textOf returns contentOf and refuses a content that is not text.
 func textOf(cmd *cobra.Command, what string, args []string) (string, error) {
 	text, err := contentOf(cmd, what, args)
 	if err == nil {
@@ -137,8 +137,7 @@ func textOf(cmd *cobra.Command, what string, args []string) (string, error) {
 
 const binaryHint = "encode it, for instance with base64, or put it into an attribute: --attribute name:Binary=..."
 
-// checkText refuses what is not UTF-8: JSON has no other texts, and would carry it as other
-// bytes without a word.
+// checkText refuses texts that are not UTF-8. JSON would silently carry them as other bytes.
 func checkText(what, text, hint string) error {
 	if utf8.ValidString(text) {
 		return nil
@@ -146,8 +145,8 @@ func checkText(what, text, hint string) error {
 	return exit.New(exit.Usage, errors.New(what+" is not UTF-8 text"), hint)
 }
 
-// contentOf is what stands on the command line behind a name, or else on standard input. What it is called, as body or
-// message, is for errors; in capital letters it is the name of the argument.
+// contentOf returns the argument behind a name, or else standard input. Errors name it by what,
+// such as body or message.
 func contentOf(cmd *cobra.Command, what string, args []string) (string, error) {
 	if len(args) > 1 && args[1] != "-" {
 		return args[1], nil
@@ -161,12 +160,12 @@ func contentOf(cmd *cobra.Command, what string, args []string) (string, error) {
 		return "", fmt.Errorf("read the %s: %w", what, err)
 	}
 	if len(text) > bodyBytesMax {
-		return "", exit.New(exit.Usage, errors.New("the "+what+" is larger than 1 MiB, the most that it may have"), "")
+		return "", exit.New(exit.Usage, errors.New("the "+what+" is larger than the limit of 1 MiB"), "")
 	}
 	return string(text), nil
 }
 
-// bodyBytesMax is the SQS limit of one message.
+// bodyBytesMax is the SQS limit for one message.
 const bodyBytesMax = 1 << 20
 
 // messageAttributes reads name=text and name:Type=value.
@@ -216,7 +215,7 @@ func receiveCommand(o *options) *cobra.Command {
 		Args: arguments.Exactly("QUEUE"),
 		Example: "  seriatim msg receive orders.fifo --max 10 --wait 20\n" +
 			"  seriatim msg receive jobs --delete -o json\n" +
-			"  seriatim msg receive orders.fifo --attempt-id try-1   # repeat it after an error: same messages",
+			"  seriatim msg receive orders.fifo --attempt-id try-1   # after an error, repeat it for the same messages",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			return receive(cmd, w, p, f, args[0])
@@ -224,9 +223,9 @@ func receiveCommand(o *options) *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.IntVarP(&f.count, "max", "n", 1, "most messages to receive, 1 to 10")
-	fl.IntVarP(&f.wait, "wait", "w", 0, "seconds to wait for a message, 0 to 20; left out, the queue's ReceiveMessageWaitTimeSeconds")
-	fl.IntVar(&f.visibility, "visibility-timeout", 0, "seconds to hide them, 0 to 43200; left out, the queue's VisibilityTimeout")
-	fl.StringVar(&f.attempt, "attempt-id", "", "ReceiveRequestAttemptId of FIFO queues: repeated, it gives the same messages again")
+	fl.IntVarP(&f.wait, "wait", "w", 0, "seconds to wait for a message, 0 to 20 (default: the queue's ReceiveMessageWaitTimeSeconds)")
+	fl.IntVar(&f.visibility, "visibility-timeout", 0, "seconds to hide them, 0 to 43200 (default: the queue's VisibilityTimeout)")
+	fl.StringVar(&f.attempt, "attempt-id", "", "ReceiveRequestAttemptId of FIFO queues: with the same id, a repeated receive returns the same messages")
 	fl.BoolVar(&f.remove, "delete", false, "delete the messages after printing them")
 	return c
 }
@@ -250,7 +249,7 @@ func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name stri
 	case cmd.Flags().Changed("attempt-id"):
 		in["ReceiveRequestAttemptId"] = f.attempt
 	case len(w.client.addresses) > 1 && strings.HasSuffix(u, ".fifo"):
-		// What a node handed out before it went away, the next one gives again.
+		// If a node fails after the receive, the next one returns the same messages.
 		in["ReceiveRequestAttemptId"] = rand.Text()
 	}
 	var out struct {
@@ -281,7 +280,7 @@ func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name stri
 	if !f.remove {
 		return nil
 	}
-	// The document that was asked for is that of the messages.
+	// The JSON document contains only the messages.
 	refused, err := w.changeAll(cmd, p, u, handles, deletion)
 	if err != nil {
 		return err
@@ -289,7 +288,7 @@ func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name stri
 	return p.changed(refused, len(handles), deletion.past)
 }
 
-// waitMax is the longest a queue may make a receive wait.
+// waitMax is the longest wait of a receive.
 const waitMax = 20 * time.Second
 
 func printMessages(p *printer, messages []message) error {
@@ -314,7 +313,7 @@ func orDash(s string) string {
 	return s
 }
 
-// clockTime shows milliseconds since 1970 as UTC.
+// clockTime formats milliseconds since 1970 as UTC.
 func clockTime(millis string) string {
 	n, err := strconv.ParseInt(millis, 10, 64)
 	if err != nil || n == 0 {

@@ -23,7 +23,7 @@ func groupCommand(o *options) *cobra.Command {
 type messageGroup struct {
 	GroupID     string        `json:"groupId"`
 	State       string        `json:"state"`
-	UntilMs     int64         `json:"untilMs"` // when the state ends by itself; 0: never
+	UntilMs     int64         `json:"untilMs"` // end of the state; 0: no end by itself
 	Messages    int64         `json:"messages"`
 	InFlight    int64         `json:"inFlight"`
 	First       *firstMessage `json:"first,omitempty"`
@@ -39,7 +39,7 @@ type groupHolder struct {
 	SinceMs   int64  `json:"sinceMs"`
 }
 
-// firstMessage is the message of a group that is handed out before all others.
+// firstMessage is the message of a group that is delivered before all others.
 type firstMessage struct {
 	MessageID      string `json:"messageId"`
 	SequenceNumber string `json:"sequenceNumber"`
@@ -60,7 +60,7 @@ func describeGroup(g *api.Group) messageGroup {
 	return out
 }
 
-// millis is a time in JSON output, 0 for none.
+// millis returns a time for JSON output, 0 for none.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -68,7 +68,7 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// untilText shows a time in milliseconds in a table.
+// untilText formats a time in milliseconds for a table.
 func untilText(millis int64) string { return clockTime(decimal(millis)) }
 
 // completeGroups offers queues, then their message groups.
@@ -97,17 +97,22 @@ func (o *options) completeGroups(cmd *cobra.Command, args []string, typed string
 	})
 }
 
-// completionsMax bounds the groups that a shell offers.
+// completionsMax bounds the groups for completion.
 const completionsMax = 1000
 
 func groupListCommand(o *options) *cobra.Command {
 	var prefix string
 	var limit int
 	c := &cobra.Command{
-		Use: "list QUEUE", Short: "List the message groups that have messages, and what they wait for", Args: arguments.Exactly("QUEUE"),
-		Long: "List the message groups that have messages, by id, and what they wait for. Scheduled and deferred messages do not count.\n\n" +
-			"The state is ready, session (a receiver has locked the group), in-flight (its first message is with a receiver), delayed,\n" +
-			"dead-letter (the next receive moves its first message), or limit (the queue has as many messages in flight as it may).",
+		Use: "list QUEUE", Short: "List the message groups that have messages, with their states", Args: arguments.Exactly("QUEUE"),
+		Long: "List the message groups that have messages, by id, with their states. Scheduled and deferred messages do not count.\n\n" +
+			"States:\n\n" +
+			"  ready        a receive returns the first message\n" +
+			"  session      a receiver has locked the group\n" +
+			"  in-flight    a receiver has the first message\n" +
+			"  delayed      the first message is delayed\n" +
+			"  dead-letter  the next receive moves the first message\n" +
+			"  limit        the queue has reached its limit of messages in flight",
 		Example:           "  seriatim group list orders.fifo\n  seriatim group list orders.fifo --prefix customer- -o json | jq '.groups[] | select(.state != \"ready\")'",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -131,7 +136,7 @@ func groupListCommand(o *options) *cobra.Command {
 				return err
 			}
 			if more {
-				p.say("there are more than %d: go on with --limit or --prefix", limit)
+				p.say("there are more than %d: use --limit or --prefix", limit)
 			}
 			return p.print(map[string]any{"groups": list, "truncated": more}, func() table {
 				t := table{heading: []string{"GROUP", "STATE", "UNTIL", "MESSAGES", "IN FLIGHT", "FIRST", "RECEIVES"}}
@@ -151,10 +156,10 @@ func groupListCommand(o *options) *cobra.Command {
 	return c
 }
 
-// checkLimit refuses a list that would have no length.
+// checkLimit refuses a limit below 1.
 func checkLimit(limit int) error {
 	if limit < 1 {
-		return exit.New(exit.Usage, fmt.Errorf("--limit %d: it is at least 1", limit), "")
+		return exit.New(exit.Usage, fmt.Errorf("--limit %d: it must be at least 1", limit), "")
 	}
 	return nil
 }
@@ -204,9 +209,9 @@ func groupShowCommand(o *options) *cobra.Command {
 
 func groupExplainCommand(o *options) *cobra.Command {
 	return readGroup(o, &cobra.Command{
-		Use: "explain QUEUE GROUP", Short: "Say why the messages of a group are not handed out, and which client holds them",
-		Long: "Say why the messages of a group are not handed out, or that they are. If a receiver holds the group, the answer has the address of its\n" +
-			"connection, the id of its access key, the node that served it, and since when. Nodes keep that in memory only.",
+		Use: "explain QUEUE GROUP", Short: "Explain why a group delivers no messages, and which client holds them",
+		Long: "Explain why a group delivers no messages, or that it does. If a receiver holds the group, the answer has its address, the id\n" +
+			"of its access key, its node, and the time since then. Nodes keep these details only in memory.",
 		Example: "  seriatim group explain orders.fifo customer-9",
 	}, func(p *printer, g messageGroup) error {
 		return p.print(g, func() table { return table{rows: [][]string{{g.Explanation}}} })
@@ -217,8 +222,8 @@ func groupReleaseCommand(o *options) *cobra.Command {
 	q := &question{}
 	c := &cobra.Command{
 		Use: "release QUEUE GROUP", Short: "Take a message group away from its holder", Args: arguments.Exactly("QUEUE", "GROUP"),
-		Long: "Take a message group away from its holder: a session lock ends, and messages in flight can be received at once.\n" +
-			"What their receiver still does with them is refused, so that a message can be dealt with twice.",
+		Long: "Take a message group away from its holder: a session lock ends, and messages in flight become visible at once.\n" +
+			"The queue refuses later requests of the former holder. A message may therefore be processed twice.",
 		Example:           "  seriatim group release orders.fifo customer-9 --yes",
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {

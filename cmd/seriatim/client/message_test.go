@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// What is missing is called what the usage of the command calls it.
+// Errors name a missing argument as the usage of the command does.
 func TestMissingTextIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"msg send q":                  "BODY is missing",
@@ -33,7 +33,7 @@ func TestMissingTextIsNamed(t *testing.T) {
 		}
 		_ = terminal.Close() // it was read only
 		large := runTool(t, "http://127.0.0.1:1", strings.Repeat("x", bodyBytesMax+1), strings.Fields(args)...)
-		if exit.CodeOf(large.err) != exit.Usage || !strings.HasPrefix(large.err.Error(), "the "+name+" is larger than 1 MiB") {
+		if exit.CodeOf(large.err) != exit.Usage || !strings.HasPrefix(large.err.Error(), "the "+name+" is larger than the limit of 1 MiB") {
 			t.Errorf("%s: exit code %d: %v", args, exit.CodeOf(large.err), large.err)
 		}
 	}

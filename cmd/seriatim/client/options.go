@@ -20,8 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
-// Environment variables of the tool. The server, which refuses unknown
-// SERIATIM_ variables, knows that these are not meant for it.
+// Environment variables of the tool. The server refuses unknown SERIATIM_ variables except these.
 const (
 	EnvEndpoint   = "SERIATIM_ENDPOINT"
 	EnvAdmin      = "SERIATIM_ADMIN"
@@ -29,7 +28,7 @@ const (
 	EnvOutput     = "SERIATIM_OUTPUT"
 )
 
-// VersionAnnotation is under what the root of the commands says which version they are of.
+// VersionAnnotation is the annotation of the root command with the version of the program.
 const VersionAnnotation = "version"
 
 const (
@@ -37,7 +36,7 @@ const (
 	defaultTimeout  = 30 * time.Second
 )
 
-// options are the flags every command of the tool has.
+// options holds the flags of every command of the tool.
 type options struct {
 	endpoints []string
 	admins    []string
@@ -48,7 +47,7 @@ type options struct {
 	timeout   time.Duration
 }
 
-// Commands are the subcommands of the tool.
+// Commands returns the subcommands of the tool.
 func Commands() []*cobra.Command {
 	o := &options{}
 	list := []*cobra.Command{
@@ -66,12 +65,12 @@ func (o *options) bind(c *cobra.Command) {
 	f.StringSliceVar(&o.endpoints, "endpoint", listOr(EnvEndpoint, defaultEndpoint), "client ports of nodes, repeated or with commas: the next is asked if one does not answer; env "+EnvEndpoint)
 	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin), "admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM file of authorities to trust for https, beside the system's")
-	f.StringVar(&o.account, "account", "", "account whose queues and topics are meant where requests are not signed, 12 digits (default: that of the cluster)")
+	f.StringVar(&o.account, "account", "", "account of requests without a signature, 12 digits (default: that of the cluster)")
 	f.StringVar(&o.tokenFile, "admin-token-file", "", "file with the token for the admin port (default: the token in env "+EnvAdminToken+", else that of a node on this machine)")
 	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.Lookup("endpoint").DefValue = strings.Join(o.endpoints, ",")
 	complete(c, "output", formatTable, formatJSON)
-	f.DurationVar(&o.timeout, "timeout", defaultTimeout, "give up after this long; a long poll's wait comes on top")
+	f.DurationVar(&o.timeout, "timeout", defaultTimeout, "give up after this time; a long poll adds its wait")
 }
 
 // complete makes shells offer the values of a flag.
@@ -81,7 +80,7 @@ func complete(c *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// open checks the flags and makes what a command needs to work.
+// open checks the flags and makes the connections and the printer of a command.
 func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if o.output != formatTable && o.output != formatJSON {
 		return nil, nil, exit.New(exit.Usage, fmt.Errorf("unknown output format %q", o.output), "use -o table or -o json")
@@ -114,7 +113,7 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 // isAccount reports whether text has the form of an account id.
 func isAccount(text string) bool { return len(text) == 12 && strings.Trim(text, "0123456789") == "" }
 
-// adminToken is what the admin port knows the caller by, empty without one.
+// adminToken returns the token for the admin port, empty without one.
 func (o *options) adminToken() (string, error) {
 	if o.tokenFile == "" {
 		return strings.TrimSpace(os.Getenv(EnvAdminToken)), nil
@@ -130,8 +129,8 @@ func (o *options) adminToken() (string, error) {
 	return token, nil
 }
 
-// signerFrom makes what signs requests to the client port, from the variables that all
-// tools for AWS read; nil if there is no key. A secret is no flag: others could see it.
+// signerFrom returns the signer for the client port from the variables of all AWS tools, nil
+// without a key. A flag for the secret would show it to other users of the machine.
 func signerFrom(environment func(string) string) *sigv4.Signer {
 	id, secret := environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY")
 	if id == "" || secret == "" {
@@ -143,7 +142,7 @@ func signerFrom(environment func(string) string) *sigv4.Signer {
 	}
 }
 
-// ports reads the addresses of the nodes' client and admin ports.
+// ports parses the addresses of the client and admin ports.
 func (o *options) ports() (client, admin *port, err error) {
 	client = &port{name: "client port", hint: native.ReachHint}
 	admin = &port{name: "admin port", hint: adminHint}
@@ -171,9 +170,9 @@ func (o *options) ports() (client, admin *port, err error) {
 	return client, admin, nil
 }
 
-// parseAddress accepts a URL, or host:port, which is taken as http.
+// parseAddress parses a URL, or host:port, which means http.
 func parseAddress(flag, text string) (*url.URL, error) {
-	if strings.Contains(text, "@") { // errors and reports would show the password, and no port of a node asks for one
+	if strings.Contains(text, "@") { // errors would show the password
 		return nil, exit.New(exit.Usage, fmt.Errorf("--%s: an address has no user and password", flag), "name the token for the admin port with --admin-token-file, and a key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	full := text
@@ -188,7 +187,7 @@ func parseAddress(flag, text string) (*url.URL, error) {
 		err = errors.New("the host is missing")
 	}
 	if err == nil && (u.Path != "" || u.RawQuery != "" || u.Fragment != "") {
-		err = errors.New("only scheme, host and port are wanted")
+		err = errors.New("it has more than scheme, host and port")
 	}
 	if err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("--%s %q: %w", flag, text, err), "write it like "+defaultEndpoint)
@@ -202,8 +201,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// adminOf guesses the admin port from the client port: by default it is the
-// next one, on every node that dev starts as well.
+// adminOf guesses the admin port from the client port: by default it is the next one.
 func adminOf(endpoint *url.URL) string {
 	port := endpoint.Port()
 	if port == "" {
@@ -216,7 +214,7 @@ func adminOf(endpoint *url.URL) string {
 	return "http://" + net.JoinHostPort(endpoint.Hostname(), strconv.Itoa(n+1))
 }
 
-// listOr reads a list with commas from the environment.
+// listOr reads a comma-separated list from the environment.
 func listOr(name string, other ...string) []string {
 	if v := os.Getenv(name); v != "" {
 		return strings.Split(v, ",")
@@ -238,8 +236,7 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// run adapts a command's function: it opens the connection and gives errors
-// their exit codes.
+// run adapts a function for a command: it opens the connections and adds exit codes to errors.
 func (o *options) run(do func(cmd *cobra.Command, w *wire, p *printer, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		w, p, err := o.open(cmd)
@@ -250,7 +247,7 @@ func (o *options) run(do func(cmd *cobra.Command, w *wire, p *printer, args []st
 	}
 }
 
-// ended is the error of a command's function with its exit code. A dry run has none.
+// ended adds an exit code to the error of a command. A dry run has no error.
 func ended(err error) error {
 	if errors.Is(err, errDryRun) {
 		return nil
@@ -258,7 +255,7 @@ func ended(err error) error {
 	return exit.Wrap(err)
 }
 
-// runNative is run for a command that calls the native API.
+// runNative is like run, for a command that calls the native API.
 func (o *options) runNative(do func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		w, p, err := o.open(cmd)
@@ -274,7 +271,7 @@ func (o *options) runNative(do func(cmd *cobra.Command, n *native.Conn, p *print
 	}
 }
 
-// openNative connects to the native API of the nodes that the tool's other calls go to.
+// openNative connects to the native API at the client ports.
 func (o *options) openNative(w *wire) (*native.Conn, error) {
 	trusted, err := trustedBy(o.caFile)
 	if err != nil {

@@ -19,10 +19,10 @@ func peekCommand(o *options) *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use: "peek QUEUE", Short: "Look at messages in order without receiving them",
-		Long: "Look at messages in order without receiving them: nothing changes, no receive is counted.\n" +
-			"The admin port answers, so that rights to receive and rights to look stay apart.\n\n" +
-			"A table shows the beginning of each body, -o json all of it. If there are more messages, \"next\" of the JSON is what\n" +
-			"--from takes to go on.",
+		Long: "Look at messages in order without receiving them: nothing changes, and no receive is counted.\n" +
+			"The command needs the right to read messages on the admin port, not the right to receive.\n\n" +
+			"A table shows the beginning of each body, -o json all of it. If there are more messages, continue with --from and the\n" +
+			"value \"next\" of the JSON.",
 		Example: "  seriatim msg peek orders.fifo --group customer-9 --limit 5\n" +
 			"  seriatim msg peek orders.fifo --from 18446744073709551000 -o json | jq -r '.next // empty'",
 		Args:              arguments.Exactly("QUEUE"),
@@ -35,7 +35,7 @@ func peekCommand(o *options) *cobra.Command {
 			if group != "" {
 				query.Set("group", group)
 			}
-			var document json.RawMessage // JSON output is what the server said, with fields this tool may not know
+			var document json.RawMessage // JSON output is the server's, with fields that this tool may not know
 			if err := w.get(cmd.Context(), "/v1/queues/"+url.PathEscape(w.qualified(args[0]))+"/messages", query, &document); err != nil {
 				return noQueue(err)
 			}
@@ -49,8 +49,8 @@ func peekCommand(o *options) *cobra.Command {
 	return c
 }
 
-// noQueue gives the error that a queue does not exist the code and the hint that it has at the client port: the admin
-// port answers with a sentence.
+// noQueue replaces the error of the admin port for a missing queue with the code and hint of the
+// client port.
 func noQueue(err error) error {
 	e, ok := errors.AsType[*apiError](err)
 	if !ok || !e.Plain || e.Status != http.StatusNotFound {
@@ -60,10 +60,10 @@ func noQueue(err error) error {
 	return refusal(e)
 }
 
-// shownRunesMax bounds what a table shows of a body.
+// shownRunesMax bounds the body in a table.
 const shownRunesMax = 60
 
-// shortened is the beginning of a body. JSON output has all of it.
+// shortened returns the beginning of a body.
 func shortened(body string) string {
 	n := 0
 	for i := range body {
@@ -80,7 +80,7 @@ func printPeeked(p *printer, text json.RawMessage) error {
 		return fmt.Errorf("unreadable answer: %w", err)
 	}
 	if answer.Next != "" && p.format == formatTable {
-		p.say("there are more: go on with --from %s", answer.Next)
+		p.say("there are more: continue with --from %s", answer.Next)
 	}
 	if len(answer.Messages) == 0 && p.format == formatTable {
 		p.say("no message")

@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// A queue that is not there is told by peek as by receive, with the code that SDKs show and with what to do.
+// For a missing queue, peek returns the same code and hint as receive.
 func TestPeekAtNoQueue(t *testing.T) {
 	address, _ := node(t, says(404, `{"error":"The specified queue does not exist."}`))
 	r := runTool(t, address, "", "msg", "peek", "nowhere")

@@ -22,9 +22,9 @@ const (
 
 func policyCommand(o *options) *cobra.Command {
 	return group("policy", "Store, show, list, delete and simulate the policies of users",
-		"Store, show, list, delete and simulate the policies of users, which say what they may do.\n\n"+
-			"They are written in the language of IAM policies; docs/operate/security.md says which part of it is understood.\n"+
-			"A user without a policy may do what the policies of queues and topics permit, and nothing else.",
+		"Store, show, list, delete and simulate the policies of users, which grant permissions.\n\n"+
+			"A policy is an IAM policy. docs/operate/security.md lists the supported part of the language.\n"+
+			"A user without a policy has only the permissions that policies of queues and topics grant.",
 		policyPutCommand(o), policyGetCommand(o), policyListCommand(o), policyDeleteCommand(o), policySimulateCommand(o))
 }
 
@@ -32,7 +32,7 @@ func policyPutCommand(o *options) *cobra.Command {
 	account, file := "", ""
 	c := &cobra.Command{
 		Use: "put USER --file FILE", Short: "Store the policy of a user", Args: arguments.Exactly("USER"),
-		Long: "Store the policy of a user in place of the one there is. A policy that could not be obeyed is refused.",
+		Long: "Store the policy of a user in place of the present one. The cluster refuses a policy with unsupported elements.",
 		Example: `  seriatim policy put orders-service --file policy.json
   echo '{"Statement":{"Effect":"Allow","Action":"sqs:*","Resource":"arn:aws:sqs:*:*:orders*"}}' | seriatim policy put orders-service --file -`,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -44,7 +44,7 @@ func policyPutCommand(o *options) *cobra.Command {
 				return err
 			}
 			if text == "" {
-				return exit.New(exit.Usage, fmt.Errorf("--file %s is empty", file), "seriatim policy delete takes a policy away")
+				return exit.New(exit.Usage, fmt.Errorf("--file %s is empty", file), "seriatim policy delete deletes a policy")
 			}
 			return w.putPolicy(cmd, p, document.UserPolicy{Account: account, User: args[0], Policy: text}, "stored")
 		}),
@@ -65,7 +65,7 @@ func policyDeleteCommand(o *options) *cobra.Command {
 			if _, err := w.userPolicy(cmd.Context(), args[0], account); err != nil {
 				return err
 			}
-			if err := q.ask(cmd, p, args[0]+" keeps only what policies of queues and topics permit.", "the name of the user", args[0]); err != nil {
+			if err := q.ask(cmd, p, args[0]+" keeps only the permissions from policies of queues and topics.", "the name of the user", args[0]); err != nil {
 				return err
 			}
 			return w.putPolicy(cmd, p, document.UserPolicy{Account: account, User: args[0]}, "deleted")
@@ -89,7 +89,7 @@ func (w *wire) userPolicies(ctx context.Context) (list document.UserPolicies, er
 	return list, err
 }
 
-// userPolicy finds the policy of a user; without an account, that of any.
+// userPolicy finds the policy of a user, in any account if account is empty.
 func (w *wire) userPolicy(ctx context.Context, user, account string) (document.UserPolicy, error) {
 	list, err := w.userPolicies(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *wire) userPolicy(ctx context.Context, user, account string) (document.U
 			return u, nil
 		}
 	}
-	return document.UserPolicy{}, exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", user), "seriatim policy list shows who has one")
+	return document.UserPolicy{}, exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", user), "seriatim policy list shows the users with a policy")
 }
 
 func policyListCommand(o *options) *cobra.Command {
@@ -145,11 +145,11 @@ func policyGetCommand(o *options) *cobra.Command {
 	return c
 }
 
-// verdict names effect and statement.
+// verdict formats effect and statement.
 func verdict(v *document.Verdict) string {
 	switch {
 	case v == nil:
-		return "says nothing"
+		return "no statement"
 	case v.Sid != "":
 		return fmt.Sprintf("%s, statement %d (%s)", v.Effect, v.Statement, v.Sid)
 	}
@@ -160,9 +160,9 @@ func policySimulateCommand(o *options) *cobra.Command {
 	query, flags := url.Values{}, []string{"user", "key", "account", "action", "resource"}
 	var given []string
 	c := &cobra.Command{
-		Use: "simulate --user USER|--key ID --action ACTION --resource RESOURCE", Short: "Say whether a request would be allowed, and which statement decides", Args: arguments.None,
-		Long: "Say whether a request would be allowed, and which policy and which statement of it decides, by the policies that are stored.\n" +
-			"Nothing is sent to a queue or topic. The exit code is 0 if it is allowed and 4 if it is denied.",
+		Use: "simulate --user USER|--key ID --action ACTION --resource RESOURCE", Short: "Show whether a request would be allowed, and the deciding statement", Args: arguments.None,
+		Long: "Show whether the stored policies would allow a request, and the policy and statement that decide. The command sends\n" +
+			"nothing to the queue or topic. The exit code is 0 if the request is allowed and 4 if it is denied.",
 		Example: `  seriatim policy simulate --user orders-service --action sqs:SendMessage --resource orders.fifo
   seriatim policy simulate --key SRTMEXAMPLE --action sns:Publish --resource arn:aws:sns:us-east-1:000000000000:events --context aws:SourceIp=10.0.0.7`,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
@@ -178,8 +178,8 @@ func policySimulateCommand(o *options) *cobra.Command {
 		}),
 	}
 	for i, usage := range []string{
-		"name of the user", "id of the key that signs the request", "account of the user, 12 digits (default: that of the cluster)",
-		"action, such as sqs:SendMessage", "name or ARN of a queue or topic; * for actions about no single one",
+		"name of the calling user", "id of the key that signs the request", "account of the user, 12 digits (default: that of the cluster)",
+		"requested action, such as sqs:SendMessage", "name or ARN of a queue or topic; * for an action without one",
 	} {
 		c.Flags().String(flags[i], "", usage)
 	}
@@ -192,7 +192,7 @@ func policySimulateCommand(o *options) *cobra.Command {
 	return c
 }
 
-// simulated prints a decision. One that denies is an error.
+// simulated prints a decision. A denial is an error.
 func (p *printer) simulated(s *document.Simulation) error {
 	word := map[bool]string{true: "allowed", false: "denied"}[s.Allowed]
 	if err := p.print(s, func() table {
@@ -212,14 +212,14 @@ func (p *printer) simulated(s *document.Simulation) error {
 		p.say("%s does not exist", s.Resource)
 	}
 	if !s.Enforced {
-		p.say("auth is off at this node: its client port serves every request, whatever policies say")
+		p.say("auth is off at this node: its client port serves every request and ignores policies")
 	}
 	if s.Allowed {
 		return nil
 	}
 	hint := native.PolicyHint
 	if s.DecidedBy == "disabled key" {
-		hint = "seriatim key enable has the key accepted again"
+		hint = "seriatim key enable enables the key again"
 	}
 	return exit.New(exit.Denied, fmt.Errorf("%s may not %s", s.Caller, s.Action), hint)
 }

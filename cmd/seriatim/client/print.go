@@ -21,7 +21,7 @@ const (
 	formatJSON  = "json"
 )
 
-// printer writes what a command found: data to out, words to words.
+// printer writes the output of a command: data to out, messages to words.
 type printer struct {
 	out    io.Writer
 	words  io.Writer
@@ -36,7 +36,7 @@ type table struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// print writes document as JSON, or the table made of it.
+// print writes document as JSON, or the table from asTable.
 func (p *printer) print(document any, asTable func() table) error {
 	if p.format == formatJSON {
 		enc := json.NewEncoder(p.out)
@@ -62,7 +62,7 @@ func (p *printer) print(document any, asTable func() table) error {
 	return tw.Flush()
 }
 
-// emptyIfNil is a list that is one in JSON also when it is empty.
+// emptyIfNil replaces a nil list, which would be null in JSON.
 func emptyIfNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -70,7 +70,7 @@ func emptyIfNil[T any](list []T) []T {
 	return list
 }
 
-// done says what was done, in words or as a document.
+// done reports a change, in words or as a document.
 func (p *printer) done(document map[string]any, format string, args ...any) error {
 	if p.format == formatJSON {
 		return p.print(document, nil)
@@ -79,44 +79,43 @@ func (p *printer) done(document map[string]any, format string, args ...any) erro
 	return nil
 }
 
-// say writes one line of words for people.
+// say writes one line to standard error.
 func (p *printer) say(format string, args ...any) {
 	fmt.Fprintf(p.words, format+"\n", args...) //nolint:errcheck // no reader is left
 }
 
-// oneLine keeps a cell in its row and column: the exact text is what JSON
-// output is for.
+// oneLine replaces control characters in a cell. JSON output has the exact text.
 func oneLine(cell string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) { // those above 0x7f, too: to some terminals they are the beginning of a sequence
+		if unicode.IsControl(r) { // also those above 0x7f, which begin a sequence on some terminals
 			return ' '
 		}
 		return r
 	}, cell)
 }
 
-// question holds the confirmation that a command asks for before it takes something away. All of them ask in one way:
-// they say what there is to lose, and go on once the name of what it is about is typed.
+// question is the confirmation of a destructive command. It prints the loss, and the user types
+// the name of the object to confirm.
 type question struct{ yes, dryRun bool }
 
 // destructive marks the commands that have a question.
 const destructive = "destructive"
 
-// errDryRun ends a command that only says what it would do. It is no failure.
+// errDryRun ends a dry run. It is no failure.
 var errDryRun = errors.New("dry run")
 
-// of gives a command its flags.
+// of adds the flags of the question to a command.
 func (q *question) of(c *cobra.Command) *cobra.Command {
 	c.Flags().BoolVar(&q.yes, "yes", false, "do not ask")
-	c.Flags().BoolVar(&q.dryRun, "dry-run", false, "say what would be done, and change nothing")
+	c.Flags().BoolVar(&q.dryRun, "dry-run", false, "print the effect and change nothing")
 	c.Annotations = map[string]string{destructive: "true"}
 	return c
 }
 
-// skipped says that no effect has to be found out, because it is neither asked nor shown.
+// skipped reports that the effect is not printed, so that the command need not find it out.
 func (q *question) skipped() bool { return q.yes && !q.dryRun }
 
-// ask returns nil if the command is to go on. The effect is what there is to lose.
+// ask returns nil if the user confirms. effect describes the loss.
 func (q *question) ask(cmd *cobra.Command, p *printer, effect, what, name string) error {
 	switch {
 	case q.dryRun && p.format == formatJSON:
@@ -131,7 +130,7 @@ func (q *question) ask(cmd *cobra.Command, p *printer, effect, what, name string
 	return p.confirm(cmd, what, name)
 }
 
-// confirm asks for the name of what is to be changed; what says what is typed for what.
+// confirm asks the user to type a name. what describes the name in the prompt.
 func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
 	fmt.Fprintf(p.words, "Type %s: ", what) //nolint:errcheck // no reader is left
 	line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
@@ -142,7 +141,7 @@ func (p *printer) confirm(cmd *cobra.Command, what, name string) error {
 		return nil
 	}
 	if err != nil {
-		return exit.New(exit.Usage, errors.New("not confirmed"), "add --yes to go on without being asked")
+		return exit.New(exit.Usage, errors.New("not confirmed"), "add --yes to skip the question")
 	}
 	return exit.New(exit.Usage, fmt.Errorf("that is not %q, nothing was changed", name), "")
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Every command that takes something away asks, can be told not to, and can say what it would do.
+// Every destructive command asks for confirmation, and has the flags --yes and --dry-run.
 func TestDestructiveCommandsAsk(t *testing.T) {
 	t.Parallel()
 	verbs := []string{"purge", "delete", "remove", "replace", "forget", "revoke", "disable", "finalize", "unsubscribe", "redrive", "cancel", "clear", "release", "window"}
-	// What these take away is theirs, or comes back.
+	// These commands delete only their own data, or data that comes back.
 	free := []string{"msg delete", "msg release", "session release", "dlq cancel"}
 	asking := 0
 	var walk func(c *cobra.Command, path string)
@@ -45,7 +45,7 @@ func TestDestructiveCommandsAsk(t *testing.T) {
 	}
 }
 
-// A dry run says what there is to lose and changes nothing, in words and as a document.
+// A dry run prints the loss, as text or as JSON, and changes nothing.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	const u = "http://h/000000000000/q"

@@ -20,11 +20,11 @@ const (
 	progressHelp = "auto (a line on a terminal, else nothing), json (an object a second on standard error) or none"
 )
 
-// progressInterval is how often progress is reported.
+// progressInterval is the time between two reports of progress.
 const progressInterval = time.Second
 
-// progress reports how much of something long is done. Safe for concurrent use:
-// an upload may still be read from when the answer is there.
+// progress reports the progress of a transfer or a redrive. Safe for concurrent use, because an
+// upload may still be read when the answer arrives.
 type progress struct {
 	mu    sync.Mutex
 	words io.Writer
@@ -32,7 +32,7 @@ type progress struct {
 	begun time.Time
 	last  time.Time
 	bytes int64
-	lines int // reported
+	lines int // number of reports
 }
 
 func newProgress(words io.Writer, form string) (*progress, error) {
@@ -58,7 +58,7 @@ func terminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// reading counts what is read of r.
+// reading counts the bytes that are read from r.
 func (p *progress) reading(r io.Reader) io.Reader { return &countedReader{r, p} }
 
 type countedReader struct {
@@ -79,7 +79,7 @@ func (r *countedReader) Read(content []byte) (int, error) {
 	return n, err
 }
 
-// end reports how far it came, if anything is reported at all.
+// end reports the final count, if there are reports.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *progress) end() {
 		p.report()
 	}
 	if p.form == progressAuto && p.lines > 0 {
-		fmt.Fprintln(p.words) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintln(p.words) //nolint:errcheck // no reader is left
 	}
 }
 
@@ -95,10 +95,9 @@ func (p *progress) report() {
 	bytes, elapsed := p.bytes, time.Since(p.begun).Seconds()
 	switch p.form {
 	case progressJSON:
-		// An error here is the end of who reads it.
-		_ = json.NewEncoder(p.words).Encode(map[string]any{"bytes": bytes, "seconds": elapsed})
+		_ = json.NewEncoder(p.words).Encode(map[string]any{"bytes": bytes, "seconds": elapsed}) // an error means that no reader is left
 	case progressAuto:
-		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", float64(bytes)/(1<<20), float64(bytes)/(1<<20)/max(elapsed, 0.001)) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", float64(bytes)/(1<<20), float64(bytes)/(1<<20)/max(elapsed, 0.001)) //nolint:errcheck // no reader is left
 	default:
 		return
 	}
@@ -112,13 +111,13 @@ func (p *progress) moved(moved, total int64) {
 	defer p.mu.Unlock()
 	now := time.Now()
 	if p.form == progressJSON && (p.lines == 0 || now.Sub(p.last) >= progressInterval) {
-		// An error here is the end of who reads it.
+		// An error means that no reader is left.
 		_ = json.NewEncoder(p.words).Encode(map[string]any{"moved": moved, "toMove": total, "seconds": now.Sub(p.begun).Seconds()})
 		p.last = now
 		p.lines++
 	}
 	if p.form == progressAuto {
-		fmt.Fprintf(p.words, "\r%d of %s moved ", moved, plural.Count(total, "message", "messages")) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintf(p.words, "\r%d of %s moved ", moved, plural.Count(total, "message", "messages")) //nolint:errcheck // no reader is left
 		p.lines++
 	}
 }
@@ -128,6 +127,6 @@ func (p *progress) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.form == progressAuto && p.lines > 0 {
-		fmt.Fprintln(p.words) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintln(p.words) //nolint:errcheck // no reader is left
 	}
 }

@@ -30,7 +30,7 @@ type queueInfo struct {
 	Delayed    int64             `json:"delayed"`
 	Deferred   int64             `json:"deferred"`
 	Attributes map[string]string `json:"attributes,omitempty"`
-	// Defaults are the attributes that the server does not list because they were never set.
+	// Defaults holds the attributes that the server does not list because they were never set.
 	Defaults map[string]string `json:"defaults,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`
 }
@@ -47,8 +47,8 @@ func queueCreateCommand(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a queue", Args: arguments.Exactly("NAME"),
 		Long: "Create a queue. A name that ends in .fifo makes a FIFO queue.\n\n" +
-			"Attributes are those of the SQS API, such as VisibilityTimeout=60, and further ones. The page \"Queue attributes\" of the\n" +
-			"manual (docs/reference/queue-attributes.md) says what each does: " + strings.Join(queueAttributes(), ", ") + ".\n\n" +
+			"Attributes are those of the SQS API, such as VisibilityTimeout=60, and extensions. The page\n" +
+			"docs/reference/queue-attributes.md describes them: " + strings.Join(queueAttributes(), ", ") + ".\n\n" +
 			"Creating a queue that exists with the same attributes succeeds.",
 		Example: "  seriatim queue create orders.fifo --attribute ContentBasedDeduplication=true\n" +
 			"  seriatim queue create jobs --attribute VisibilityTimeout=120 --tag team=billing",
@@ -118,7 +118,7 @@ func queueShowCommand(o *options) *cobra.Command {
 	}
 }
 
-// readable shows an attribute that is a time as one.
+// readable formats attributes that are times.
 func readable(name, value string) string {
 	seconds, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || !strings.HasSuffix(name, "Timestamp") {
@@ -135,8 +135,7 @@ func queuePurgeCommand(o *options) *cobra.Command {
 	return destroyCommand(o, "Delete all messages of a queue", "PurgeQueue", "purge", "purged")
 }
 
-// destroyCommand makes the command called verb, which runs an action that takes
-// messages away and needs nothing but the queue.
+// destroyCommand makes the command verb for an action that deletes the messages of a queue.
 func destroyCommand(o *options, short, action, verb, past string) *cobra.Command {
 	q := &question{}
 	c := &cobra.Command{
@@ -150,8 +149,7 @@ func destroyCommand(o *options, short, action, verb, past string) *cobra.Command
 	return q.of(c)
 }
 
-// destroy asks for the queue's name, with the number of messages at stake in
-// view, and runs an action that needs nothing but the queue.
+// destroy prints the message counts, asks for the name of the queue, and runs the action.
 func destroy(cmd *cobra.Command, w *wire, p *printer, ask *question, name, action, verb, past string) error {
 	u, err := w.queueURL(cmd.Context(), name)
 	if err != nil {
@@ -199,7 +197,7 @@ func (w *wire) describe(ctx context.Context, queueURL string) (queueInfo, error)
 	return q, nil
 }
 
-// typeOf is fifo or standard, which the name tells.
+// typeOf returns fifo or standard, by the name.
 func typeOf(queueURL string) string {
 	if strings.HasSuffix(queueURL, ".fifo") {
 		return "fifo"
@@ -229,7 +227,7 @@ func (w *wire) listQueues(ctx context.Context, prefix string) ([]string, error) 
 	}
 }
 
-// queueURL turns a name into the queue's URL; a URL stays as it is.
+// queueURL returns the URL of a queue, by name or URL.
 func (w *wire) queueURL(ctx context.Context, name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -243,8 +241,8 @@ func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 func nameOf(queueURL string) string { return queueURL[strings.LastIndexByte(queueURL, '/')+1:] }
 
-// qualifiedOf is the name of a queue or topic for the native API and the admin port: with the
-// account, if its URL, its ARN or the name itself has one.
+// qualifiedOf returns the name of a queue or topic for the native API and the admin port:
+// ACCOUNT/NAME if text is a URL, an ARN or a name with an account, else the name.
 func qualifiedOf(text string) string {
 	before, name := "", text
 	if at := strings.LastIndexAny(text, "/:"); at >= 0 {
@@ -257,13 +255,12 @@ func qualifiedOf(text string) string {
 	return owner + "/" + name
 }
 
-// flagPairs reads the values of a flag that are written name=value.
+// flagPairs parses the values name=value of a flag.
 func flagPairs(flag string, list []string) (map[string]string, error) {
 	return pairs("--"+flag, list, "write it as --"+flag+" name=value")
 }
 
-// pairs reads texts that are written name=value; what they are called, and how they are written,
-// is for errors.
+// pairs parses texts of the form name=value. what and hint are for errors.
 func pairs(what string, list []string, hint string) (map[string]string, error) {
 	m := make(map[string]string, len(list))
 	for _, text := range list {
@@ -279,8 +276,8 @@ func pairs(what string, list []string, hint string) (map[string]string, error) {
 	return m, nil
 }
 
-// stdin is where msg send finds a body that is not on the command line. Who did not ask for it,
-// with -, and sits at a terminal has forgotten the body, or what else it is.
+// stdin returns standard input. On a terminal it returns an error unless the user asked for it
+// with -, because the argument was probably forgotten.
 func stdin(cmd *cobra.Command, what string, asked bool) (io.Reader, error) {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && !asked {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
@@ -294,8 +291,8 @@ func queueUpdateCommand(o *options) *cobra.Command {
 	var given []string
 	c := &cobra.Command{
 		Use: "update NAME --attribute Name=Value", Short: "Change attributes of a queue", Args: arguments.Exactly("NAME"),
-		Long: "Change attributes of a queue; all others stay as they are. An empty value ends a Policy or a RedrivePolicy.\n\n" +
-			"seriatim queue show NAME prints the attributes that there are.",
+		Long: "Change attributes of a queue; all others stay as they are. An empty value removes a Policy or a RedrivePolicy.\n\n" +
+			"seriatim queue show NAME prints the attributes.",
 		Example: "  seriatim queue update orders.fifo --attribute VisibilityTimeout=120\n" +
 			"  seriatim queue update jobs -a 'RedrivePolicy={\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:jobs-dead\",\"maxReceiveCount\":5}'\n" +
 			"  seriatim queue update jobs -a RedrivePolicy=",
@@ -306,7 +303,7 @@ func queueUpdateCommand(o *options) *cobra.Command {
 				return err
 			}
 			if len(attrs) == 0 {
-				return exit.New(exit.Usage, errors.New("--attribute is missing"), "name what to change: --attribute VisibilityTimeout=60")
+				return exit.New(exit.Usage, errors.New("--attribute is missing"), "name the change: --attribute VisibilityTimeout=60")
 			}
 			err = w.changeQueue(cmd, p, args[0], "SetQueueAttributes", map[string]any{"Attributes": attrs}, "updated")
 			return unknownAttribute(err, attrs, queueAttributes())
@@ -343,7 +340,7 @@ func queueUntagCommand(o *options) *cobra.Command {
 	}
 }
 
-// changeQueue runs an action that changes the queue and answers nothing.
+// changeQueue runs an action that changes a queue and has no result.
 func (w *wire) changeQueue(cmd *cobra.Command, p *printer, name, action string, in map[string]any, past string) error {
 	u, err := w.queueURL(cmd.Context(), name)
 	if err != nil {

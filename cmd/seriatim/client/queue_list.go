@@ -15,8 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
-// atOnceMax is how many requests of one command are under way at a time. The
-// server answers many reads with one barrier, so that they cost little.
+// atOnceMax bounds the concurrent requests of one command. The server answers many reads with one
+// barrier, so they cost little.
 const atOnceMax = 64
 
 func queueListCommand(o *options) *cobra.Command {
@@ -75,14 +75,12 @@ func printNames(p *printer, urls []string) error {
 	})
 }
 
-// manyQueues is from when on counts are asked of the admin port, which gives
-// them for a thousand queues at a time. Rights and firewalls may keep a user
-// from it, so that a shorter list does without.
+// manyQueues is the number of queues from which the admin port is asked for counts, which returns
+// a thousand at a time. Shorter lists do not need it, because a user may lack access to it.
 const manyQueues = 500
 
-// adminPatience is how long the admin port may take before the client port is
-// asked instead.
-const adminPatience = 3 * time.Second
+// countsTimeout bounds the answer of the admin port. After it the client port is asked instead.
+const countsTimeout = 3 * time.Second
 
 // countAll finds the counts of all listed queues.
 func (w *wire) countAll(ctx context.Context, urls []string, prefix string) ([]queueInfo, error) {
@@ -100,14 +98,14 @@ func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) (
 	query := url.Values{"prefix": {prefix}, "account": {path.Base(path.Dir(urls[0]))}}
 	for {
 		var page document.Queues
-		quick, cancel := context.WithTimeout(ctx, adminPatience)
+		quick, cancel := context.WithTimeout(ctx, countsTimeout)
 		err := w.get(quick, "/v1/queues", query, &page)
 		cancel()
 		if err != nil {
 			return nil, err
 		}
 		for _, q := range page.Queues {
-			q.Name = path.Base(q.Name) // without the account that they have in common
+			q.Name = path.Base(q.Name) // without the account
 			found[q.Name] = q
 		}
 		if page.Next == "" {
@@ -117,7 +115,7 @@ func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) (
 	}
 	queues := make([]queueInfo, 0, len(urls))
 	for _, u := range urls {
-		if c, exists := found[nameOf(u)]; exists { // else deleted since it was listed
+		if c, exists := found[nameOf(u)]; exists { // else it was deleted meanwhile
 			queues = append(queues, queueInfo{Name: c.Name, URL: u, Type: typeOf(u), Visible: c.Visible, InFlight: c.InFlight, Delayed: c.Delayed, Deferred: c.Deferred})
 		}
 	}
@@ -146,8 +144,8 @@ func (w *wire) describeAll(ctx context.Context, urls []string) ([]queueInfo, err
 	return queues, nil
 }
 
-// forEach calls do with the numbers below n, many at a time, and returns the
-// first error, after which it calls no more.
+// forEach calls do with the numbers below n, many at a time. It stops at the first error and
+// returns it.
 func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -161,7 +159,7 @@ func forEach(ctx context.Context, n int, do func(ctx context.Context, i int) err
 					return
 				}
 				if err := do(ctx, i); err != nil {
-					cancel(err) // the first one counts
+					cancel(err) // keeps the first error
 				}
 			}
 		})

@@ -42,7 +42,7 @@ func TestForEach(t *testing.T) {
 	}
 }
 
-// TestListAtOnce fails if queues are asked one after the other.
+// TestListAtOnce fails if the tool asks for queues one after another.
 func TestListAtOnce(t *testing.T) {
 	const queues = 10
 	var urls []string
@@ -71,7 +71,7 @@ func TestListAtOnce(t *testing.T) {
 	}
 }
 
-// TestListMany has the admin port count, and does without where it does not.
+// TestListMany reads counts from the admin port, and from the client port if that fails.
 func TestListMany(t *testing.T) {
 	const queues = 2*manyQueues + 1
 	var names, urls []string

@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
-// redrivePoll is how often a redrive is asked how far it is.
+// redrivePoll is the time between two reads of the progress of a redrive.
 const redrivePoll = 500 * time.Millisecond
 
 type redriveFlags struct {
@@ -31,8 +31,8 @@ func redriveCommand(o *options) *cobra.Command {
 		Use: "redrive NAME", Short: "Move the messages of a dead-letter queue back, and wait until it is done", Args: arguments.Exactly("NAME"),
 		Long: "Move the available messages of a dead-letter queue back to the queues they came from, or to another queue, and wait\n" +
 			"until it is done. They arrive as new messages with receive count 0.\n\n" +
-			"Ctrl-C cancels the redrive: what was moved stays moved, the rest stays in the dead-letter queue. With --detach the\n" +
-			"command only starts it; seriatim dlq tasks shows how far it is, seriatim dlq cancel ends it.",
+			"Ctrl-C cancels the redrive: moved messages stay moved, the others stay in the dead-letter queue. With --detach the\n" +
+			"command only starts it; seriatim dlq tasks shows the progress, seriatim dlq cancel ends it.",
 		Example:           "  seriatim dlq redrive jobs-dead --yes\n  seriatim dlq redrive jobs-dead --to jobs-slow --rate 50\n  seriatim dlq redrive jobs-dead --yes --progress json -o json",
 		ValidArgsFunction: o.completeDeadLetterQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -42,7 +42,7 @@ func redriveCommand(o *options) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&f.to, "to", "", "queue to move them to, of the same type (default: where each message came from)")
 	names(o.completeQueues).of(c, "to")
-	fl.IntVar(&f.rate, "rate", 0, "messages per second, 1 to 500 (default: as fast as it goes)")
+	fl.IntVar(&f.rate, "rate", 0, "messages per second, 1 to 500 (default: as fast as possible)")
 	fl.BoolVar(&f.detach, "detach", false, "start it and do not wait")
 	fl.StringVar(&f.report, "progress", progressAuto, progressHelp)
 	complete(c, "progress", progressAuto, progressJSON, progressNone)
@@ -80,7 +80,7 @@ func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name str
 	}
 	if f.detach {
 		return p.print(map[string]string{"taskHandle": started.TaskHandle}, func() table {
-			return table{rows: [][]string{{"started: seriatim dlq tasks " + nameOf(name) + " shows how far it is"}}}
+			return table{rows: [][]string{{"started: seriatim dlq tasks " + nameOf(name) + " shows the progress"}}}
 		})
 	}
 	task, err := w.follow(cmd.Context(), arn, started.TaskHandle, show)
@@ -93,39 +93,38 @@ func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name str
 	switch {
 	case task.Status == "FAILED":
 		return exit.New(exit.Failed, fmt.Errorf("the redrive failed after %s: %s", plural.Count(task.Moved, "message", "messages"), task.Reason),
-			"what was moved stays moved; messages that do not know where they came from need --to QUEUE")
+			"moved messages stay moved; messages without a recorded source need --to QUEUE")
 	case task.Status != "COMPLETED":
-		return exit.New(exit.Failed, fmt.Errorf("the redrive was cancelled by somebody else after %s", plural.Count(task.Moved, "message", "messages")), "what was moved stays moved")
+		return exit.New(exit.Failed, fmt.Errorf("another client cancelled the redrive after %s", plural.Count(task.Moved, "message", "messages")), "moved messages stay moved")
 	}
 	return nil
 }
 
-// movedText says what a redrive that was ended has done.
+// movedText describes the result of a cancelled redrive.
 func movedText(moved int64) string {
 	return plural.Count(moved, "message was moved and stays where it is", "messages were moved and stay where they are")
 }
 
-// follow reports how far a task is until it is over. If ctx ends first, the
-// task is cancelled.
+// follow reports the progress of a task until it is over. It cancels the task if ctx ends first.
 func (w *wire) follow(ctx context.Context, arn, handle string, show *progress) (moveTask, error) {
 	ticks := time.NewTicker(redrivePoll)
 	defer ticks.Stop()
 	defer show.over()
-	var startedAt int64 // of the task, which has no handle once it is over
+	var startedAt int64 // identifies the task, which has no handle when it is over
 	for {
 		tasks, err := w.moveTasks(ctx, arn)
 		if ctx.Err() != nil {
 			return moveTask{}, w.abandon(ctx, handle)
 		}
 		if err != nil {
-			return moveTask{}, exit.New(exit.CodeOf(err), fmt.Errorf("the redrive goes on, but how far it is cannot be told: %w", err),
-				"seriatim dlq tasks NAME shows how far it is")
+			return moveTask{}, exit.New(exit.CodeOf(err), fmt.Errorf("the redrive continues, but its progress is unknown: %w", err),
+				"seriatim dlq tasks NAME shows the progress")
 		}
 		i := slices.IndexFunc(tasks, func(t moveTask) bool {
 			return t.Handle == handle || t.StartedAtMs == startedAt || startedAt == 0 && t.Status != taskRunning
 		})
 		if i < 0 {
-			return moveTask{}, exit.New(exit.Failed, errors.New("the redrive is not listed any more"), "the queue was deleted, or others were started since")
+			return moveTask{}, exit.New(exit.Failed, errors.New("the redrive is not listed any more"), "the queue was deleted, or newer redrives replaced it in the list")
 		}
 		startedAt = tasks[i].StartedAtMs
 		show.moved(tasks[i].Moved, tasks[i].ToMove)
@@ -144,7 +143,7 @@ func (w *wire) follow(ctx context.Context, arn, handle string, show *progress) (
 func (w *wire) abandon(ctx context.Context, handle string) error {
 	moved, err := w.cancelTask(context.WithoutCancel(ctx), handle)
 	if err != nil {
-		return exit.New(exit.Interrupted, fmt.Errorf("interrupted, and the redrive could not be cancelled: %w", err), "seriatim dlq tasks NAME shows whether it goes on")
+		return exit.New(exit.Interrupted, fmt.Errorf("interrupted, and the redrive could not be cancelled: %w", err), "seriatim dlq tasks NAME shows whether it still runs")
 	}
 	return exit.New(exit.Interrupted, fmt.Errorf("interrupted: the redrive was cancelled, %s", movedText(moved)),
 		"start it again to move the rest")

@@ -13,8 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// redriveNode answers what a redrive asks. The n-th listing of tasks is the n-th
-// of lists, and the last from then on.
+// redriveNode answers the requests of a redrive. The n-th list of tasks is the n-th of lists, then
+// always the last.
 func redriveNode(t *testing.T, lists []string, listed func(n int), cancelled *atomic.Int32) string {
 	t.Helper()
 	var asked atomic.Int32
@@ -61,7 +61,7 @@ func TestRedrive(t *testing.T) {
 		}, exit.OK, "COMPLETED  5"},
 		{"another was started before the first look", []string{listedTask("other", "RUNNING", 1, 8) + "," + listedTask("", "COMPLETED", 5, 7)}, exit.OK, "COMPLETED  5"},
 		{"failed", []string{listedTask("", "FAILED", 2, 7)}, exit.Failed, "failed after 2 messages: gone"},
-		{"cancelled by somebody", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("", "CANCELLED", 2, 7)}, exit.Failed, "cancelled by somebody else after 2"},
+		{"cancelled by another client", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("", "CANCELLED", 2, 7)}, exit.Failed, "another client cancelled the redrive after 2"},
 		{"forgotten", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("other", "RUNNING", 2, 9)}, exit.Failed, "not listed any more"},
 	}
 	for _, test := range cases {

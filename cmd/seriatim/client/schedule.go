@@ -17,7 +17,7 @@ import (
 	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// sequenceText is a sequence number of the native API, empty for none.
+// sequenceText formats a sequence number of the native API, empty for none.
 func sequenceText(n uint64) string {
 	if n == 0 {
 		return ""
@@ -29,7 +29,7 @@ func sequenceText(n uint64) string {
 func parseSequence(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, exit.New(exit.Usage, fmt.Errorf("%q is no sequence number", text), "seriatim msg schedule prints it, and seriatim msg peek QUEUE shows what is scheduled")
+		return 0, exit.New(exit.Usage, fmt.Errorf("%q is no sequence number", text), "seriatim msg schedule prints it, and seriatim msg peek QUEUE shows the scheduled messages")
 	}
 	return n, nil
 }
@@ -45,9 +45,9 @@ type scheduleFlags struct {
 func scheduleCommand(o *options) *cobra.Command {
 	f := &scheduleFlags{}
 	c := &cobra.Command{
-		Use: "schedule QUEUE [BODY] --at TIME|--in DURATION", Short: "Send one message to be delivered at a given time",
-		Long: "Send one message to a FIFO queue, to be delivered at a given time. Without BODY, or with -, the body is read from standard\n" +
-			"input. Whether it is a duplicate is decided now. The sequence number that is printed cancels it: seriatim msg cancel.",
+		Use: "schedule QUEUE [BODY] --at TIME|--in DURATION", Short: "Send one message for delivery at a given time",
+		Long: "Send one message to a FIFO queue for delivery at a given time. Without BODY, or with -, the body is read from standard\n" +
+			"input. The queue checks for duplicates now. seriatim msg cancel cancels the message by the printed sequence number.",
 		Example: "  seriatim msg schedule orders.fifo '{\"remind\":17}' --at 2026-12-24T18:00:00Z --group customer-9 --deduplication-id remind-17\n" +
 			"  seriatim msg schedule orders.fifo hello --in 90s --group g --deduplication-id 1",
 		Args:              arguments.OptionalLast("QUEUE", "BODY"),
@@ -57,27 +57,27 @@ func scheduleCommand(o *options) *cobra.Command {
 		}),
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.at, "at", "", "when to deliver it, as 2026-12-24T18:00:00Z or with an offset, or in milliseconds since 1970")
-	fl.DurationVar(&f.in, "in", 0, "when to deliver it from now, by the clock of this machine, as 90s or 24h")
+	fl.StringVar(&f.at, "at", "", "time of delivery, such as 2026-12-24T18:00:00Z or with an offset, or in milliseconds since 1970")
+	fl.DurationVar(&f.in, "in", 0, "time until delivery, such as 90s or 24h, by the clock of this machine")
 	fl.StringVarP(&f.group, "group", "g", "", "message group id")
 	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "", "deduplication id: a second message with it is dropped while the window lasts")
-	fl.StringVar(&f.partitionKey, "partition-key", "", "partition key; with a group equal to that")
+	fl.StringVar(&f.partitionKey, "partition-key", "", "partition key; a group must be equal to it")
 	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
 	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
 	c.MarkFlagsMutuallyExclusive("at", "in")
 	return c
 }
 
-// earliestDue is before any time that somebody means, and after what seconds or a date without
-// dashes would be in milliseconds.
+// earliestDue catches times in seconds and dates without dashes: read as milliseconds, they are
+// earlier.
 var earliestDue = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// dueYears is how far ahead a message may be scheduled: longer than anybody means.
+// dueYears bounds the time of a schedule, which catches typing errors.
 const dueYears = 100
 
-// due is the time for which a message is scheduled.
+// due returns the time of delivery.
 func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
-	const hint = "say when: --at 2026-12-24T18:00:00Z, or --in 90s"
+	const hint = "write --at 2026-12-24T18:00:00Z, or --in 90s"
 	if f.in < 0 {
 		return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--in %v is in the past", f.in), hint)
 	}
@@ -94,11 +94,11 @@ func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 	}
 	if millis, err := strconv.ParseInt(f.at, 10, 64); err == nil {
 		at := time.UnixMilli(millis).UTC()
-		if at.Before(earliestDue) { // a number of seconds, or a date: the message would be delivered at once
-			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970, and so %s", f.at, at.Format(time.RFC3339)), hint)
+		if at.Before(earliestDue) { // a number of seconds, or a date
+			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970 and means %s", f.at, at.Format(time.RFC3339)), hint)
 		}
-		if at.After(last) { // a date with a time, or microseconds: it would never be delivered
-			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970, and so more than %d years away", f.at, dueYears), hint)
+		if at.After(last) { // a date with a time, or microseconds
+			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970 and means a time more than %d years away", f.at, dueYears), hint)
 		}
 		return at, nil
 	}
@@ -176,8 +176,8 @@ func cancelScheduledCommand(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "cancel QUEUE SEQUENCE-NUMBER...", Short: "Delete scheduled messages before they are delivered",
 		Args: arguments.AtLeast("QUEUE", "SEQUENCE-NUMBER"),
-		Long: "Delete scheduled messages by the sequence numbers that seriatim msg schedule printed. A message whose time has come has a\n" +
-			"new number and cannot be cancelled any more. Its deduplication id stays known, unless you forget it.",
+		Long: "Delete scheduled messages by the sequence numbers that seriatim msg schedule printed. You cannot cancel a message\n" +
+			"whose time has come. The queue remembers the deduplication ids of cancelled messages unless you add --forget.",
 		Example:           "  seriatim msg cancel orders.fifo 10000000000000000017 --yes\n  seriatim msg cancel orders.fifo 10000000000000000017 10000000000000000018 --forget --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {

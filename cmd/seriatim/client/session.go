@@ -17,7 +17,7 @@ import (
 func sessionCommand(o *options) *cobra.Command {
 	return group("session", "List, accept, renew and release sessions, and read and write their states",
 		"List, accept, renew and release sessions, and read and write their states.\n\n"+
-			"A session is a message group that one receiver has locked: nobody else gets its messages until the lock ends.\n"+
+			"A session is a message group that one receiver has locked: no other receiver gets its messages until the lock ends.\n"+
 			"QUEUE is the name or URL of a FIFO queue, SESSION a message group id.",
 		sessionListCommand(o), sessionAcceptCommand(o), sessionRenewCommand(o), sessionReleaseCommand(o), sessionStateCommand(o))
 }
@@ -27,16 +27,16 @@ type sessionInfo struct {
 	SessionID     string `json:"sessionId"`
 	StateBytes    int64  `json:"stateBytes"`
 	StateSetAtMs  int64  `json:"stateSetAtMs"`
-	LockedUntilMs int64  `json:"lockedUntilMs"` // 0: nobody holds it
+	LockedUntilMs int64  `json:"lockedUntilMs"` // 0: not locked
 }
 
 func sessionListCommand(o *options) *cobra.Command {
 	var since time.Duration
 	var limit int
 	c := &cobra.Command{
-		Use: "list QUEUE", Short: "List the sessions that have a state, by when it was set", Args: arguments.Exactly("QUEUE"),
-		Long: "List the sessions that have a state, by when it was set, and until when they are locked.\n" +
-			"Sessions without a state are message groups like others: seriatim group list QUEUE.",
+		Use: "list QUEUE", Short: "List the sessions that have a state, in the order of their changes", Args: arguments.Exactly("QUEUE"),
+		Long: "List the sessions that have a state, in the order of their changes, with the ends of their locks.\n" +
+			"To list sessions without a state, too, use seriatim group list QUEUE.",
 		Example:           "  seriatim session list orders.fifo\n  seriatim session list orders.fifo --since 1h -o json",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -44,7 +44,7 @@ func sessionListCommand(o *options) *cobra.Command {
 				return err
 			}
 			if since < 0 {
-				return exit.New(exit.Usage, fmt.Errorf("--since %v is in the future", since), "write the time until now, as 10m or 24h")
+				return exit.New(exit.Usage, fmt.Errorf("--since %v is in the future", since), "write the time until now, such as 10m or 24h")
 			}
 			var from time.Time
 			if since > 0 {
@@ -67,7 +67,7 @@ func sessionListCommand(o *options) *cobra.Command {
 				return err
 			}
 			if more {
-				p.say("there are more than %d: go on with --limit or --since", limit)
+				p.say("there are more than %d: use --limit or --since", limit)
 			}
 			return p.print(map[string]any{"sessions": list, "truncated": more}, func() table {
 				t := table{heading: []string{"SESSION", "STATE BYTES", "STATE SET", "LOCKED UNTIL"}}
@@ -78,17 +78,17 @@ func sessionListCommand(o *options) *cobra.Command {
 			})
 		}),
 	}
-	c.Flags().DurationVar(&since, "since", 0, "only states that were set in this time until now, as 10m or 24h")
+	c.Flags().DurationVar(&since, "since", 0, "only states set within this time until now, such as 10m or 24h")
 	c.Flags().IntVarP(&limit, "limit", "n", 1000, "most sessions to list")
 	return c
 }
 
 // lockFlag adds the flag for the length of a lock.
 func lockFlag(c *cobra.Command, lock *int32) {
-	c.Flags().Int32Var(lock, "lock", api.DefaultLockSeconds, "seconds until the lock ends unless it is renewed, 1 to 43200")
+	c.Flags().Int32Var(lock, "lock", api.DefaultLockSeconds, "seconds until the lock ends without a renewal, 1 to 43200")
 }
 
-// checkLock refuses a lock that would have no length: to the API that is the default.
+// checkLock refuses a lock without a length, which means the default in the API.
 func checkLock(seconds int32) error {
 	if seconds < 1 {
 		return exit.New(exit.Usage, fmt.Errorf("--lock %d is no length of a lock", seconds), "give it seconds, 1 to 43200")
@@ -96,7 +96,7 @@ func checkLock(seconds int32) error {
 	return nil
 }
 
-// printLock shows a lock that the caller has now.
+// printLock prints a lock of the caller.
 func printLock(p *printer, s *api.Session) error {
 	until := millis(s.LockedUntil())
 	return p.print(map[string]any{"sessionId": s.ID(), "token": s.Token(), "lockedUntilMs": until}, func() table {
@@ -109,9 +109,9 @@ func sessionAcceptCommand(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use: "accept QUEUE [SESSION]", Short: "Lock a session, by default the next one that is free and has a message",
 		Args: arguments.OptionalLast("QUEUE", "SESSION"),
-		Long: "Lock a session, by default the next one that is free and has a message. Until the lock ends nobody else receives its\n" +
-			"messages, and nobody else changes its state: seriatim session state takes the token that is printed. Only\n" +
-			"seriatim session renew renews the lock.",
+		Long: "Lock a session, by default the next one that is free and has a message. Until the lock ends, no other receiver gets its\n" +
+			"messages or changes its state. Give the printed token to seriatim session state. Only seriatim session renew renews\n" +
+			"the lock.",
 		Example:           "  seriatim session accept orders.fifo customer-9 --lock 600\n  seriatim session accept orders.fifo --wait 20 -o json | jq -r .token",
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -173,8 +173,8 @@ func sessionRenewCommand(o *options) *cobra.Command {
 func sessionReleaseCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "release QUEUE SESSION TOKEN", Short: "End the lock of a session that you accepted", Args: arguments.Exactly("QUEUE", "SESSION", "TOKEN"),
-		Long: "End the lock of a session that you accepted. What was received under it and not settled comes back, and its receive does\n" +
-			"not count. Without the token of the lock, take the session away from its holder: seriatim group release QUEUE SESSION.",
+		Long: "End the lock of a session that you accepted. Messages that you received and did not delete become visible, and their\n" +
+			"receives do not count. Without the token, use seriatim group release QUEUE SESSION.",
 		Example:           "  seriatim session release orders.fifo customer-9 0a1b...",
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -193,7 +193,7 @@ func sessionReleaseCommand(o *options) *cobra.Command {
 	}
 }
 
-// changedSession says what was done.
+// changedSession reports the change of a session.
 func changedSession(p *printer, id, done string) error {
 	return p.done(map[string]any{"sessionId": id, done: true}, "%s %s", done, id)
 }
@@ -201,25 +201,24 @@ func changedSession(p *printer, id, done string) error {
 func sessionStateCommand(o *options) *cobra.Command {
 	return group("state", "Read, set and clear the state of a session",
 		"Read, set and clear the state of a session.\n\n"+
-			"Only the holder of a session reads and writes its state. Without --token the session is locked for the moment that it\n"+
-			"takes, which fails while another receiver has it.",
+			"Only the holder of a session can read and write its state. Without --token the command locks the session for a moment,\n"+
+			"which fails while another receiver holds it.",
 		sessionStateGetCommand(o), sessionStateSetCommand(o), sessionStateClearCommand(o))
 }
 
-// sessionWork is what a command does in a session: in the one whose token is given, or else
-// in one that it accepts for that time.
+// sessionWork is the work of a command in a session.
 type sessionWork struct {
-	// before reads what is needed, while no session is locked; nil: nothing.
+	// before reads the input while no session is locked; nil: there is none.
 	before func(cmd *cobra.Command, p *printer, args []string) (input string, err error)
 	do     func(ctx context.Context, s *api.Session, p *printer, input string) error
 }
 
-// releaseTime is how long a command takes at its end to give a session back.
+// releaseTime bounds the time to release a session at the end of a command.
 const releaseTime = 5 * time.Second
 
 func onSession(o *options, c *cobra.Command, work sessionWork) *cobra.Command {
 	var token string
-	c.Flags().StringVar(&token, "token", "", "token of a lock that you have, from seriatim session accept")
+	c.Flags().StringVar(&token, "token", "", "token of your lock, from seriatim session accept")
 	c.ValidArgsFunction = o.completeGroups
 	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 		var input string
@@ -243,7 +242,7 @@ func onSession(o *options, c *cobra.Command, work sessionWork) *cobra.Command {
 			}
 			err = work.do(ctx, s, p, input)
 			if accept {
-				// Also of a command that was interrupted: nobody gets the session until its lock ends.
+				// Also after an interruption: the lock would keep the session from other receivers.
 				last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 				defer cancel()
 				err = errors.Join(err, s.Release(last))

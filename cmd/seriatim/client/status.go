@@ -22,8 +22,8 @@ import (
 
 func statusCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show one node and what it knows of the cluster", Args: arguments.None,
-		Long: "Show one node and what it knows of the cluster.\n\nExit code 5 means that no server answers or that the cluster has no leader.",
+		Use: "status", Short: "Show one node and its view of the cluster", Args: arguments.None,
+		Long: "Show one node and its view of the cluster.\n\nExit code 5 means that no server answers or that the cluster has no leader.",
 		Example: "  seriatim status\n  seriatim status --admin 127.0.0.1:9335 -o json | jq .role\n" +
 			"  seriatim status -o json | jq '.peers[] | select(.lagEntries > 1000)'   # ask the leader for lags",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
@@ -36,7 +36,7 @@ func statusCommand(o *options) *cobra.Command {
 				return err
 			}
 			if s.Role == "waiting" {
-				return exit.New(exit.Unavailable, errors.New("the node belongs to no cluster yet"), "seriatim cluster status says what it waits for")
+				return exit.New(exit.Unavailable, errors.New("the node belongs to no cluster yet"), "seriatim cluster status shows the reason")
 			}
 			if s.LeaderID == "" {
 				return exit.New(exit.Unavailable, errors.New("the cluster has no leader"),
@@ -47,8 +47,7 @@ func statusCommand(o *options) *cobra.Command {
 	}
 }
 
-// checkCommand asks what probes ask, for where nothing else can: an image of the program
-// has no other.
+// checkCommand makes the probes, for images that contain only this program.
 func checkCommand(o *options) *cobra.Command {
 	one := func(use, path, short string) *cobra.Command {
 		return &cobra.Command{
@@ -70,18 +69,18 @@ func checkCommand(o *options) *cobra.Command {
 			}),
 		}
 	}
-	all := []*cobra.Command{one("live", "/livez", "Whether the process works"), one("ready", "/readyz", "Whether the node can answer clients")}
+	all := []*cobra.Command{one("live", "/livez", "Check whether the process works"), one("ready", "/readyz", "Check whether the node can answer clients")}
 	for _, c := range health.Checks() {
 		all = append(all, thresholdCommand(o, c))
 	}
 	return group("check", "Check one thing and answer with the exit code",
 		"Check one thing and answer with the exit code.\n\n"+
-			"live and ready ask one node as probes do, without a token: 0 yes, 1 no, 5 no answer. The others ask all members of the\n"+
-			"cluster through any node that --admin names, print a line for what is wrong, and answer as monitoring systems expect:\n"+
-			"0 good, 1 warning, 2 critical, 3 not known.", all...)
+			"live and ready ask one node as probes do, without a token. Exit codes: 0 yes, 1 no, 5 no answer.\n\n"+
+			"The other checks ask all members of the cluster through any node of --admin, and print a line for each problem.\n"+
+			"Exit codes, as monitoring systems expect them: 0 good, 1 warning, 2 critical, 3 unknown.", all...)
 }
 
-// thresholdCommand measures something and compares it with two marks.
+// thresholdCommand makes a check with two thresholds.
 func thresholdCommand(o *options, check health.Check) *cobra.Command {
 	warn, crit := check.Warn, check.Crit
 	beyond := "above"
@@ -116,15 +115,15 @@ func thresholdCommand(o *options, check health.Check) *cobra.Command {
 // doctorCommand runs all checks at once.
 func doctorCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Run all checks, and say what to do about those that fail", Args: arguments.None,
-		Long: "Run all checks, and say what to do about those that fail.\n\n" +
-			"All members of the cluster are asked through any node that --admin names, and all checks of seriatim check run with their\n" +
-			"own thresholds. A member that could not be asked is named. The exit code is that of the worst: 0 good, 1 warning,\n" +
-			"2 critical, 3 not known.",
+		Use: "doctor", Short: "Run all checks, and give advice for those that fail", Args: arguments.None,
+		Long: "Run all checks, and give advice for those that fail.\n\n" +
+			"The command asks all members of the cluster through any node of --admin, and runs all checks of seriatim check with\n" +
+			"their default thresholds. It names members that do not answer. The exit code is the worst one: 0 good, 1 warning,\n" +
+			"2 critical, 3 unknown.",
 		Example: "  seriatim doctor --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			found := diagnose.Diagnose(cmd.Context(), eachNode{w})
-			if cmd.Context().Err() != nil { // nodes that were not asked any more would seem to be away
+			if cmd.Context().Err() != nil { // the nodes that were not asked would look dead
 				return exit.Interruption("")
 			}
 			if err := p.print(found, func() table { return diagnosisTable(found) }); err != nil {
@@ -133,7 +132,7 @@ func doctorCommand(o *options) *cobra.Command {
 			if found.Level == health.OK {
 				return nil
 			}
-			return exit.New(exit.Code(found.Level), errors.New("not all is well"), "")
+			return exit.New(exit.Code(found.Level), errors.New("the cluster has problems"), "")
 		}),
 	}
 }
@@ -152,16 +151,16 @@ func diagnosisTable(found diagnose.Diagnosis) (t table) {
 // memberKeys is the encryption of one member in JSON output.
 type memberKeys struct {
 	Node       string                    `json:"node"`
-	Encryption *cluster.EncryptionStatus `json:"encryption"` // null: it did not tell
+	Encryption *cluster.EncryptionStatus `json:"encryption"` // null: unknown
 }
 
-// encryptionCommand makes the group of the commands about encryption keys, of which most need
-// no server.
+// encryptionCommand makes the group encryption-key. Package offline adds the commands that need no
+// server.
 func encryptionCommand(o *options) *cobra.Command {
 	status := &cobra.Command{
-		Use: "status", Short: "Show which keys each node needs, and what is still in clear text", Args: arguments.None,
-		Long: "Show which keys each node needs, and what is still in clear text. All members are asked through any node that --admin\n" +
-			"names.\n\n" +
+		Use: "status", Short: "Show the keys that each node needs, and data that is still in clear text", Args: arguments.None,
+		Long: "Show the keys that each node needs, and data that is still in clear text. The command asks all members through any node\n" +
+			"of --admin.\n\n" +
 			"Remove the line of a key from the key files when no node needs the key. Keep the key itself for as long as you keep backups\n" +
 			"that were made while it encrypted. If a member does not answer, the exit code is 1: it may need any key.",
 		Example: "  seriatim encryption-key status --admin 10.0.0.1:9325\n" +
@@ -190,7 +189,7 @@ func (p *printer) printKeys(list memberList) error {
 		t := table{heading: []string{"NODE", "KEY", "ENCRYPTS", "IN FILE", "NEEDED FOR"}}
 		for _, n := range nodes {
 			if n.Encryption == nil {
-				t.add(n.Node, "not known", "-", "-", "-")
+				t.add(n.Node, "unknown", "-", "-", "-")
 				continue
 			}
 			for _, key := range n.Encryption.Keys {
@@ -207,20 +206,20 @@ func (p *printer) printKeys(list memberList) error {
 		return t
 	})
 	if err == nil && len(silent) > 0 {
-		err = exit.New(exit.Failed, fmt.Errorf("nothing is known of %s, which may need any key", strings.Join(silent, ", ")),
-			"start it, or upgrade its program, and ask again")
+		err = exit.New(exit.Failed, fmt.Errorf("%s may need any key, because the answer is missing", strings.Join(silent, ", ")),
+			"start the node, or upgrade its program, and try again")
 	}
 	return err
 }
 
-// debugCommand collects what a report of a defect needs.
+// debugCommand collects the files for a defect report.
 func debugCommand(o *options) *cobra.Command {
 	var file string
 	bundle := &cobra.Command{
 		Use: "bundle", Short: "Collect status, metrics, settings, logs and profiles of all members in one file", Args: arguments.None,
 		Long: "Collect status, metrics, settings, the end of the log and profiles of all members of the cluster in one tar.gz.\n\n" +
-			"The admin ports that --admin names are asked, and those that the members tell. A member that cannot be reached is named.\n" +
-			"Bodies of messages, keys and tokens are in none of them; names of queues and nodes, addresses and paths of files are.\n" +
+			"The command asks the admin ports of --admin, and those that the members announce. It names unreachable members.\n" +
+			"The file contains no message bodies, keys and tokens. It contains names of queues and nodes, addresses and paths.\n" +
 			"Settings, logs and profiles need the role admin.",
 		Example: "  seriatim debug bundle --admin 10.0.0.1:9325,10.0.0.2:9325,10.0.0.3:9325 --file bundle.tar.gz",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
@@ -245,7 +244,7 @@ func debugCommand(o *options) *cobra.Command {
 	return group("debug", "Collect diagnostics for a defect report", "", bundle)
 }
 
-// bundleError tells servers that do not answer from a file that cannot be written.
+// bundleError adds the exit code: servers that do not answer, or a file that cannot be written.
 func bundleError(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -256,10 +255,10 @@ func bundleError(ctx context.Context, err error) error {
 	return exit.New(exit.Failed, err, "")
 }
 
-// eachNode asks each admin port for itself.
+// eachNode asks each admin port separately.
 type eachNode struct{ *wire }
 
-// Addresses are those of the admin ports.
+// Addresses returns the addresses of the admin ports.
 func (n eachNode) Addresses() []string { return n.admin.addresses }
 
 // Get asks one of them.
@@ -318,7 +317,7 @@ func printStatus(p *printer, s cluster.Status) error {
 	})
 }
 
-// known shows a value that only some nodes know; -1 is the contract's unknown.
+// known formats a value; a negative one is unknown.
 func known(n int64, show func(int64) string) string {
 	if n < 0 {
 		return "-"

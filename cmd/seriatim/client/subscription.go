@@ -20,9 +20,9 @@ func subscribeCommand(o *options) *cobra.Command {
 	var protocol string
 	c := &cobra.Command{
 		Use: "subscribe TOPIC QUEUE|URL", Short: "Subscribe a queue or a URL to a topic", Args: arguments.Exactly("TOPIC", "QUEUE|URL"),
-		Long: "Subscribe a queue, by its name, URL or ARN, to a topic; or with --protocol http or https a URL to a standard topic.\n" +
-			"Without --protocol a URL has to be that of a queue. The queue need not exist yet. Subscribing again with the same\n" +
-			"attributes succeeds. A URL is posted a link and a token, with which the subscription has to be confirmed.\n\n" +
+		Long: "Subscribe a queue to a topic, by its name, URL or ARN. The queue need not exist yet. With --protocol http or https,\n" +
+			"subscribe a URL to a standard topic. The topic then posts a link and a token to the URL, with which you confirm the\n" +
+			"subscription. Subscribing again with the same attributes succeeds.\n\n" +
 			"Attributes are those of the SNS API: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy, and DeliveryPolicy of URLs.",
 		Example: "  seriatim topic subscribe sales.fifo billing.fifo --raw\n" +
 			"  seriatim topic subscribe sales.fifo fraud.fifo -a 'FilterPolicy={\"amount\":[{\"numeric\":[\">\",1000]}]}'\n" +
@@ -127,15 +127,15 @@ func listSubscriptions(ctx context.Context, n *native.Conn, topic string) ([]sub
 	return list, err
 }
 
-// checkQueue refuses a URL that is none of a queue: the end of its path would be subscribed as the name of a queue,
-// which need not exist, and nothing would be posted to the URL.
+// checkQueue refuses a URL that is not that of a queue. Otherwise the command would subscribe a
+// queue with the last element of the path as its name.
 func checkQueue(queue string) error {
 	scheme, _, _ := strings.Cut(strings.ToLower(queue), "://")
 	if scheme != "http" && scheme != "https" {
 		return nil
 	}
 	if u, err := url.Parse(queue); err == nil && u.RawQuery == "" {
-		// One slash before the account, one behind it, and then nothing but the name.
+		// The path is /ACCOUNT/NAME.
 		if parts := strings.Split(u.Path, "/"); len(parts) == 3 && parts[0] == "" && isAccount(parts[1]) && parts[2] != "" {
 			return nil
 		}
@@ -164,7 +164,7 @@ func confirmCommand(o *options) *cobra.Command {
 func unsubscribeCommand(o *options) *cobra.Command {
 	q := &question{}
 	return q.of(&cobra.Command{
-		Use: "unsubscribe TOPIC QUEUE|URL", Short: "End the subscription of a queue, in which what was delivered stays, or of a URL", Args: arguments.Exactly("TOPIC", "QUEUE|URL"),
+		Use: "unsubscribe TOPIC QUEUE|URL", Short: "End the subscription of a queue, which keeps its messages, or of a URL", Args: arguments.Exactly("TOPIC", "QUEUE|URL"),
 		Example:           "  seriatim topic unsubscribe sales.fifo billing.fifo --yes",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -188,7 +188,7 @@ func unsubscribeCommand(o *options) *cobra.Command {
 				return p.done(map[string]any{"topic": topic, "queue": s.Queue, "endpoint": s.Endpoint, "unsubscribed": true},
 					"%s unsubscribed from %s", s.subscriber(), topic)
 			}
-			return exit.New(exit.NotFound, fmt.Errorf("%s is not subscribed to %s", args[1], args[0]), "seriatim topic subscriptions "+args[0]+" shows what is")
+			return exit.New(exit.NotFound, fmt.Errorf("%s is not subscribed to %s", args[1], args[0]), "seriatim topic subscriptions "+args[0]+" lists the subscriptions")
 		}),
 	})
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// A URL that messages shall be posted to is not taken for that of a queue, whose name would be the end of
-// its path: nothing would ever arrive there, and nobody would say so.
+// The tool does not take the URL of an HTTP subscriber for the URL of a queue.
 func TestSubscribedURLs(t *testing.T) {
 	for _, c := range []struct{ url, hint string }{
 		{"https://example.org/hook", "--protocol https"},

@@ -115,7 +115,7 @@ func topicCreateCommand(o *options) *cobra.Command {
 	return c
 }
 
-// topicAttributeNames are the names of the attributes that a topic can be given.
+// topicAttributeNames returns the names of the attributes that you can set on a topic.
 func topicAttributeNames() []string { return attributes.TopicNames() }
 
 // topicInfo is one topic in JSON output.
@@ -171,7 +171,7 @@ func topicSetCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "set TOPIC NAME=VALUE...", Short: "Change attributes of a topic", Args: arguments.AtLeast("TOPIC", "NAME=VALUE"),
 		Long: "Change attributes of a topic, all or none; the others stay as they are.\n\n" +
-			"seriatim topic show TOPIC prints the attributes that there are.",
+			"seriatim topic show TOPIC prints the attributes.",
 		Example:           "  seriatim topic set sales.fifo ContentBasedDeduplication=true DeduplicationWindowSeconds=86400",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -190,7 +190,7 @@ func topicSetCommand(o *options) *cobra.Command {
 	}
 }
 
-// changedTopic says what was done.
+// changedTopic reports the change of a topic.
 func changedTopic(p *printer, name, done string) error {
 	return p.done(map[string]any{"topic": lastElement(name), done: true}, "%s %s", lastElement(name), done)
 }
@@ -224,7 +224,7 @@ func topicDeleteCommand(o *options) *cobra.Command {
 	return q.of(c)
 }
 
-// publishFlags are the flags of topic publish.
+// publishFlags holds the flags of topic publish.
 type publishFlags struct {
 	group, deduplication, subject string
 	attributes                    []string
@@ -246,7 +246,7 @@ func publishCommand(o *options) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVarP(&f.group, "group", "g", "", "message group id, required on FIFO topics")
 	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "", "deduplication id: a second message with it is dropped while the window lasts")
-	fl.StringVar(&f.subject, "subject", "", "subject, which envelopes show")
+	fl.StringVar(&f.subject, "subject", "", "subject in the envelope")
 	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
 	return c
 }

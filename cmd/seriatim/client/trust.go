@@ -12,8 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// trustedBy is the TLS configuration that trusts the authorities of the system,
-// and those in a file if one is named.
+// trustedBy returns the TLS configuration that trusts the authorities of the system, and those in
+// the file if it is not empty.
 func trustedBy(file string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file == "" {
@@ -34,8 +34,7 @@ func trustedBy(file string) (*tls.Config, error) {
 	return config, nil
 }
 
-// tlsFailure explains why no secure connection came about, nil if that is not
-// what went wrong.
+// tlsFailure explains the failure of a secure connection. It returns nil for other errors.
 func tlsFailure(address string, err error) error {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -60,7 +59,7 @@ func tlsFailure(address string, err error) error {
 	return exit.New(exit.Unavailable, fmt.Errorf("no secure connection to %s: %w", address, cause(err)), hint)
 }
 
-// cause leaves out what net/http says about the request, which the caller says.
+// cause removes the method and URL that net/http adds, because the caller names the address.
 func cause(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err

@@ -17,9 +17,9 @@ type upgrade cluster.Upgrade
 
 func upgradeCommand(o *options) *cobra.Command {
 	return group("upgrade", "Show, check and finalize an upgrade of the nodes",
-		"Show, check and finalize an upgrade of the nodes.\n\nReplace the program node by node, waiting each time until seriatim cluster status says healthy. The cluster goes on\n"+
-			"with the old format meanwhile, and every node can still go back. When all run the new program, finalize puts the new\n"+
-			"format in force; after that no older program can read the data.",
+		"Show, check and finalize an upgrade of the nodes.\n\nReplace the program node by node, and wait each time until seriatim cluster status reports a healthy cluster. The cluster\n"+
+			"keeps the old format meanwhile, and every node can go back. When all nodes run the new program, finalize activates the\n"+
+			"new format. After that no older program can read the data.",
 		upgradeStatusCommand(o), upgradeCheckCommand(o), upgradeFinalizeCommand(o))
 }
 
@@ -37,7 +37,7 @@ func (u upgrade) sentence() string {
 func (u upgrade) table() table {
 	t := table{heading: []string{"NODE", "NAME", "VERSION", "READS FORMAT"}}
 	for _, m := range u.Members {
-		format := "not heard of"
+		format := "unknown"
 		if m.FormatMax > 0 {
 			format = "up to " + strconv.FormatUint(uint64(m.FormatMax), 10)
 		}
@@ -72,7 +72,7 @@ func upgradeStatusCommand(o *options) *cobra.Command {
 func upgradeCheckCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Check whether every member can read the newest format", Args: arguments.None,
-		Long:    "Check whether every member can read the newest format.\n\nExit code 0: all can, finalize is possible or done; 1: some cannot, or are not heard of.",
+		Long:    "Check whether every member can read the newest format.\n\nExit code 0: all can, and finalize is possible or done.\nExit code 1: some cannot, or do not answer.",
 		Example: "  seriatim upgrade check && seriatim upgrade finalize",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			var u upgrade
@@ -93,9 +93,9 @@ func upgradeCheckCommand(o *options) *cobra.Command {
 func upgradeFinalizeCommand(o *options) *cobra.Command {
 	q := &question{}
 	return q.of(&cobra.Command{
-		Use: "finalize", Short: "Put the newest format that all members can read in force", Args: arguments.None,
-		Long: "Put the newest format that all members can read in force. It is refused while a member runs an older program or is\n" +
-			"not heard of. There is no way back: an older program stops when it meets the new format.",
+		Use: "finalize", Short: "Activate the newest format that all members can read", Args: arguments.None,
+		Long: "Activate the newest format that all members can read. The cluster refuses while a member runs an older program or does\n" +
+			"not answer. There is no way back: an older program stops when it finds the new format.",
 		Example: "  seriatim upgrade finalize --dry-run\n  seriatim upgrade finalize --yes",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			var u upgrade
@@ -104,7 +104,7 @@ func upgradeFinalizeCommand(o *options) *cobra.Command {
 					return err
 				}
 				effect := fmt.Sprintf("Format version %d is in force, and all members can read %d. No node can go back to an older program afterwards.", u.FormatVersion, u.Possible)
-				if err := q.ask(cmd, p, effect, "finalize to go on", "finalize"); err != nil {
+				if err := q.ask(cmd, p, effect, "finalize to continue", "finalize"); err != nil {
 					return err
 				}
 			}

@@ -22,8 +22,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
-// answerBytesMax bounds what is read of one answer: ten messages of one
-// mebibyte in total, escaped, fit many times.
+// answerBytesMax bounds one answer: ten messages of 1 MiB in total, escaped, fit many times.
 const answerBytesMax = 64 << 20
 
 // wire sends single requests to a cluster. Safe for concurrent use.
@@ -32,15 +31,14 @@ type wire struct {
 	admin  *port
 	path   string // of requests to the client port: a slash, or the account between two
 	token  string // for the admin port; empty: none
-	// ownTokens are the tokens of nodes of this machine, by host:port, see learnToken.
+	// ownTokens holds the tokens of nodes on this machine, by host:port, see learnToken.
 	ownTokens *sync.Map
-	timeout   time.Duration // of one request, whatever number of nodes it takes
+	timeout   time.Duration // for one request, over all nodes
 	http      *http.Client
 	signer    *sigv4.Signer // of requests to the client port; nil: they are not signed
 }
 
-// qualified is the name by which the admin port knows a queue or topic: that of qualifiedOf, or
-// one of the account that the tool works for.
+// qualified returns qualifiedOf, with the account of --account unless text has one.
 func (w *wire) qualified(text string) string {
 	name := qualifiedOf(text)
 	if strings.Contains(name, "/") {
@@ -52,14 +50,14 @@ func (w *wire) qualified(text string) string {
 // apiError is a refusal by the server in the form of the AWS JSON protocol.
 type apiError struct {
 	Status    int
-	Type      string // without namespace, as QueueDoesNotExist
+	Type      string // without namespace, such as QueueDoesNotExist
 	Code      string // of the Query protocol, from x-amzn-query-error
 	Message   string
 	RequestID string
-	Plain     bool // a sentence of the admin port, which has no codes
+	Plain     bool // from the admin port, which has no codes
 }
 
-// Error shows the code SDKs show, the text, and the request id for the log.
+// Error returns the code that SDKs show, the text, and the request id for the log.
 func (e *apiError) Error() string {
 	if e.Plain {
 		return e.Message
@@ -78,11 +76,11 @@ func (e *apiError) Error() string {
 	return text
 }
 
-// repeats reads whether actions may be sent again from the table that serves them.
+// repeats returns the actions that may be sent again, from the table of the service.
 var repeats = sync.OnceValue(func() map[string]service.Repeat { return new(sqs.Service).API().Repeats() })
 
-// mayRepeat reports whether an action may be sent again when it is not known whether the
-// first try took effect. identified says that the request has an id that makes it so.
+// mayRepeat reports whether an action may be sent again when the outcome of the first attempt is
+// unknown. identified means that the request has an id by which a server recognises it.
 func mayRepeat(action string, identified bool) bool {
 	switch repeats()[action] {
 	case service.Repeatable:
@@ -95,15 +93,14 @@ func mayRepeat(action string, identified bool) bool {
 	panic("no server has the action " + action)
 }
 
-// call sends one SQS action and decodes its answer into out. wait is the time
-// that the server may hold the request, on top of the timeout.
+// call sends one SQS action and decodes its answer into out. wait is the time of a long poll,
+// added to the timeout.
 func (w *wire) call(ctx context.Context, action string, in, out any, wait time.Duration) error {
 	_, err := w.callWithID(ctx, action, false, in, out, wait)
 	return err
 }
 
-// callWithID is call for an action whose request may have an id by which a server recognises
-// it; it returns the answer, too.
+// callWithID is like call, for an action whose request may have an id. It returns the answer, too.
 func (w *wire) callWithID(ctx context.Context, action string, identified bool, in, out any, wait time.Duration) (answer, error) {
 	again := mayRepeat(action, identified)
 	body, err := json.Marshal(in)
@@ -160,8 +157,7 @@ func (w *wire) ask(ctx context.Context, r request, out any) error {
 	return nil
 }
 
-// single makes sure that a command which is about one node is not sent to
-// whichever of several answers.
+// single returns an error if several nodes are given to a command about one node.
 func (w *wire) single(cmd *cobra.Command) error {
 	if len(w.admin.addresses) == 1 {
 		return nil
@@ -199,16 +195,16 @@ func decodeError(status int, header http.Header, answer []byte) *apiError {
 	return e
 }
 
-// redirected is the error of an answer that sends the tool elsewhere, nil for any other.
+// redirected returns an error for a redirect, nil for any other answer.
 func redirected(a answer, flag string) error {
 	if a.status < 300 || a.status >= 400 {
 		return nil
 	}
-	return exit.New(exit.Usage, fmt.Errorf("%s sends to %s, as no node does", a.from, a.header.Get("Location")),
-		"name the address of a node or of what stands before it with --"+flag+", with https:// if that is what is meant")
+	return exit.New(exit.Usage, fmt.Errorf("%s redirects to %s, so it is not a node", a.from, a.header.Get("Location")),
+		"name the address of a node or of its proxy with --"+flag+", with https:// if it has TLS")
 }
 
-// clientRefusal gives the refusals of the client port their exit codes and hints.
+// clientRefusal adds exit codes and hints to the refusals of the client port.
 func clientRefusal(a answer) error {
 	if err := redirected(a, "endpoint"); err != nil {
 		return err
@@ -220,7 +216,7 @@ func clientRefusal(a answer) error {
 	return refusal(decodeError(a.status, a.header, a.body))
 }
 
-// adminRefusal gives the refusals of the admin port their exit codes and hints.
+// adminRefusal adds exit codes and hints to the refusals of the admin port.
 func adminRefusal(a answer) error {
 	if err := redirected(a, "admin"); err != nil {
 		return err
@@ -243,7 +239,7 @@ func adminRefusal(a answer) error {
 	return exit.New(code, errors.New(refused.Error), refused.Hint)
 }
 
-// shortly is the beginning of an answer that this program does not understand.
+// shortly returns the beginning of an unknown answer.
 func shortly(a answer) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(a.body)), "\n")
 	if len(line) > 80 {
@@ -252,21 +248,21 @@ func shortly(a answer) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.status, oneLine(line)))
 }
 
-// limitHint is what to do about a limit that is reached. Several have one code.
+// limitHint returns the hint for a limit. Several limits have one code, so it reads the text.
 func limitHint(message string) string {
 	switch {
 	case strings.Contains(message, "quota"):
-		return "seriatim account show ACCOUNT says what the account has and may have; seriatim account quota changes that"
+		return "seriatim account show ACCOUNT shows usage and limits; seriatim account quota changes the limits"
 	case strings.Contains(message, "in flight"):
-		return "the queue has as many messages in flight as it may have: delete or release some; seriatim queue show NAME counts them"
+		return "the queue has reached its limit of messages in flight: delete or release some; seriatim queue show NAME counts them"
 	}
 	return ""
 }
 
-// plainRequest recognises the answer of a port with TLS to a request without it.
+// plainRequest is part of the answer of a port with TLS to a request without TLS.
 const plainRequest = "HTTP request to an HTTPS server"
 
-// refusal adds exit code and hint to an answer of the server.
+// refusal adds exit code and hint to an error of the server.
 func refusal(e *apiError) error {
 	switch e.Type {
 	case "QueueDoesNotExist":

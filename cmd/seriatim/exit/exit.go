@@ -1,6 +1,6 @@
-// Package exit holds the exit codes of the seriatim command, and the error that carries one from
-// a subcommand to main. Package cluster has the codes from 80 on, for a server that must not
-// continue.
+// Package exit defines the exit codes of the seriatim command, and the error that carries a code
+// from a subcommand to main. Package cluster defines the codes from 80 on, with which a server
+// ends that must not continue.
 package exit
 
 import (
@@ -20,16 +20,16 @@ const (
 	Usage       Code = 2   // wrong flags, arguments, settings or values
 	NotFound    Code = 3   // the queue, message or task does not exist
 	Denied      Code = 4   // the server refused the identity
-	Unavailable Code = 5   // no server answers, it has no leader or refuses work for now, or the outcome is not known
+	Unavailable Code = 5   // no server answers, the cluster has no leader or refuses work for now, or the outcome is unknown
 	Timeout     Code = 6   // no answer within --timeout
-	Conflict    Code = 7   // the thing exists in another form, is being changed, or has reached a limit
+	Conflict    Code = 7   // the object has other attributes, is being changed, or has reached a limit
 	Partial     Code = 8   // some entries of a batch were refused
-	Config      Code = 78  // wrong settings of a server; 2 is left to a panic there, whose code Go does not let us choose
+	Config      Code = 78  // wrong settings of a server, because Go ends a panic with 2
 	Interrupted Code = 130 // ended by SIGINT, as shells report it
 )
 
-// Error is an error with an exit code and, if there is one, a sentence that
-// says what to do.
+// Error is an error with an exit code and an optional hint: a sentence that tells the user the
+// next step.
 type Error struct {
 	Code Code
 	Err  error
@@ -39,17 +39,17 @@ type Error struct {
 // New wraps err with a code and a hint, which may be empty.
 func New(code Code, err error, hint string) *Error { return &Error{Code: code, Err: err, Hint: hint} }
 
-// Interruption is the error of a command that somebody ended, with a hint, which may be empty.
+// Interruption returns the error of an interrupted command. The hint may be empty.
 func Interruption(hint string) *Error { return New(Interrupted, errors.New("interrupted"), hint) }
 
-// Error is the text of the wrapped error, without the hint.
+// Error returns the text of the wrapped error, without the hint.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the wrapped error.
+// Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Wrap gives an error of a running command its code if it has none yet. What
-// reaches main without a code is then a complaint of the flag parser.
+// Wrap adds a code to the error of a running command that has none. Only errors of the flag
+// parser reach main without a code.
 func Wrap(err error) error {
 	var coded *Error
 	switch {
@@ -65,7 +65,7 @@ func Wrap(err error) error {
 	return New(Failed, err, "")
 }
 
-// CodeOf is the exit code for what a command returned.
+// CodeOf returns the exit code for the error that a command returned.
 func CodeOf(err error) Code {
 	var coded *Error
 	switch {
@@ -77,7 +77,7 @@ func CodeOf(err error) Code {
 	return Usage
 }
 
-// HintOf is the hint of an error, empty if it has none.
+// HintOf returns the hint of an error, empty if it has none.
 func HintOf(err error) string {
 	if coded, ok := errors.AsType[*Error](err); ok {
 		return coded.Hint

@@ -21,8 +21,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// Environment variables: the directory is the one the server reads, the format
-// the one of the other commands.
+// Environment variables that the server and the other commands read, too.
 const (
 	envDataDir = "SERIATIM_DATA_DIR"
 	envOutput  = "SERIATIM_OUTPUT"
@@ -34,7 +33,7 @@ const (
 	formatJSON  = "json"
 )
 
-// AddTo adds the commands to the tree, to groups that exist where there are any.
+// AddTo adds the commands to the tree. A group may exist already.
 func AddTo(root *cobra.Command) {
 	groupOf(root, "log", "Look into the log of a stopped node").AddCommand(logPrintCommand())
 	groupOf(root, "snapshot", "Look into the snapshots of a stopped node").AddCommand(snapshotListCommand(), snapshotInspectCommand())
@@ -55,7 +54,7 @@ func groupOf(root *cobra.Command, name, short string) *cobra.Command {
 	return c
 }
 
-// options are the flags of the commands here.
+// options holds the flags of these commands.
 type options struct {
 	dataDir string
 	output  string
@@ -74,9 +73,9 @@ func (o *options) keys() (*encryption.Keyring, error) {
 	return keys, nil
 }
 
-// bindKeys adds the flag of commands that read what may be encrypted.
+// bindKeys adds the flag for the key file.
 func (o *options) bindKeys(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&o.keyFile, "encryption-key-file", os.Getenv(envKeyFile), "key file of the cluster, if it encrypts what is at rest, env "+envKeyFile)
+	c.Flags().StringVar(&o.keyFile, "encryption-key-file", os.Getenv(envKeyFile), "key file of the cluster, if it encrypts data at rest, env "+envKeyFile)
 	return c
 }
 
@@ -101,8 +100,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// open opens the data directory, telling of trouble on the command's standard
-// error.
+// open opens the data directory. Warnings go to the standard error of the command.
 func (o *options) open(cmd *cobra.Command) (*offline.Stopped, error) {
 	if o.dataDir == "" {
 		return nil, exit.New(exit.Usage, errors.New("--data-dir is missing"), "name the data directory of a stopped node, or set "+envDataDir)

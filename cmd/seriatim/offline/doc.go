@@ -3,7 +3,6 @@
 //
 // # Design
 //
-// Nothing but force-recover changes a data directory. That one says first what
-// it would do, and does it only when told so twice. JSON output is a contract:
-// fields are added, never renamed.
+// Only force-recover changes a data directory. It prints its plan first, and needs --yes and the
+// id of the node. JSON output is a contract: new fields may come, no field is renamed.
 package offline

@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// Ctrl-C at the question for the node id ends the command, and no second one is needed.
+// One Ctrl-C at the question for the node id ends the command.
 func TestInterruptedWhileAsked(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -36,7 +36,7 @@ func TestInterruptedWhileAsked(t *testing.T) {
 	}
 }
 
-// The verification of a large backup takes long, and ends when somebody has seen enough.
+// Ctrl-C ends the verification of a large backup.
 func TestInterruptedVerification(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "backup")
@@ -53,7 +53,7 @@ func TestInterruptedVerification(t *testing.T) {
 	}
 }
 
-// fading ends when it was asked so many times.
+// fading is a context that ends after a number of calls of Err.
 type fading struct {
 	context.Context
 	left atomic.Int64
@@ -66,7 +66,7 @@ func (f *fading) Err() error {
 	return nil
 }
 
-// What was read of a log is printed also when somebody has seen enough.
+// After Ctrl-C the rows that were read are still printed.
 func TestInterruptedLog(t *testing.T) {
 	dir, _, _ := aNode(t, func(string) {})
 	shown := false

@@ -18,7 +18,7 @@ func keyCreateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "create FILE", Short: "Make a key file for a new cluster", Args: arguments.Exactly("FILE"),
 		Long: "Make a key file with one new key. Copy it to every node and name it with the setting encryption-key-file.\n\n" +
-			"Keep a copy outside of the cluster: without it neither the nodes nor the backups can be read.",
+			"Keep a copy outside of the cluster: without the key you can read neither nodes nor backups.",
 		Example: "  seriatim encryption-key create /etc/seriatim/encryption.keys",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			key, err := encryption.DrawKey(rand.Reader)
@@ -28,7 +28,7 @@ func keyCreateCommand() *cobra.Command {
 			line := encryption.KeyLine(key)
 			err = encryption.WriteKeyFile(args[0], line)
 			if errors.Is(err, fs.ErrExist) {
-				return exit.New(exit.Conflict, err, "seriatim encryption-key add adds a key to a file that is there")
+				return exit.New(exit.Conflict, err, "seriatim encryption-key add adds a key to an existing file")
 			}
 			if err != nil {
 				return exit.New(exit.Failed, err, "")
@@ -38,7 +38,7 @@ func keyCreateCommand() *cobra.Command {
 	}
 }
 
-// wrote says which key is in a file, and never the key.
+// wrote prints the id of the new key, not the key.
 func wrote(cmd *cobra.Command, file, line string) error {
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the new key %s\n", file, line[:len(encryption.KeyID{})*2])
 	return err
@@ -49,8 +49,8 @@ func keyAddCommand() *cobra.Command {
 		Use: "add FILE", Short: "Add a new key to a key file", Args: arguments.Exactly("FILE"),
 		Long: "Add a new key at the end of a key file, where it decrypts and does not encrypt yet.\n\n" +
 			"Copy the file to every node. Then move the line of the new key to the top of the file and copy it again: from then on the " +
-			"new key encrypts. The nodes read the file again by themselves. 'seriatim encryption-key status' says when the old key is " +
-			"not needed any more.",
+			"new key encrypts. The nodes reload the file by themselves. 'seriatim encryption-key status' shows when no node needs " +
+			"the old key any more.",
 		Example: "  seriatim encryption-key add /etc/seriatim/encryption.keys",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := encryption.ReadKeyFile(args[0], rand.Reader); err != nil {

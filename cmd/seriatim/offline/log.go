@@ -22,12 +22,12 @@ func logPrintCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "print --data-dir DIR", Short: "Print the entries of the log", Args: arguments.None,
 		Long: "Print the entries of the log of a stopped node, and whether their checksums are right.\n\n" +
-			"With -o json every entry is an object on a line of its own. Contents of messages are not printed. " +
+			"With -o json every entry is an object on its own line. Contents of messages are not printed. " +
 			"The exit code is 1 if an entry is damaged.",
 		Example: "  seriatim log print --data-dir /var/lib/seriatim --from 1000 --to 1010",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if from > to { // an empty list would look like an empty log
-				return exit.New(exit.Usage, fmt.Errorf("--from %d is behind --to %d", from, to), "give --to an index that is not below that of --from")
+				return exit.New(exit.Usage, fmt.Errorf("--from %d is behind --to %d", from, to), "give --to an index that is at least --from")
 			}
 			return o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 				return printSound(cmd, o, s, from, to)
@@ -40,25 +40,25 @@ func logPrintCommand() *cobra.Command {
 	return o.bindDir(c)
 }
 
-// printSound prints entries, and is the error that some of them are damaged.
+// printSound prints entries. It returns an error if some are damaged.
 func printSound(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint64) error {
 	damaged, err := printLog(cmd, o, s, from, to)
 	if err == nil && damaged > 0 {
 		err = exit.New(exit.Failed, errors.New(plural.Count(damaged, "entry of the log is", "entries of the log are")+" damaged"),
-			"nothing is lost while a majority of the other nodes is sound: move the data directory away and let the node join as a new one")
+			"while a majority of the other nodes is sound, nothing is lost: move the data directory away, and start the node as a new one")
 	}
 	return err
 }
 
-// rowsPerPage is how many entries are held back to give them columns of one width: a log has
-// millions, and who waits for one wants to see that it goes on.
+// rowsPerPage is the number of rows that are aligned and printed together. A log has millions of
+// entries, so the output must not wait for the last one.
 const rowsPerPage = 1000
 
 func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint64) (damaged int, err error) {
 	entries := func(show func(offline.LoggedEntry) error) error {
 		return s.Entries(from, to, func(e offline.LoggedEntry) error {
 			if err := cmd.Context().Err(); err != nil {
-				return exit.Interruption("") // somebody has seen enough
+				return exit.Interruption("")
 			}
 			return show(e)
 		})
@@ -90,10 +90,10 @@ func printLog(cmd *cobra.Command, o *options, s *offline.Stopped, from, to uint6
 		}
 		return err
 	})
-	return damaged, errors.Join(err, tw.Flush()) // what was read before an error may explain it
+	return damaged, errors.Join(err, tw.Flush()) // the rows before an error may explain it
 }
 
-// contentOf lists what an entry holds, equal commands in a row together.
+// contentOf lists the commands of an entry. Equal ones in a row are one item.
 func contentOf(e offline.LoggedEntry) string {
 	if len(e.Members) > 0 {
 		return strings.Join(e.Members, ", ")
@@ -120,8 +120,8 @@ func stateHashCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "hash --data-dir DIR", Short: "Compute the state hash from snapshot and log", Args: arguments.None,
 		Long: "Compute the state hash from the newest snapshot and the log of a stopped node.\n\n" +
-			"Without --index everything in the log is applied. How much of it the cluster has committed is not stored: the " +
-			"last entries may be replaced when the node starts. Compare nodes at an index that both have.",
+			"Without --index the command applies the whole log. The log does not record which entries the cluster has committed, so " +
+			"the last ones may be replaced when the node starts. Compare nodes at an index that both have.",
 		Example: "  seriatim state hash --data-dir /var/lib/seriatim --index 4711",
 		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 			state, err := s.State(index)
@@ -129,7 +129,7 @@ func stateHashCommand() *cobra.Command {
 				return belowSnapshot(s, index, err)
 			}
 			if index == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "Everything in the log was applied; its last entries may not be committed.") //nolint:errcheck // nobody is left to tell
+				fmt.Fprintln(cmd.ErrOrStderr(), "The whole log was applied; its last entries may not be committed.") //nolint:errcheck // no reader is left
 			}
 			return o.print(cmd.OutOrStdout(), state, func() [][]string {
 				return [][]string{
@@ -148,8 +148,8 @@ func stateHashCommand() *cobra.Command {
 	return o.bindDir(c)
 }
 
-// belowSnapshot explains why there is no state at an index below the newest snapshot: the log before that need
-// not be kept, which an error about an entry that is not there does not tell.
+// belowSnapshot explains the error for an index below the newest snapshot: nodes may delete the
+// log before a snapshot.
 func belowSnapshot(s *offline.Stopped, index uint64, err error) error {
 	snapshots, failed := s.Snapshots()
 	if failed != nil || len(snapshots) == 0 || index == 0 || index >= snapshots[0].Index {
@@ -157,5 +157,5 @@ func belowSnapshot(s *offline.Stopped, index uint64, err error) error {
 	}
 	newest := snapshots[0].Index
 	return exit.New(exit.Failed, fmt.Errorf("entry %d is below the newest snapshot, which is at index %d: %w", index, newest, err),
-		fmt.Sprintf("the log below a snapshot need not be kept: give --index %d or a later one, or leave it out", newest))
+		fmt.Sprintf("nodes may delete the log below a snapshot: give --index %d or a later one, or leave it out", newest))
 }

@@ -149,7 +149,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestForceRecoverWantsToBeToldTwice(t *testing.T) {
+func TestForceRecoverNeedsConfirmation(t *testing.T) {
 	dir, _, status := aNode(t, func(string) {})
 	recovering := func(args ...string) []string {
 		return append([]string{"cluster", "force-recover", "--data-dir", dir}, args...)
@@ -191,7 +191,7 @@ func TestForceRecoverWantsToBeToldTwice(t *testing.T) {
 			t.Errorf("exit code %d, %q is missing in\n%s%s", code, want, out, words)
 		}
 	}
-	// The recovery wrote a snapshot, and what it holds is in no log any more.
+	// The recovery wrote a snapshot, so the log no longer has these entries.
 	code, out, words = run(t, "", "snapshot", "list", "--data-dir", dir, "-o", "json")
 	var list []offline.StoredSnapshot
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != exit.OK || len(list) == 0 || list[0].Index < 2 {
@@ -209,8 +209,8 @@ func TestForceRecoverWantsToBeToldTwice(t *testing.T) {
 	}
 }
 
-// Each of several that are left says where its log ends, and all of them together say what becomes of each: the same
-// words on all, in any order.
+// Each remaining node prints the end of its log. With the same words in any order, the command
+// prints the same plan on each node.
 func TestForceRecoverOfSeveral(t *testing.T) {
 	dirs, _ := twoNodes(t)
 	var logs []string
@@ -241,7 +241,7 @@ func TestForceRecoverOfSeveral(t *testing.T) {
 	}
 }
 
-// One entry that is gone is not a row of them.
+// The text for one missing entry differs from the text for several.
 func TestCutText(t *testing.T) {
 	for ended, want := range map[uint64]string{8: "entry 8, which was in this node's log", 10: "entries 8 to 10, which were in this node's log"} {
 		if got := cutText(offline.RecoveryPlan{LastIndex: 7, EndedAt: ended}); !strings.HasPrefix(got, want) {

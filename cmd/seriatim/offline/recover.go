@@ -16,17 +16,20 @@ import (
 
 const forceRecoverLong = `Make a cluster that has lost its majority for good work again with the nodes that are left.
 
-This is the last resort: use it only if a majority of the nodes will never come back. What only the lost nodes knew is
-lost, and an entry that this node has and the cluster never committed counts from then on.
+This is the last resort: use it only if a majority of the nodes will never come back. You lose the entries that only the
+lost nodes had. Entries in the log of this node that the cluster never committed count from then on.
 
-Stop every node that is left. If one is left, run this on it with --keep-this-node-only. If several are, run it on each
-of them without options first, which changes nothing and prints where the log of the node ends, in one word. Then run it
-on each of them with --logs and the words of all of them, the same everywhere, and start them in any order. The nodes
-with the longest log keep their data and are the voters. The others begin empty and join, as their logs may contradict
-the longest; their data are moved aside and can be deleted when the cluster works.
+Stop every node that is left. If one node is left, run the command there with --keep-this-node-only. If several are left:
 
-The cluster gets another id. Lost nodes that do come back are told that their cluster has ended, and stop. Receipt
-handles from before are refused and sequence numbers go on far above the ones known here.`
+  1. Run the command on each of them without options. It changes nothing and prints one word: the end of the log.
+  2. Run the command on each of them with --logs and the same list of all these words.
+  3. Start the nodes, in any order.
+
+The nodes with the longest log keep their data and are the voters. The logs of the others may contradict the longest, so
+these nodes begin empty and join. Their old data move to another directory; delete it when the cluster works.
+
+The cluster gets another id. A lost node that comes back stops, because its cluster has ended. Receipt handles from
+before are refused, and sequence numbers continue far above the ones in this log.`
 
 // recoverFlags holds the flags of force-recover.
 type recoverFlags struct {
@@ -37,15 +40,15 @@ type recoverFlags struct {
 
 func forceRecoverCommand() *cobra.Command {
 	o := &options{}
-	told := &recoverFlags{}
+	flags := &recoverFlags{}
 	c := &cobra.Command{
 		Use: "force-recover --data-dir DIR", Short: "Recover a stopped node from the loss of a majority", Args: arguments.None,
 		Long: forceRecoverLong,
-		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim                              # says where the log ends\n" +
-			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only        # says what it would do\n" +
+		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim                              # prints the end of the log\n" +
+			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only        # prints the plan\n" +
 			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only --yes  # asks for the node id, then does it",
 		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
-			err := o.forceRecover(cmd, s, told)
+			err := o.forceRecover(cmd, s, flags)
 			if errors.Is(err, offline.ErrBadRecovery) {
 				err = exit.New(exit.Usage, err, "")
 			}
@@ -53,29 +56,29 @@ func forceRecoverCommand() *cobra.Command {
 		}),
 	}
 	f := c.Flags()
-	f.BoolVar(&told.alone, "keep-this-node-only", false, "this node is the only one left")
-	f.StringSliceVar(&told.logs, "logs", nil, "where the logs of all nodes that are left end, as this command prints it on each of them without options")
-	f.BoolVar(&told.yes, "yes", false, "do it")
-	f.StringVar(&told.nodeID, "node-id", "", "the id of this node, instead of typing it when asked")
+	f.BoolVar(&flags.alone, "keep-this-node-only", false, "this node is the only one left")
+	f.StringSliceVar(&flags.logs, "logs", nil, "the ends of the logs of all nodes that are left, as this command prints them without options")
+	f.BoolVar(&flags.yes, "yes", false, "carry out the plan")
+	f.StringVar(&flags.nodeID, "node-id", "", "the id of this node, instead of a question for it")
 	return o.bindDir(c)
 }
 
-func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, told *recoverFlags) error {
+func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, flags *recoverFlags) error {
 	own, err := s.LogEnd()
 	if err != nil {
 		return err
 	}
 	logs := []offline.LogEnd{own}
 	switch {
-	case told.alone && len(told.logs) > 0:
+	case flags.alone && len(flags.logs) > 0:
 		return exit.New(exit.Usage, errors.New("--keep-this-node-only and --logs exclude each other"), "")
-	case !told.alone && len(told.logs) == 0 && told.yes:
+	case !flags.alone && len(flags.logs) == 0 && flags.yes:
 		return exit.New(exit.Usage, errors.New("either --keep-this-node-only or --logs must be given"), "")
-	case !told.alone && len(told.logs) == 0:
+	case !flags.alone && len(flags.logs) == 0:
 		return o.printLogEnd(cmd, own)
-	case !told.alone:
+	case !flags.alone:
 		logs = logs[:0]
-		for _, text := range told.logs {
+		for _, text := range flags.logs {
 			end, err := offline.ParseLogEnd(text)
 			if err != nil {
 				return err
@@ -90,19 +93,19 @@ func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, told *rec
 	if err := o.printPlan(cmd, plan); err != nil {
 		return err
 	}
-	if told.alone && len(plan.Members) > 1 {
+	if flags.alone && len(plan.Members) > 1 {
 		fmt.Fprintln(cmd.ErrOrStderr(), aloneWarning) //nolint:errcheck // no reader is left
 	}
-	if !told.yes {
+	if !flags.yes {
 		return exit.New(exit.Usage, errors.New("nothing was changed"), "to do this, repeat the command with --yes")
 	}
-	if err := confirm(cmd, plan.NodeID, told.nodeID); err != nil {
+	if err := confirm(cmd, plan.NodeID, flags.nodeID); err != nil {
 		return err
 	}
 	if err := s.Recover(plan); err != nil {
 		return fmt.Errorf("the recovery was interrupted, repeat it: %w", err)
 	}
-	done := "Recovered. Start the node; cluster %s goes on.\n"
+	done := "Recovered. Start the node; it continues cluster %s.\n"
 	if plan.Joins {
 		done = "The data of this node are in " + plan.Aside + ". Start the node; it joins cluster %s as a new one.\n"
 	}
@@ -110,18 +113,18 @@ func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, told *rec
 	return nil
 }
 
-const aloneWarning = "If another node is left, do not go on: run seriatim cluster force-recover without options on each of them, and then with\n" +
-	"--logs. Two nodes that are each recovered alone are two clusters, with two ids, and never become one again."
+const aloneWarning = "If another node is left, do not continue: run seriatim cluster force-recover without options on each node, and then with\n" +
+	"--logs. Two nodes that you each recover alone become two clusters with two ids, and never one again."
 
 func (o *options) printLogEnd(cmd *cobra.Command, own offline.LogEnd) error {
 	err := o.print(cmd.OutOrStdout(), map[string]any{"nodeId": own.NodeID, "clusterId": own.ClusterID, "term": own.Term, "index": own.Index, "log": own.String()}, func() [][]string {
 		return [][]string{
 			{"This node", own.NodeID},
-			{"Its log ends", fmt.Sprintf("at entry %d of term %d", own.Index, own.Term)},
+			{"End of log", fmt.Sprintf("entry %d of term %d", own.Index, own.Term)},
 			{"For --logs", own.String()},
 		}
 	})
-	fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. Run this on every node that is left, then on each of them with --logs and what all of them say.") //nolint:errcheck // no reader is left
+	fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. Run this on every node that is left, then again with --logs and the words of all of them.") //nolint:errcheck // no reader is left
 	return err
 }
 
@@ -163,11 +166,11 @@ func cutText(plan offline.RecoveryPlan) string {
 	return lost + " in this node's log: it was cut short or damaged, so keep another node if one is left"
 }
 
-// confirm wants the node id in words of the operator's own: the right directory
-// on the wrong machine is the mistake to fear.
+// confirm asks the operator to type the node id, which catches the right directory on the wrong
+// machine.
 func confirm(cmd *cobra.Command, want, given string) error {
 	if given == "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Type the id of this node to go on: ") //nolint:errcheck // no reader is left
+		fmt.Fprintf(cmd.ErrOrStderr(), "Type the id of this node to continue: ") //nolint:errcheck // no reader is left
 		line, err := bufio.NewReader(arguments.Input(cmd)).ReadString('\n')
 		if cmd.Context().Err() != nil {
 			return exit.New(exit.Interrupted, errors.New("interrupted, nothing was changed"), "")

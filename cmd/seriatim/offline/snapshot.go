@@ -44,17 +44,16 @@ func snapshotListCommand() *cobra.Command {
 func snapshotInspectCommand() *cobra.Command {
 	o := &options{}
 	return o.bindDir(&cobra.Command{
-		Use: "inspect [FILE | --data-dir DIR [ID]]", Short: "Verify a snapshot and print what it holds", Args: arguments.Optional("the file or id"),
-		Long: "Verify a snapshot and print what it holds: every checksum is checked, the state is built, and its hash is " +
-			"compared with the recorded one.\n\nWithout --data-dir the argument is a file: a backup or the state file of a snapshot. " +
-			"With it, the argument is the id of a snapshot, and the newest is taken if there is none.",
+		Use: "inspect [FILE | --data-dir DIR [ID]]", Short: "Verify a snapshot and print its contents", Args: arguments.Optional("the file or id"),
+		Long: "Verify a snapshot and print its contents: the command checks every checksum, builds the state, and compares its hash " +
+			"with the recorded one.\n\nWithout --data-dir the argument is a file: a backup or the state file of a snapshot. " +
+			"With it, the argument is the id of a snapshot (default: the newest one).",
 		Example: "  seriatim snapshot inspect --data-dir /var/lib/seriatim\n  seriatim snapshot inspect nightly.backup -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
-			// A directory that only the environment names does not turn a file
-			// into an id.
+			// If only the environment names a directory, the argument is a file, not an id.
 			if len(args) == 1 && !cmd.Flags().Changed("data-dir") {
 				return o.inspectFile(cmd, args[0])
 			}
@@ -72,10 +71,9 @@ func (o *options) inspectStored(cmd *cobra.Command, s *offline.Stopped, args []s
 	switch {
 	case len(args) == 1:
 		id = args[0]
-		// Else one that was mistyped would be reported as damaged, which asks for more than to
-		// type it again.
+		// Otherwise a mistyped id would be reported as a damaged snapshot.
 		if !slices.ContainsFunc(list, func(one offline.StoredSnapshot) bool { return one.ID == id }) {
-			return exit.New(exit.NotFound, fmt.Errorf("the node has no snapshot %s", id), "seriatim snapshot list shows those that it has")
+			return exit.New(exit.NotFound, fmt.Errorf("the node has no snapshot %s", id), "seriatim snapshot list shows its snapshots")
 		}
 	case len(list) == 0:
 		return exit.New(exit.NotFound, errors.New("the node has no snapshot yet"), "seriatim log print shows its log")
@@ -97,7 +95,7 @@ func (o *options) inspectFile(cmd *cobra.Command, name string) error {
 		}
 		return exit.Wrap(err)
 	}
-	defer file.Close() //nolint:errcheck // it was read only
+	defer file.Close() //nolint:errcheck // it is only read
 	keys, err := o.keys()
 	if err != nil {
 		return err
@@ -119,13 +117,13 @@ func (o *options) inspectFile(cmd *cobra.Command, name string) error {
 	return exit.Wrap(o.printContents(cmd, contents))
 }
 
-// reading is a file that is read until ctx ends: a large one takes long.
+// reading is a reader that ends with ctx, because a large file takes long.
 type reading struct {
 	ctx  context.Context //nolint:containedctx // an io.Reader has no other
 	from io.Reader
 }
 
-// Read reads.
+// Read fails with the error of ctx once that has ended.
 func (r reading) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
@@ -137,8 +135,8 @@ func backupVerifyCommand() *cobra.Command {
 	o := &options{}
 	return o.bindKeys(o.bind(&cobra.Command{
 		Use: "verify FILE", Short: "Verify a backup file", Args: arguments.Exactly("FILE"),
-		Long: "Verify a backup file without a server: every checksum is checked, the state is built, and its hash is compared with " +
-			"the recorded one. The exit code is 1 if the file is damaged or cut off.\n\nIt takes about as much memory as a server with this state.",
+		Long: "Verify a backup file without a server: the command checks every checksum, builds the state, and compares its hash with " +
+			"the recorded one. The exit code is 1 if the file is damaged or cut off.\n\nThe command needs about as much memory as a server with this state.",
 		Example: "  seriatim backup verify nightly.backup",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {

@@ -1,6 +1,5 @@
-// Package owntoken keeps the token that a node makes for its admin port when you give it no
-// token file. The token is in a file of the data directory that only the user of the server can
-// read.
+// Package owntoken stores the token that a node makes for its admin port when you configure no
+// token file. Only the user of the server can read its file in the data directory.
 package owntoken
 
 import (
@@ -16,7 +15,7 @@ import (
 	"strings"
 )
 
-// FileName is the name of the file in the data directory.
+// FileName names the token file in the data directory.
 const FileName = "admin.token"
 
 const tokenBytes = 32
@@ -49,8 +48,8 @@ func (t *Token) Is(text string) bool {
 	return subtle.ConstantTimeCompare(digest[:], t.digest[:]) == 1
 }
 
-// Read reads the token in a file of this name and form. It refuses any other file, and its
-// errors never hold the content.
+// Read returns the token in a file named FileName. It refuses other names and other contents.
+// Its errors never contain the content of the file.
 func Read(file string) (string, error) {
 	if filepath.Base(file) != FileName || !filepath.IsAbs(file) {
 		return "", fmt.Errorf("%q cannot be the token of a node", file)
@@ -66,14 +65,14 @@ func Read(file string) (string, error) {
 	return token, nil
 }
 
-// draw writes a new token to a file that its owner only can read.
+// draw writes a new token to a file that only its owner can read.
 func draw(file string, random io.Reader) (string, error) {
 	drawn := make([]byte, tokenBytes)
 	if _, err := io.ReadFull(random, drawn); err != nil {
 		return "", err
 	}
 	token := base64.RawURLEncoding.EncodeToString(drawn)
-	// Complete or not at all: half a token keeps the server from starting.
+	// A rename makes the file complete at once: with half a token the server does not start.
 	draft, err := os.CreateTemp(filepath.Dir(file), FileName+".*") // mode 0600
 	if err != nil {
 		return "", err

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A token is drawn once, and only its owner can read it.
+// A node draws a token once, and only its owner can read it.
 func TestTokenIsDrawnOnce(t *testing.T) {
 	folder := t.TempDir()
 	first, err := Open(folder, rand.Reader)
@@ -31,7 +31,8 @@ func TestTokenIsDrawnOnce(t *testing.T) {
 	}
 }
 
-// A node can name no file but a token's: the command-line tool sends what it reads.
+// Read refuses files without a token, because the tool sends the content to the node that named
+// the file.
 func TestOtherFilesAreNotRead(t *testing.T) {
 	folder := t.TempDir()
 	secret := "a-secret-that-is-no-token"

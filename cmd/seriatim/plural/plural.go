@@ -3,12 +3,12 @@ package plural
 
 import "fmt"
 
-// Number is what things are counted in.
+// Number is any type of a count.
 type Number interface {
 	~int | ~int64 | ~uint64 | ~float64
 }
 
-// Form is the form of a word that goes with n things.
+// Form returns the singular or plural of a word for the number n.
 func Form[N Number](n N, one, many string) string {
 	if n == 1 {
 		return one
@@ -16,5 +16,5 @@ func Form[N Number](n N, one, many string) string {
 	return many
 }
 
-// Count is n with the form that goes with it, as "1 message was" or "2 messages were".
+// Count returns n with the matching form: "1 message was" or "2 messages were".
 func Count[N Number](n N, one, many string) string { return fmt.Sprint(n) + " " + Form(n, one, many) }

@@ -11,9 +11,9 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// arnsName is the file in the data directory that remembers whose ARNs clients
-// were given. They are not part of the replicated state, and other ones would make
-// the ARNs in redrive policies, and those that clients wrote down, mean nothing.
+// arnsName is the file in the data directory with the account and region in the ARNs of this
+// node. The replicated state does not contain them. If they changed, the ARNs in redrive policies
+// and in clients would name nothing.
 const arnsName = "arns.json"
 
 type arnsRecord struct {
@@ -21,8 +21,7 @@ type arnsRecord struct {
 	Region  string `json:"region"`
 }
 
-// checkARNs refuses settings that give the queues of an existing data directory
-// other ARNs.
+// checkARNs refuses settings that change the ARNs of the queues in an existing data directory.
 func checkARNs(cfg Config) error {
 	path := filepath.Join(cfg.Node.DataDir, arnsName)
 	text, err := os.ReadFile(path)
@@ -41,10 +40,10 @@ func checkARNs(cfg Config) error {
 	}
 	return exit.New(exit.Config,
 		fmt.Errorf("the queues in %s have ARNs of account %s in %s, not of account %s in %s", cfg.Node.DataDir, given.Account, given.Region, cfg.API.Account, cfg.API.Region),
-		fmt.Sprintf("start it with --account %s --region %s; to change them for good delete %s on every node, and set the redrive policies of the queues again", given.Account, given.Region, path))
+		fmt.Sprintf("start it with --account %s --region %s. To change them for good, delete %s on every node, and set the redrive policies of the queues again", given.Account, given.Region, path))
 }
 
-// keepARNs writes down whose ARNs clients are given from now on.
+// keepARNs records account and region at the first start.
 func keepARNs(cfg Config) error {
 	path := filepath.Join(cfg.Node.DataDir, arnsName)
 	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +56,7 @@ func keepARNs(cfg Config) error {
 	return replaceFile(path, append(text, '\n'))
 }
 
-// replaceFile writes a whole file: whoever reads it finds the old content or the new.
+// replaceFile writes a file in one step: a reader finds the old content or the new.
 func replaceFile(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// shiftedClock is a clock that is wrong on demand. Its monotonic side may run
-// fast or slow, but never back. Safe for concurrent use.
+// shiftedClock is a clock that is wrong on demand. Monotonic may run fast or slow, but never
+// back. Safe for concurrent use.
 type shiftedClock struct {
 	true cluster.Clock
 
 	mu     sync.Mutex
-	since  time.Duration // on the true monotonic clock: when it was shifted last
-	start  time.Duration // what Monotonic said then
-	offset time.Duration // of the wall clock, then
+	since  time.Duration // the true monotonic time of the last shift
+	start  time.Duration // the value of Monotonic at the last shift
+	offset time.Duration // of the wall clock, at the last shift
 	rate   float64
 }
 
@@ -26,8 +26,8 @@ func newShiftedClock(right cluster.Clock) *shiftedClock {
 	return &shiftedClock{true: right, since: now, start: now, rate: 1}
 }
 
-// shift makes the wall clock wrong by an offset, in milliseconds, and lets both
-// clocks run at a rate from now on. 0 and 1 make the wall clock right again.
+// shift adds an offset in milliseconds to the wall clock, and runs both clocks at a rate from now
+// on. An offset of 0 and a rate of 1 make the wall clock right again.
 func (c *shiftedClock) shift(offsetMs int64, rate float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,12 +36,12 @@ func (c *shiftedClock) shift(offsetMs int64, rate float64) {
 	c.since, c.offset, c.rate = now, time.Duration(offsetMs)*time.Millisecond, rate
 }
 
-// run is how long this clock has run since the last shift. The caller holds mu.
+// run returns the time on this clock since the last shift. The caller holds mu.
 func (c *shiftedClock) run(now time.Duration) time.Duration {
 	return time.Duration(float64(now-c.since) * c.rate)
 }
 
-// Wall is the shifted wall clock.
+// Wall returns the shifted wall time.
 func (c *shiftedClock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *shiftedClock) Wall() time.Time {
 	return c.true.Wall().Add(c.offset + drift)
 }
 
-// Monotonic is the monotonic clock at its rate.
+// Monotonic returns the monotonic time at the rate of the last shift.
 func (c *shiftedClock) Monotonic() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

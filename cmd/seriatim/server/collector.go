@@ -9,30 +9,28 @@ import (
 )
 
 const (
-	// spareHeap is the garbage that may gather before a collection when the
-	// state is small. The runtime's own rule, as much garbage as there is state,
-	// makes a node with little state collect ten times a second under load, for a
-	// tenth of its processor time.
+	// spareHeap bounds the garbage before a collection, in bytes, while the state is small. The
+	// runtime permits as much garbage as live heap. With little state, a node under load would
+	// then collect ten times a second and spend a tenth of its processor time on that.
 	spareHeap = 128 << 20
-	// spareHeapMin is what spareHeap falls to as the state grows, so that state and
-	// garbage together take smallHeap.
+	// spareHeapMin replaces spareHeap as the state grows: state and garbage together take at most
+	// smallHeap where that is possible.
 	spareHeapMin = 48 << 20
 	smallHeap    = 224 << 20
-	// spareLarge is the part of a large state that its garbage may take: a collection costs
-	// something for all that is there, also where it has nothing to look through.
+	// spareLarge is the divisor for a large state: its garbage may take a quarter of its size. A
+	// collection costs some time for the whole heap, even for the part without pointers.
 	spareLarge = 4
-	// spareParts are those of the garbage that may gather. A node with little to do uses
-	// one: garbage is resident memory, and gathers however slowly it is made. Collections
-	// that come too soon double the part, those that come late halve it: sooner than
-	// collectSoon after another, or than a second for each scanPace to look through,
-	// which is a hundredth of a processor; later than collectLate times that.
+	// spareParts divides the permitted garbage. An idle node uses one part, because garbage is
+	// resident memory. A collection that follows too soon doubles the number of parts, a late
+	// one halves it. Too soon is less than collectSoon, or less than a second for each scanPace
+	// bytes to scan, which is a hundredth of a processor. Late is collectLate times as long.
 	spareParts  = 8
 	collectSoon = 2 * time.Second
 	collectLate = 3
 	scanPace    = 10 << 20
-	// collectorPercent is the runtime's rule.
+	// collectorPercent is the default of the runtime.
 	collectorPercent = 100
-	// collectorPercentMax is in force until the first collection.
+	// collectorPercentMax applies until the first collection.
 	collectorPercentMax = 4000
 )
 
@@ -44,18 +42,18 @@ type collector struct {
 	heap    func() heapSize
 	now     func() time.Time
 
-	parts uint64    // of spareParts in use; 0: none were chosen yet
-	last  time.Time // adjusted
+	parts uint64    // of spareParts in use; 0: not chosen yet
+	last  time.Time // of the last adjustment
 }
 
-// heapSize is what the last collection found, in bytes.
+// heapSize holds the heap after the last collection, in bytes.
 type heapSize struct {
 	live      uint64
-	scannable uint64 // of it, what has to be looked through for pointers
+	scannable uint64 // the live part that may hold pointers
 }
 
-// tuneCollector adjusts the collector until stop is called. An operator's GOGC
-// is left alone.
+// tuneCollector adjusts the collector until stop is called. It does nothing if the operator has
+// set GOGC.
 func tuneCollector(getenv func(string) string) (stop func()) {
 	if getenv("GOGC") != "" {
 		return func() {}
@@ -69,8 +67,7 @@ func tuneCollector(getenv func(string) string) (stop func()) {
 	}
 }
 
-// watch calls adjust after the next collection, and after each that follows: it
-// leaves something behind that only a collection can find.
+// watch calls adjust after each collection: the cleanup of an unreachable object runs then.
 func (c *collector) watch() {
 	sentinel := &struct{ _ [64]byte }{}
 	runtime.AddCleanup(sentinel, func(c *collector) {
@@ -81,10 +78,10 @@ func (c *collector) watch() {
 	}, c)
 }
 
-// adjust sets the percentage at which a collection is called for: by as much garbage as
-// there is to look through, which is most of what a collection costs, or by the spare heap.
-// Parked messages, remembered ids and bodies have no pointers and so call for less room.
-// Setting it stops the node for a moment, so small changes are not made.
+// adjust sets the percentage of garbage that starts a collection: the scannable heap, which
+// causes most of the cost, or the spare heap. Parked messages, remembered ids and bodies have no
+// pointers, so they add less. Setting the percentage stops the node for a moment, so adjust skips
+// small changes.
 func (c *collector) adjust() {
 	heap := c.heap()
 	percent := percentFor(heap, c.choosePart(heap))
@@ -95,7 +92,7 @@ func (c *collector) adjust() {
 	c.set(int(percent))
 }
 
-// choosePart is how many of the spareParts are used until the next collection.
+// choosePart returns the number of spareParts to use until the next collection.
 func (c *collector) choosePart(heap heapSize) uint64 {
 	now := c.now()
 	soon := max(collectSoon, time.Duration(heap.scannable/scanPace)*time.Second)
@@ -111,8 +108,7 @@ func (c *collector) choosePart(heap heapSize) uint64 {
 	return c.parts
 }
 
-// percentFor is the percentage for what the last collection found, and for some of the
-// spareParts.
+// percentFor returns the percentage for a heap and a number of spareParts.
 func percentFor(heap heapSize, parts uint64) int64 {
 	if heap.live == 0 {
 		return int64(collectorPercentMax * parts / spareParts)

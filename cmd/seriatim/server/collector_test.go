@@ -44,8 +44,8 @@ func TestAdjust(t *testing.T) {
 	}
 }
 
-// A node with little to do gives up most of the garbage that it may have, and gets all of
-// it back when it is busy; what is dear to look through is not looked through often.
+// An idle node permits little garbage, a busy one all of it. A heap that is expensive to scan is
+// scanned less often.
 func TestGarbageOfAnIdleNode(t *testing.T) {
 	const little, much = 1 << 20, 1 << 30
 	now := time.Unix(0, 0)

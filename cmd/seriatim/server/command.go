@@ -13,8 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// Commands are the subcommands that run nodes. formatMax is the highest format of
-// commands and snapshots that the server claims to read; empty: what it knows.
+// Commands returns the subcommands that run nodes. formatMax overrides the highest format of
+// commands and snapshots that the server announces; empty: the newest one that it reads.
 func Commands(version, formatMax string) []*cobra.Command {
 	return []*cobra.Command{serverCommand(version, formatMax), devCommand(version)}
 }
@@ -25,8 +25,8 @@ func serverCommand(version, formatMax string) *cobra.Command {
 	c := &cobra.Command{
 		Use: "server", Short: "Run one node of a cluster",
 		Long: "Run one node of a cluster.\n\n" +
-			"Every flag can also be set as an environment variable (--data-dir as SERIATIM_DATA_DIR) and as a key of a\n" +
-			"YAML file (data-dir: /srv/seriatim). A flag wins over the environment, the environment over the file.\n" +
+			"You can also set every flag as an environment variable (--data-dir as SERIATIM_DATA_DIR) and as a key of a YAML\n" +
+			"file (data-dir: /srv/seriatim). Precedence: flags, environment, file, defaults.\n" +
 			"Unknown keys and unknown SERIATIM_ variables are errors.",
 		Example: "  seriatim server --data-dir /srv/seriatim --client-addr 0.0.0.0:9324\n\n" +
 			"  seriatim server --node-name n1 --data-dir /srv/seriatim --client-addr 0.0.0.0:9324 \\\n" +
@@ -60,7 +60,7 @@ func serverCommand(version, formatMax string) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&file, "config", os.Getenv(EnvConfig), "YAML file with settings, env "+EnvConfig)
 	f.BoolVar(&printOnly, "print-config", false, "print the effective configuration as YAML and end")
-	f.BoolVar(&supervised, "supervised", false, "end in order when standard input ends: the process that started this one is gone")
+	f.BoolVar(&supervised, "supervised", false, "stop cleanly when standard input ends, because the process that started this one has ended")
 	if err := f.MarkHidden("supervised"); err != nil {
 		panic(err) // the flag is defined two lines above
 	}
@@ -68,9 +68,8 @@ func serverCommand(version, formatMax string) *cobra.Command {
 	return c
 }
 
-// configError gives a server's complaints about its settings a code of their own:
-// a supervisor must start it again after a panic, which Go ends with the code of
-// wrong usage, but not with wrong settings.
+// configError changes the exit code of wrong settings. Go ends a panic with the code for wrong
+// usage. A supervisor must restart a server after a panic, but not with wrong settings.
 func configError(err error) error {
 	if coded, ok := errors.AsType[*exit.Error](err); ok && coded.Code == exit.Usage {
 		return exit.New(exit.Config, coded.Err, coded.Hint)
@@ -108,8 +107,8 @@ func readConfig(cmd *cobra.Command, file string) (Config, error) {
 	return cfg, nil
 }
 
-// untilEOF ends the context when in ends. The reading goroutine cannot be
-// stopped from outside; it ends with the process or with in, whichever is first.
+// untilEOF ends the context when in ends. The goroutine that reads ends with in or with the
+// process.
 func untilEOF(ctx context.Context, in io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

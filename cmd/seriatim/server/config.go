@@ -6,9 +6,9 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// Config is the configuration of one node. All nodes must agree on some settings, whose
-// descriptions say so. Of those that are replicated, the leader's values count.
-// Hidden settings exist for tests: help, documents and --print-config leave them out.
+// Config is the configuration of one node. Some settings must be equal on all nodes, as their
+// descriptions say. For replicated settings the leader's values apply. Hidden settings exist for
+// tests: help, documents and --print-config leave them out.
 type Config struct {
 	Node    NodeConfig    `name:",squash"`
 	Listen  ListenConfig  `name:",squash"`
@@ -20,24 +20,24 @@ type Config struct {
 	Limits  LimitsConfig  `name:",squash"`
 }
 
-// NodeConfig says who the node is and how it finds its cluster.
+// NodeConfig holds the identity of the node and the way to its cluster.
 type NodeConfig struct {
 	Name              string        `name:"node-name" env:"SERIATIM_NODE_NAME" default:"" since:"0.1.0" help:"name of this node, part of its node id; empty: the host's name"`
-	DataDir           string        `name:"data-dir" env:"SERIATIM_DATA_DIR" default:"/var/lib/seriatim" since:"0.1.0" help:"directory for everything this node must remember"`
-	BootstrapExpect   int           `name:"bootstrap-expect" env:"SERIATIM_BOOTSTRAP_EXPECT" default:"1" since:"0.1.0" help:"how many empty nodes form a new cluster together; the same on all of them; 0: never form one"`
-	Join              []string      `name:"join" env:"SERIATIM_JOIN" default:"" since:"0.1.0" help:"gossip addresses of the nodes, host:port, separated by commas; the own one may be among them"`
+	DataDir           string        `name:"data-dir" env:"SERIATIM_DATA_DIR" default:"/var/lib/seriatim" since:"0.1.0" help:"directory for all data of this node"`
+	BootstrapExpect   int           `name:"bootstrap-expect" env:"SERIATIM_BOOTSTRAP_EXPECT" default:"1" since:"0.1.0" help:"number of empty nodes that form a new cluster together; the same on all of them; 0: never form one"`
+	Join              []string      `name:"join" env:"SERIATIM_JOIN" default:"" since:"0.1.0" help:"gossip addresses of the nodes, host:port, separated by commas; may include this node"`
 	AutoJoin          bool          `name:"auto-join" env:"SERIATIM_AUTO_JOIN" default:"true" since:"0.1.0" help:"an empty node that finds a cluster joins it as a learner; false: add nodes with seriatim cluster add"`
-	Voters            int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"up to how many voters the leader promotes learners by itself; 0: as many as there were initial members"`
-	PromoteAfter      time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must have kept up before the leader promotes it"`
+	Voters            int           `name:"voters" env:"SERIATIM_VOTERS" default:"0" since:"0.1.0" help:"number of voters up to which the leader promotes learners by itself; 0: the number of initial members"`
+	PromoteAfter      time.Duration `name:"promote-after" env:"SERIATIM_PROMOTE_AFTER" default:"10s" since:"0.1.0" help:"how long a learner must keep up before the leader promotes it"`
 	GossipKeyFile     string        `name:"gossip-key-file" env:"SERIATIM_GOSSIP_KEY_FILE" default:"" since:"0.1.0" help:"file with 16, 24 or 32 bytes in base64 that encrypt gossip; the same on all nodes; empty: as for peer-cert"`
-	EncryptionKeyFile string        `name:"encryption-key-file" env:"SERIATIM_ENCRYPTION_KEY_FILE" default:"" since:"0.1.0" help:"file with the keys that encrypt log, bodies, snapshots and backups. The same on all nodes; make it with seriatim encryption-key create; empty: clear text"`
+	EncryptionKeyFile string        `name:"encryption-key-file" env:"SERIATIM_ENCRYPTION_KEY_FILE" default:"" since:"0.1.0" help:"file with the keys that encrypt log, bodies, snapshots and backups, from seriatim encryption-key create; the same on all nodes; empty: clear text"`
 }
 
 // ListenConfig holds the addresses of the four ports.
 type ListenConfig struct {
-	Client          string   `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address clients use: SQS over HTTP/1.1 and HTTP/2, gRPC"`
+	Client          string   `name:"client-addr" env:"SERIATIM_CLIENT_ADDR" default:"127.0.0.1:9324" since:"0.1.0" help:"address for clients: SQS and SNS over HTTP/1.1 and HTTP/2, gRPC"`
 	Admin           string   `name:"admin-addr" env:"SERIATIM_ADMIN_ADDR" default:"127.0.0.1:9325" since:"0.1.0" help:"address for health, status and metrics"`
-	Peer            string   `name:"peer-addr" env:"SERIATIM_PEER_ADDR" default:"127.0.0.1:9326" since:"0.1.0" help:"address other nodes use"`
+	Peer            string   `name:"peer-addr" env:"SERIATIM_PEER_ADDR" default:"127.0.0.1:9326" since:"0.1.0" help:"address for the other nodes"`
 	Gossip          string   `name:"gossip-addr" env:"SERIATIM_GOSSIP_ADDR" default:"127.0.0.1:9327" since:"0.1.0" help:"address for gossip, TCP and UDP"`
 	AdvertisePeer   string   `name:"advertise-peer" env:"SERIATIM_ADVERTISE_PEER" default:"" since:"0.1.0" help:"peer address as other nodes reach it; empty: the bound one"`
 	AdvertiseGossip string   `name:"advertise-gossip" env:"SERIATIM_ADVERTISE_GOSSIP" default:"" since:"0.1.0" help:"gossip address as other nodes reach it; empty: the bound one"`
@@ -46,83 +46,82 @@ type ListenConfig struct {
 	TLSKey          string   `name:"tls-key" env:"SERIATIM_TLS_KEY" default:"" since:"0.1.0" help:"PEM private key of tls-cert"`
 	AdminCert       string   `name:"admin-cert" env:"SERIATIM_ADMIN_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of the admin port; empty: no TLS"`
 	AdminKey        string   `name:"admin-key" env:"SERIATIM_ADMIN_KEY" default:"" since:"0.1.0" help:"PEM private key of admin-cert"`
-	AdminTokens     string   `name:"admin-tokens-file" env:"SERIATIM_ADMIN_TOKENS_FILE" default:"" since:"0.1.0" help:"file with the tokens for the admin port. Each line has a role (viewer, operator or admin), the SHA-256 of the token in hex, and a name. Make it with seriatim cert token; empty: the node makes one token of the role admin, in admin.token in its data directory"`
-	InsecureAdmin   bool     `name:"insecure-admin" env:"SERIATIM_INSECURE_ADMIN" default:"false" since:"0.1.0" help:"without admin-tokens-file: need no token on the admin port at any address; every program that reaches it can read messages and change the cluster"`
-	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of this node for other nodes, with the name NODE.node.seriatim. Make it with seriatim cert issue NODE. Empty: a node that forms a cluster alone accepts no other node, and all others need insecure-peers"`
+	AdminTokens     string   `name:"admin-tokens-file" env:"SERIATIM_ADMIN_TOKENS_FILE" default:"" since:"0.1.0" help:"file with the tokens of the admin port, from seriatim cert token. A line has role (viewer, operator or admin), SHA-256 of the token in hex, and name. Empty: the node makes an administrator's token in the file admin.token of its data directory"`
+	InsecureAdmin   bool     `name:"insecure-admin" env:"SERIATIM_INSECURE_ADMIN" default:"false" since:"0.1.0" help:"without admin-tokens-file, require no token on the admin port; every program that reaches it can then read messages and change the cluster"`
+	PeerCert        string   `name:"peer-cert" env:"SERIATIM_PEER_CERT" default:"" since:"0.1.0" help:"PEM certificate chain of this node for the peer port, with the name NODE.node.seriatim, from seriatim cert issue NODE. Empty: a node that forms a cluster alone accepts no other node, all others need insecure-peers"`
 	PeerKey         string   `name:"peer-key" env:"SERIATIM_PEER_KEY" default:"" since:"0.1.0" help:"PEM private key of peer-cert"`
-	PeerCA          string   `name:"peer-ca" env:"SERIATIM_PEER_CA" default:"" since:"0.1.0" help:"PEM certificates of the authorities whose certificates make a node of this cluster; use them for nothing else"`
-	InsecurePeers   bool     `name:"insecure-peers" env:"SERIATIM_INSECURE_PEERS" default:"false" since:"0.1.0" help:"start without certificates or without a gossip key: every program that reaches the peer or the gossip port can then take the cluster over"`
+	PeerCA          string   `name:"peer-ca" env:"SERIATIM_PEER_CA" default:"" since:"0.1.0" help:"PEM certificates of the authorities whose certificates belong to nodes of this cluster; use these authorities for nothing else"`
+	InsecurePeers   bool     `name:"insecure-peers" env:"SERIATIM_INSECURE_PEERS" default:"false" since:"0.1.0" help:"start without certificates or without a gossip key; every program that reaches the peer or the gossip port can then take over the cluster"`
 	Profiles        bool     `name:"profiles" env:"SERIATIM_PROFILES" default:"false" since:"0.1.0" help:"serve Go's profiles on the admin port below /debug/pprof/"`
 }
 
-// APIConfig is what clients see of the service as such.
+// APIConfig holds the settings whose effect clients see.
 type APIConfig struct {
 	Account        string   `name:"account" env:"SERIATIM_ACCOUNT" default:"000000000000" since:"0.1.0" help:"account id in queue URLs and ARNs, 12 digits; the same on all nodes"`
 	Region         string   `name:"region" env:"SERIATIM_REGION" default:"us-east-1" since:"0.1.0" help:"region in ARNs; the same on all nodes"`
-	CheckARNRegion bool     `name:"check-arn-region" env:"SERIATIM_CHECK_ARN_REGION" default:"true" since:"0.1.0" help:"refuse ARNs with another region than region, as AWS does; the region in signatures is never compared; the same on all nodes"`
-	Auth           bool     `name:"auth" env:"SERIATIM_AUTH" default:"true" since:"0.1.0" help:"accept only signed requests that policies permit on the client port. The same on all nodes; false: every program that reaches the port may do everything"`
-	FirstKeyFile   string   `name:"first-key-file" env:"SERIATIM_FIRST_KEY_FILE" default:"" since:"0.1.0" help:"file with the first access key of a new cluster: lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., or a folder with a file for each. The same on all nodes. If the file does not exist, the node draws a key and writes it there. Empty: the node prints a drawn key on the terminal, or writes it to first-key in the data directory"`
+	CheckARNRegion bool     `name:"check-arn-region" env:"SERIATIM_CHECK_ARN_REGION" default:"true" since:"0.1.0" help:"refuse ARNs with another region, as AWS does; the same on all nodes. The region in signatures is never compared"`
+	Auth           bool     `name:"auth" env:"SERIATIM_AUTH" default:"true" since:"0.1.0" help:"accept only signed requests that policies permit on the client port; the same on all nodes. false: accept every request"`
+	FirstKeyFile   string   `name:"first-key-file" env:"SERIATIM_FIRST_KEY_FILE" default:"" since:"0.1.0" help:"file with the first access key of a new cluster: lines AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..., or a folder with a file for each. The node writes a new key there if the file is missing. Empty: it prints a new key on the terminal, or without a terminal writes it to first-key in the data directory. The same on all nodes"`
 	MinimumWindow  int      `name:"minimum-window" env:"SERIATIM_MINIMUM_WINDOW" default:"20" since:"0.1.0" help:"lower bound in seconds, 1 to 20, of DeduplicationWindowSeconds and ReceiveAttemptWindowSeconds; below 20 for tests; replicated"`
-	AcceptKMSKeys  bool     `name:"accept-kms-keys" env:"SERIATIM_ACCEPT_KMS_KEYS" default:"false" since:"0.1.0" help:"accept KmsMasterKeyId of queues and topics, and SqsManagedSseEnabled without encryption-key-file, and ignore them; false: they are refused; the same on all nodes"`
-	SNSAllow       []string `name:"sns-allow-endpoints" env:"SERIATIM_SNS_ALLOW_ENDPOINTS" default:"" since:"0.1.0" help:"networks that topics may post to although their addresses are loopback, link-local, unique local, multicast or reserved. Separated by commas, such as 127.0.0.0/8"`
-	AWSCooldowns   bool     `name:"aws-cooldowns" env:"SERIATIM_AWS_COOLDOWNS" default:"false" since:"0.1.0" help:"keep the 60 seconds of AWS after DeleteQueue and between PurgeQueue calls; replicated"`
+	AcceptKMSKeys  bool     `name:"accept-kms-keys" env:"SERIATIM_ACCEPT_KMS_KEYS" default:"false" since:"0.1.0" help:"accept and ignore KmsMasterKeyId of queues and topics, and SqsManagedSseEnabled without encryption-key-file; the same on all nodes. false: refuse them"`
+	SNSAllow       []string `name:"sns-allow-endpoints" env:"SERIATIM_SNS_ALLOW_ENDPOINTS" default:"" since:"0.1.0" help:"networks, such as 127.0.0.0/8, that topics may post to although they are loopback, link-local, unique local, multicast or reserved, separated by commas. Other addresses of these kinds are refused"`
+	AWSCooldowns   bool     `name:"aws-cooldowns" env:"SERIATIM_AWS_COOLDOWNS" default:"false" since:"0.1.0" help:"enforce the 60 seconds of AWS after DeleteQueue and between PurgeQueue calls; replicated"`
 }
 
-// LoggingConfig is about the program's own log.
+// LoggingConfig holds the settings of the log.
 type LoggingConfig struct {
 	Level     string `name:"log-level" env:"SERIATIM_LOG_LEVEL" default:"info" since:"0.1.0" help:"debug, info, warn or error"`
-	AuditFile string `name:"audit-log-file" env:"SERIATIM_AUDIT_LOG_FILE" default:"" since:"0.1.0" help:"file that lines about who changed what are appended to, as JSON; empty: they go to the log, with the field stream=audit"`
+	AuditFile string `name:"audit-log-file" env:"SERIATIM_AUDIT_LOG_FILE" default:"" since:"0.1.0" help:"file for the audit log, as lines of JSON; empty: the lines go to the log, with the field stream=audit"`
 	Format    string `name:"log-format" env:"SERIATIM_LOG_FORMAT" default:"auto" since:"0.1.0" help:"json, text, or auto: text on a terminal, else json"`
 }
 
-// TracingConfig is about spans of requests.
+// TracingConfig holds the settings of traces.
 type TracingConfig struct {
-	Endpoint string  `name:"otlp-endpoint" env:"SERIATIM_OTLP_ENDPOINT" default:"" since:"0.1.0" help:"URL of an OpenTelemetry collector, such as http://127.0.0.1:4318. The node sends traces over OTLP/HTTP to /v1/traces below it. Empty: OTEL_EXPORTER_OTLP_ENDPOINT counts; without that, no traces"`
-	Ratio    float64 `name:"trace-ratio" env:"SERIATIM_TRACE_RATIO" default:"1" since:"0.1.0" help:"part of the requests that are traced, 0 to 1, of those whose client does not say in a header traceparent whether it traces them"`
+	Endpoint string  `name:"otlp-endpoint" env:"SERIATIM_OTLP_ENDPOINT" default:"" since:"0.1.0" help:"URL of an OpenTelemetry collector, such as http://127.0.0.1:4318. Traces go to /v1/traces below it, over OTLP/HTTP. Empty: the value of OTEL_EXPORTER_OTLP_ENDPOINT; without one, no traces"`
+	Ratio    float64 `name:"trace-ratio" env:"SERIATIM_TRACE_RATIO" default:"1" since:"0.1.0" help:"share of requests to trace, 0 to 1; a header traceparent of the client decides for its request"`
 }
 
-// StorageConfig is about the replicated log and snapshots on disk.
+// StorageConfig holds the settings of log, bodies and snapshots on disk.
 type StorageConfig struct {
 	LogStore         string        `name:"log-store" env:"SERIATIM_LOG_STORE" default:"wal" since:"0.1.0" help:"wal (segmented, faster) or boltdb (one file)"`
 	SegmentBytes     Size          `name:"log-segment-size" hidden:"true" env:"SERIATIM_LOG_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one preallocated file of the wal, at most 1GiB"`
 	CacheBytes       Size          `name:"log-cache-size" hidden:"true" env:"SERIATIM_LOG_CACHE_SIZE" default:"32MiB" since:"0.1.0" help:"newest log entries kept in memory for followers"`
-	BodyStore        string        `name:"body-store" env:"SERIATIM_BODY_STORE" default:"segments" since:"0.1.0" help:"where this node has the bodies of messages: segments (files, to which snapshots refer), or memory"`
-	BodyCacheBytes   Size          `name:"body-cache-size" hidden:"true" env:"SERIATIM_BODY_CACHE_SIZE" default:"16MiB" since:"0.1.0" help:"newest bodies in segments that stay in memory, too"`
+	BodyStore        string        `name:"body-store" env:"SERIATIM_BODY_STORE" default:"segments" since:"0.1.0" help:"where this node keeps the bodies of messages: segments (files, to which snapshots refer), or memory"`
+	BodyCacheBytes   Size          `name:"body-cache-size" hidden:"true" env:"SERIATIM_BODY_CACHE_SIZE" default:"16MiB" since:"0.1.0" help:"size of the newest bodies that segments also keep in memory"`
 	BodySegmentBytes Size          `name:"body-segment-size" hidden:"true" env:"SERIATIM_BODY_SEGMENT_SIZE" default:"64MiB" since:"0.1.0" help:"size of one file of body-store=segments, at most 1GiB"`
-	BodyScrubRate    Size          `name:"body-scrub-rate" env:"SERIATIM_BODY_SCRUB_RATE" default:"1MiB" since:"0.1.0" help:"bytes per second at which bodies in segments are read from disk and checked. Damaged ones are fetched from another node; 0: only received messages are checked"`
-	BodyScrubPause   time.Duration `name:"body-scrub-interval" hidden:"true" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"time from when all bodies in segments were read to when that begins again"`
-	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log written since the last snapshot that causes the next"`
-	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"log kept behind a snapshot for followers that are behind"`
-	SnapshotRate     Size          `name:"snapshot-rate" env:"SERIATIM_SNAPSHOT_RATE" default:"64MiB" since:"0.1.0" help:"bytes per second at which a snapshot is written at the most; a quarter of them while little log is written"`
-	DiskDeadline     time.Duration `name:"disk-deadline" env:"SERIATIM_DISK_DEADLINE" default:"10s" since:"0.1.0" help:"a write or sync that takes longer ends the process, so that another node can lead"`
-	DiskRefuse       FreeSpace     `name:"disk-free-refuse" env:"SERIATIM_DISK_FREE_REFUSE" default:"15%,1GiB" since:"0.1.0" help:"free space of the data directory, a part, a size or the smaller of both, below which a leader answers sends with 503; off: never"`
-	DiskResign       FreeSpace     `name:"disk-free-resign" env:"SERIATIM_DISK_FREE_RESIGN" default:"5%,350MiB" since:"0.1.0" help:"free space below which a node leaves leading to others; off: never"`
-	AuditInterval    time.Duration `name:"audit-interval" hidden:"true" env:"SERIATIM_AUDIT_INTERVAL" default:"30s" since:"0.1.0" help:"the replicas compare their state this often, but not before audit-entries"`
-	AuditEntries     int           `name:"audit-entries" hidden:"true" env:"SERIATIM_AUDIT_ENTRIES" default:"10000" since:"0.1.0" help:"log entries between two comparisons of the replicas, unless they take 60 intervals"`
-	ServeDiverged    bool          `name:"serve-diverged" env:"SERIATIM_SERVE_DIVERGED" default:"false" since:"0.1.0" help:"take sends although two replicas differ and nothing says which is right"`
+	BodyScrubRate    Size          `name:"body-scrub-rate" env:"SERIATIM_BODY_SCRUB_RATE" default:"1MiB" since:"0.1.0" help:"bytes per second for reading bodies in segments to find damaged ones. The node fetches these from another node. 0: check bodies only when they are received"`
+	BodyScrubPause   time.Duration `name:"body-scrub-interval" hidden:"true" env:"SERIATIM_BODY_SCRUB_INTERVAL" default:"24h" since:"0.1.0" help:"pause between two checks of all bodies in segments"`
+	SnapshotLogBytes Size          `name:"snapshot-log-size" env:"SERIATIM_SNAPSHOT_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"size of the log since the last snapshot that starts the next one"`
+	TrailingBytes    Size          `name:"trailing-log-size" env:"SERIATIM_TRAILING_LOG_SIZE" default:"256MiB" since:"0.1.0" help:"size of the log that is kept before a snapshot for followers that lag"`
+	SnapshotRate     Size          `name:"snapshot-rate" env:"SERIATIM_SNAPSHOT_RATE" default:"64MiB" since:"0.1.0" help:"most bytes per second for writing a snapshot; a quarter of that while the log grows slowly"`
+	DiskDeadline     time.Duration `name:"disk-deadline" env:"SERIATIM_DISK_DEADLINE" default:"10s" since:"0.1.0" help:"longest time for a write or sync; after it the process ends, so that another node can lead"`
+	DiskRefuse       FreeSpace     `name:"disk-free-refuse" env:"SERIATIM_DISK_FREE_REFUSE" default:"15%,1GiB" since:"0.1.0" help:"free space for the data directory below which a leader answers sends with 503: a percentage, a size, or the smaller of both; off: never"`
+	DiskResign       FreeSpace     `name:"disk-free-resign" env:"SERIATIM_DISK_FREE_RESIGN" default:"5%,350MiB" since:"0.1.0" help:"free space below which a node gives up leadership; off: never"`
+	AuditInterval    time.Duration `name:"audit-interval" hidden:"true" env:"SERIATIM_AUDIT_INTERVAL" default:"30s" since:"0.1.0" help:"time between two comparisons of the replicas, which also need audit-entries"`
+	AuditEntries     int           `name:"audit-entries" hidden:"true" env:"SERIATIM_AUDIT_ENTRIES" default:"10000" since:"0.1.0" help:"log entries between two comparisons of the replicas; after 60 intervals fewer suffice"`
+	ServeDiverged    bool          `name:"serve-diverged" env:"SERIATIM_SERVE_DIVERGED" default:"false" since:"0.1.0" help:"accept sends although two replicas differ and the right one is unknown"`
 }
 
 // TimingConfig holds the timeouts of consensus and of stopping.
 type TimingConfig struct {
-	Heartbeat time.Duration `name:"heartbeat-timeout" env:"SERIATIM_HEARTBEAT_TIMEOUT" default:"1500ms" since:"0.1.0" help:"after this time without a message from the leader, a follower or candidate starts an election. A leader without a majority steps down after half of it"`
-	ClockSkew time.Duration `name:"clock-skew-max" env:"SERIATIM_CLOCK_SKEW_MAX" default:"30s" since:"0.1.0" help:"a node whose clock is further from the median of a majority leaves leading to others"`
-	Shutdown  time.Duration `name:"shutdown-timeout" env:"SERIATIM_SHUTDOWN_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a clean stop may take; then the process ends as it is, which loses nothing"`
+	Heartbeat time.Duration `name:"heartbeat-timeout" env:"SERIATIM_HEARTBEAT_TIMEOUT" default:"1500ms" since:"0.1.0" help:"time without a message from the leader after which a follower starts an election. A candidate starts another one after the same time. A leader without a majority steps down after half of it"`
+	ClockSkew time.Duration `name:"clock-skew-max" env:"SERIATIM_CLOCK_SKEW_MAX" default:"30s" since:"0.1.0" help:"difference between the clock of a node and the median of a majority above which the node gives up leadership"`
+	Shutdown  time.Duration `name:"shutdown-timeout" env:"SERIATIM_SHUTDOWN_TIMEOUT" default:"10s" since:"0.1.0" help:"longest time for a clean stop; after it the process ends, which loses nothing"`
 }
 
-// LimitsConfig bounds what clients can make a node hold.
+// LimitsConfig bounds the resources that clients can use.
 type LimitsConfig struct {
-	Connections    int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait to be accepted. Lower if the limit of open files does not leave enough for the node itself"`
-	PerAddress     int           `name:"max-connections-per-address" env:"SERIATIM_MAX_CONNECTIONS_PER_ADDRESS" default:"0" since:"0.1.0" help:"client connections of one address at once; more are closed; 0: all but a tenth of max-connections. Raise it to max-connections behind a proxy that shows one address for all clients"`
-	Streams        int           `name:"max-streams" env:"SERIATIM_MAX_STREAMS" default:"65536" since:"0.1.0" help:"requests over HTTP/2 and gRPC under way at once, with long polls and streams; one address gets at most nine tenths; clients repeat refused ones"`
-	RequestBytes   Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests being read and answers being written, over all client connections. Above it, large ones wait up to 5 s and then get 503; at least 128MiB"`
-	RequestTimeout time.Duration `name:"request-timeout" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request may look for a leader before it is answered 503"`
-	QueueBytes     Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests waiting to be written; above it requests are answered 503"`
-	StateBytes     Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends are answered 503; 0B: no limit"`
-	MetricQueues   int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with series of their own in /metrics; the others are counted together, under an empty name; 0: none has its own"`
+	Connections    int           `name:"max-connections" env:"SERIATIM_MAX_CONNECTIONS" default:"20000" since:"0.1.0" help:"client connections at once; more wait for acceptance. The node lowers the limit if it may open too few files"`
+	PerAddress     int           `name:"max-connections-per-address" env:"SERIATIM_MAX_CONNECTIONS_PER_ADDRESS" default:"0" since:"0.1.0" help:"client connections from one address at once; more are closed; 0: nine tenths of max-connections. Raise it to max-connections behind a proxy that has one address for all clients"`
+	Streams        int           `name:"max-streams" env:"SERIATIM_MAX_STREAMS" default:"65536" since:"0.1.0" help:"requests over HTTP/2 and gRPC at once, including long polls and streams; nine tenths of them for one address. Clients repeat refused requests"`
+	RequestBytes   Size          `name:"request-memory-max" env:"SERIATIM_REQUEST_MEMORY_MAX" default:"256MiB" since:"0.1.0" help:"bytes of requests and answers in transfer, over all client connections; at least 128MiB. Above it large requests wait up to 5 s and then get 503"`
+	RequestTimeout time.Duration `name:"request-timeout" env:"SERIATIM_REQUEST_TIMEOUT" default:"10s" since:"0.1.0" help:"how long a request waits for a leader before it gets 503"`
+	QueueBytes     Size          `name:"proposal-queue-size" env:"SERIATIM_PROPOSAL_QUEUE_SIZE" default:"64MiB" since:"0.1.0" help:"bytes of requests that wait for the log; above it requests get 503"`
+	StateBytes     Size          `name:"state-bytes-max" env:"SERIATIM_STATE_BYTES_MAX" default:"0B" since:"0.1.0" help:"estimated size of the state in memory above which sends get 503; 0B: no limit"`
+	MetricQueues   int           `name:"metrics-queues" env:"SERIATIM_METRICS_QUEUES" default:"1000" since:"0.1.0" help:"queues with their own series in /metrics; the others share one with an empty name; 0: none has its own"`
 }
 
-// load reads the configuration. The order of precedence is flags, environment,
-// file, defaults.
+// load merges the configuration. Precedence: flags, environment, file, defaults.
 func load(file layer, environ []string, flags layer) (Config, error) {
 	env, err := environmentLayer(environ)
 	if err != nil {

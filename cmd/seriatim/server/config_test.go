@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// sources are what a test configures a node with.
+// sources holds the configuration of a node in a test.
 type sources struct {
 	file    string
 	environ []string
@@ -89,7 +89,7 @@ func TestValuesOfEveryType(t *testing.T) {
 	}
 }
 
-// The variable that all programs share counts where no setting says anything else.
+// OpenTelemetry's variable applies unless a setting overrides it.
 func TestStandardEndpoint(t *testing.T) {
 	const shared = "OTEL_EXPORTER_OTLP_ENDPOINT=http://shared:4318"
 	for _, c := range []struct {
@@ -240,8 +240,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What nodes on other machines can reach starts with what the nodes know each other by,
-// or when the operator says that nobody else reaches it.
+// A node with ports for other machines needs certificates and a gossip key, or insecure-peers.
 func TestReachablePeers(t *testing.T) {
 	for _, flags := range []string{
 		"--admin-addr=:9325 --insecure-admin",

@@ -5,16 +5,15 @@ import "log/slog"
 const (
 	// adminConnectionsMax bounds the connections of probes and scrapers.
 	adminConnectionsMax = 1000
-	// reservedFilesMax is how many file descriptors are kept from clients: the
-	// log must be able to open its next segment, snapshots their file and other
-	// nodes their connections, however many clients there are. Where the limit
-	// is low a quarter of it must do.
+	// reservedFilesMax is the number of file descriptors that clients cannot use. The node needs
+	// them for segments of the log, snapshots and connections to other nodes. With a low limit
+	// the node reserves a quarter.
 	reservedFilesMax = 1024
 	reservedFilesMin = 64
 )
 
-// connectionLimits divides the file descriptors of the process, 0 for no limit,
-// between the node and the connections of its two HTTP ports.
+// connectionLimits divides the file descriptors of the process between the node and the
+// connections of its two HTTP ports. files is 0 if there is no limit.
 func connectionLimits(files uint64, wanted int) (clients, admin int) {
 	if files == 0 {
 		return wanted, adminConnectionsMax
@@ -25,8 +24,8 @@ func connectionLimits(files uint64, wanted int) (clients, admin int) {
 	return int(max(1, min(int64(wanted), left))), int(admins)
 }
 
-// limitConnections is connectionLimits for this process. It says so if clients
-// get fewer than the settings say.
+// limitConnections returns connectionLimits and logs a warning if clients get fewer connections
+// than the settings permit.
 func limitConnections(files uint64, wanted int, log *slog.Logger) (clients, admin int) {
 	clients, admin = connectionLimits(files, wanted)
 	if clients < wanted {

@@ -34,7 +34,7 @@ const (
 	defaultBasePort = 9324
 )
 
-// ownedByDev are the settings that dev gives each node itself.
+// ownedByDev lists the settings that dev chooses for each node.
 var ownedByDev = []string{
 	"node-name", "data-dir", "bootstrap-expect", "join", "client-addr", "admin-addr", "peer-addr", "gossip-addr",
 	"advertise-peer", "advertise-gossip", "tls-cert", "tls-key", "admin-cert", "admin-key", "admin-tokens-file", "insecure-admin", "peer-cert", "peer-key", "peer-ca", "gossip-key-file", "encryption-key-file", "insecure-peers",
@@ -51,9 +51,9 @@ type devFlags struct {
 	keyFile string // with auth, of all nodes
 }
 
-// guarded are the settings of auth, which is off unless it was asked for: the ports
-// are on the loopback address.
-func (f devFlags) guarded(flags *pflag.FlagSet, dir string) devFlags {
+// withAuth fills in the settings of auth. Auth is off by default, because the ports are on the
+// loopback address.
+func (f devFlags) withAuth(flags *pflag.FlagSet, dir string) devFlags {
 	given := flagsLayer(flags).values
 	f.auth = given["auth"] == "true"
 	if f.keyFile = given["first-key-file"]; f.auth && f.keyFile == "" {
@@ -62,7 +62,7 @@ func (f devFlags) guarded(flags *pflag.FlagSet, dir string) devFlags {
 	return f
 }
 
-// addresses are the four ports of one node.
+// addresses holds the addresses of the four ports of one node.
 type addresses struct{ client, admin, peer, gossip string }
 
 func (f devFlags) addresses(node int) addresses {
@@ -78,10 +78,10 @@ func devCommand(version string) *cobra.Command {
 		Use: "dev", Short: "Run one node, or a whole cluster, on this machine for development",
 		Long: "Run one node, or with --nodes a cluster of real server processes, on this machine for development.\n\n" +
 			"Node i, counted from 1, has its client, admin, peer and gossip ports at base + 10*(i-1) + 0, 1, 2 and 3.\n" +
-			"Once all nodes answer, a line beginning with 'ready' is printed. Without --data-dir all data is removed at the end.\n" +
-			"Kill a node to see what happens: the others go on. With --restart it is started again.\n\n" +
-			"Settings of 'seriatim server' that are not about names and addresses are accepted as well, for instance\n" +
-			"--minimum-window 1 or --log-level debug. Requests need no access key, unless --auth is given.",
+			"When all nodes answer, the command prints a line that begins with 'ready'. Without --data-dir it removes all data at\n" +
+			"the end. Kill a node to try a failover: the others continue. With --restart the command starts the node again.\n\n" +
+			"You can add settings of 'seriatim server' except names and addresses, for example --minimum-window 1 or\n" +
+			"--log-level debug. Requests need no access key unless you add --auth.",
 		Example: "  seriatim dev\n  seriatim dev --nodes 3 --data-dir ./data\n  seriatim dev --nodes 3 --restart --base-port 19324",
 		Args:    arguments.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -91,21 +91,21 @@ func devCommand(version string) *cobra.Command {
 	fl := c.Flags()
 	fl.IntVar(&f.nodes, "nodes", 1, "number of nodes")
 	fl.StringVar(&f.dataDir, "data-dir", "", "directory for the nodes' data; empty: a temporary one, removed at the end")
-	fl.IntVar(&f.basePort, "base-port", defaultBasePort, "client port of node 1, from which all others are counted")
+	fl.IntVar(&f.basePort, "base-port", defaultBasePort, "client port of node 1; the other ports follow from it")
 	fl.BoolVar(&f.restart, "restart", false, "start a node again after it was killed")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the nodes' logs here instead of writing them to node-i/seriatim.log")
 	bindFlags(fl, func(name string) bool { return !slices.Contains(ownedByDev, name) })
 	fl.VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "auth", "account", "region", "check-arn-region", "minimum-window", "aws-cooldowns", "sns-allow-endpoints", "log-level", "log-store", "body-store"}, flag.Name)
 	})
-	fl.Lookup("auth").DefValue = "false" // see guarded
+	fl.Lookup("auth").DefValue = "false" // see withAuth
 	return c
 }
 
 func dev(cmd *cobra.Command, version string, f devFlags) error {
 	started := time.Now()
 	if f.nodes < 1 || f.nodes > devNodesMax {
-		return exit.New(exit.Usage, fmt.Errorf("--nodes %d: 1 to %d are possible", f.nodes, devNodesMax), "")
+		return exit.New(exit.Usage, fmt.Errorf("--nodes %d: it must be 1 to %d", f.nodes, devNodesMax), "")
 	}
 	if highest := f.basePort + devPortStep*(f.nodes-1) + 3; f.basePort < 1 || highest > 65535 {
 		return exit.New(exit.Usage, fmt.Errorf("--base-port %d: ports %d to %d do not exist", f.basePort, f.basePort, highest), "")
@@ -118,8 +118,8 @@ func dev(cmd *cobra.Command, version string, f devFlags) error {
 		return err
 	}
 	defer remove()
-	f = f.guarded(cmd.Flags(), dir)
-	// A terminal that is closed ends it, too, and must not leave its data behind.
+	f = f.withAuth(cmd.Flags(), dir)
+	// When the terminal is closed, the command must still remove its data.
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGHUP)
 	defer stop()
 	cmd.SetContext(ctx)
@@ -129,15 +129,15 @@ func dev(cmd *cobra.Command, version string, f devFlags) error {
 	return devCluster(cmd, f, dir, started)
 }
 
-// devDirectory is where the nodes' data lives, and what removes it at the end
-// if nobody asked to keep it.
+// devDirectory returns the directory for the data of all nodes and a function for the end, which
+// removes a temporary directory.
 func devDirectory(f devFlags) (string, func(), error) {
 	if f.dataDir == "" {
 		dir, err := os.MkdirTemp("", "seriatim-dev-")
 		if err != nil {
 			return "", nil, fmt.Errorf("temporary data directory: %w", err)
 		}
-		return dir, func() { _ = os.RemoveAll(dir) }, nil // what stays in the temporary folder is the system's to clean
+		return dir, func() { _ = os.RemoveAll(dir) }, nil // the system cleans the temporary folder
 	}
 	dir, err := filepath.Abs(f.dataDir)
 	if err != nil {
@@ -146,7 +146,7 @@ func devDirectory(f devFlags) (string, func(), error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", nil, fmt.Errorf("--data-dir: %w", err)
 	}
-	// A node alone waits for ever for the two that its data knows of.
+	// A single node with the data of three would wait for the other two forever.
 	found, err := filepath.Glob(filepath.Join(dir, "node-*"))
 	if err != nil {
 		return "", nil, fmt.Errorf("--data-dir %s: %w", dir, err)
@@ -162,7 +162,7 @@ func nodeDirectory(dir string, node int) string {
 	return filepath.Join(dir, "node-"+strconv.Itoa(node))
 }
 
-// checkPorts complains about a taken port before anything is started.
+// checkPorts returns an error if a port is in use, before any node starts.
 func checkPorts(f devFlags) error {
 	for node := 1; node <= f.nodes; node++ {
 		a := f.addresses(node)
@@ -196,8 +196,8 @@ func nodeLine(node, pid int, a addresses) string {
 	return fmt.Sprintf("node %d  pid %d  client %s  admin %s  peer %s  gossip %s\n", node, pid, a.client, a.admin, a.peer, a.gossip)
 }
 
-// greet says that all answers, and what to do with it.
-func greet(out io.Writer, f devFlags, took time.Duration) error {
+// printReady prints the time of the start, the endpoints and the first commands to try.
+func printReady(out io.Writer, f devFlags, took time.Duration) error {
 	var b strings.Builder
 	endpoint := "http://" + f.addresses(1).client
 	var all []string
@@ -250,14 +250,14 @@ func devAlone(cmd *cobra.Command, version string, f devFlags, dir string, starte
 			p.log.Warn("standard output is gone", "error", err)
 			return
 		}
-		if err := greet(cmd.OutOrStdout(), f, took); err != nil {
+		if err := printReady(cmd.OutOrStdout(), f, took); err != nil {
 			p.log.Warn("standard output is gone", "error", err)
 		}
 	})
 }
 
-// devConfig returns the configuration of a single node. Its elections need no other votes,
-// so a short timeout makes the node answer at once.
+// devConfig returns the configuration of a single node. A short heartbeat timeout makes it ready
+// at once, because it needs no votes of other nodes.
 func devConfig(flags *pflag.FlagSet, file layer, f devFlags, dir string) (Config, error) {
 	a := f.addresses(1)
 	given := flagsLayer(flags)
@@ -276,7 +276,7 @@ func devConfig(flags *pflag.FlagSet, file layer, f devFlags, dir string) (Config
 	return cfg, cfg.validate()
 }
 
-// devLog is where a node's log goes: a file beside its data, or standard error.
+// devLog returns the writer for the log of a node: a file beside its data, or standard error.
 func devLog(stderr io.Writer, verbose bool, nodeDir string) (io.Writer, func(), error) {
 	if verbose {
 		return stderr, func() {}, nil
@@ -288,7 +288,7 @@ func devLog(stderr io.Writer, verbose bool, nodeDir string) (io.Writer, func(), 
 	if err != nil {
 		return nil, nil, fmt.Errorf("log file: %w", err)
 	}
-	return file, func() { _ = file.Close() }, nil // every line was written when it was logged
+	return file, func() { _ = file.Close() }, nil // no line is buffered
 }
 
 func devCluster(cmd *cobra.Command, f devFlags, dir string, started time.Time) error {
@@ -305,7 +305,7 @@ func devCluster(cmd *cobra.Command, f devFlags, dir string, started time.Time) e
 	return s.run(ctx, started)
 }
 
-// passedOn are the settings to give to every node.
+// passedOn returns the settings for every node, as flags.
 func passedOn(flags *pflag.FlagSet) []string {
 	given := flagsLayer(flags)
 	var list []string

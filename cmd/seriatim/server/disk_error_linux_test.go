@@ -10,8 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
-// A file that the disk does not give ends a start with the code of a disk that fails, a
-// damaged one does not.
+// An unreadable file ends a start with the exit code for a failing disk. A damaged file does not.
 func TestDiskErrorsBeforeTheNodeIsOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, arnsName)
@@ -19,13 +18,13 @@ func TestDiskErrorsBeforeTheNodeIsOpen(t *testing.T) {
 	if err := os.Symlink("/proc/self/mem", path); err != nil { // nothing is mapped at its beginning: EIO
 		t.Fatal(err)
 	}
-	if err := ofDisk(checkARNs(cfg)); exit.CodeOf(exit.Wrap(err)) != exit.Code(cluster.ExitDiskError) {
+	if err := diskError(checkARNs(cfg)); exit.CodeOf(exit.Wrap(err)) != exit.Code(cluster.ExitDiskError) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}
 	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("{"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := ofDisk(checkARNs(cfg)); exit.CodeOf(exit.Wrap(err)) != exit.Failed {
+	if err := diskError(checkARNs(cfg)); exit.CodeOf(exit.Wrap(err)) != exit.Failed {
 		t.Errorf("a damaged file: %v", err)
 	}
 }

@@ -2,8 +2,8 @@ package server
 
 import "context"
 
-// onDrain follows what the node says about being drained, also if that was before the client
-// port was open.
+// onDrain connects the drain state of the node with the client port. The node may be drained
+// before the port is open.
 func (r *parts) onDrain(requests context.Context) {
 	follow := func(drained bool) {
 		if drained {
@@ -12,7 +12,7 @@ func (r *parts) onDrain(requests context.Context) {
 			r.sqs.Undrain(requests)
 			r.grpc.Undrain(requests)
 		}
-		r.front.KeepAlives(!drained)
+		r.clientPort.KeepAlives(!drained)
 	}
 	r.drains.Store(&follow)
 	if r.node.Drained() {
@@ -20,7 +20,7 @@ func (r *parts) onDrain(requests context.Context) {
 	}
 }
 
-// drain ends what only waits on the client port, and its streams.
+// drain ends the long polls and streams of the client port.
 func (r *parts) drain() {
 	r.sqs.Drain()
 	r.grpc.Drain()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Size is a number of bytes, written with a unit: 64MiB.
+// Size is a number of bytes. Its text has a unit: 64MiB.
 type Size int64
 
 var sizeUnits = []struct {
@@ -70,7 +70,7 @@ func settingsOf(t reflect.Type, prefix []int) []setting {
 	return list
 }
 
-// text is the value of the setting in cfg as a person writes it.
+// text returns the value of the setting in cfg in the form that parse reads.
 func (s setting) text(cfg Config) string {
 	switch v := reflect.ValueOf(cfg).FieldByIndex(s.index).Interface().(type) {
 	case []string:

@@ -8,13 +8,13 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// FreeSpace is an amount of free disk space, written as a part, a size, or both,
-// of which the smaller one counts: 15%, 1GiB or 15%,1GiB. "off" is none.
+// FreeSpace is an amount of free disk space: a percentage, a size, or the smaller of both, such
+// as 15%, 1GiB or 15%,1GiB. "off" is none.
 type FreeSpace cluster.DiskMark
 
 const freeSpaceOff = "off"
 
-// String writes it as parseFreeSpace reads it.
+// String returns the form that parseFreeSpace reads.
 func (f FreeSpace) String() string {
 	if f == FreeSpace(cluster.DiskMarkOff) {
 		return freeSpaceOff

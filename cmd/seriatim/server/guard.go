@@ -14,14 +14,14 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// names are the account and the region that the names of resources have.
+// names returns account and region for the ARNs of resources.
 func names(cfg Config) service.Names {
 	return service.Names{Account: cfg.API.Account, Region: cfg.API.Region, AnyRegion: !cfg.API.CheckARNRegion}
 }
 
-// guard is who decides about the callers of the client port. The gate is the one that
-// decides, or would if auth were on.
-func (p program) guard(node *cluster.Node, api APIConfig) (*gate.Gate, sigv4.Authenticator, auth.Authorizer) {
+// access returns the verifier and the authorizer for the client port. Without auth they accept
+// everything, and only simulations use the gate.
+func (p program) access(node *cluster.Node, api APIConfig) (*gate.Gate, sigv4.Authenticator, auth.Authorizer) {
 	g := gate.New(node, time.Now)
 	if !api.Auth {
 		p.log.Warn("auth is off: every program that reaches the client port may use every queue")
@@ -30,7 +30,7 @@ func (p program) guard(node *cluster.Node, api APIConfig) (*gate.Gate, sigv4.Aut
 	return g, g, g
 }
 
-// firstKey is the access key that a new cluster begins with; nil without auth.
+// firstKey returns the source of the first access key of a new cluster, nil without auth.
 func (p program) firstKey(cfg Config) (cluster.FirstKey, error) {
 	if !cfg.API.Auth {
 		return nil, nil
@@ -38,7 +38,7 @@ func (p program) firstKey(cfg Config) (cluster.FirstKey, error) {
 	options := files.FirstKeyOptions{
 		File: cfg.API.FirstKeyFile, Folder: cfg.Node.DataDir, Account: cfg.API.Account, Random: rand.Reader, Log: p.log,
 	}
-	// What else standard output may be ends up in a log.
+	// Anything but a terminal may end up in a log.
 	if isTerminal(p.out) {
 		options.Terminal = p.out
 	}
@@ -49,10 +49,10 @@ func (p program) firstKey(cfg Config) (cluster.FirstKey, error) {
 	return key, nil
 }
 
-// warnWithoutKeys tells the operator that nobody can use the cluster: one that began
-// without auth has no access keys.
+// warnWithoutKeys logs an error if the cluster has no access key. A cluster that began without
+// auth has none.
 func (p program) warnWithoutKeys(ctx context.Context, node *cluster.Node) {
 	if node.CatchUp(ctx) == nil && node.Access().KeyCount() == 0 {
-		p.log.Error("auth is on and the cluster has no access key, so every request on the client port is refused; make one on the admin port with seriatim key create, or start with auth set to false")
+		p.log.Error("auth is on and the cluster has no access key, so the client port refuses every request. Make a key with seriatim key create, or set auth to false")
 	}
 }

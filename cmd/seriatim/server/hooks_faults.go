@@ -18,17 +18,17 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// envTap names the file the node writes what it applies to: a path, or fd:N for
-// a descriptor that was passed on.
+// envTap names the file for a record of the applied commands: a path, or fd:N for an inherited
+// descriptor.
 const envTap = "SERIATIM_TAP"
 
-// operationHeader is the id of a client's operation, which is written to the log.
+// operationHeader carries the id of a client's operation, which is written to the record.
 const operationHeader = "Seriatim-Op-Id"
 
 // hookVariables are the environment variables that the hooks read.
 var hookVariables = []string{envTap}
 
-// hooks are where a fault build reaches into a node.
+// hooks holds the access of a fault build to the node.
 type hooks struct {
 	tap   io.Writer // nil: none
 	clock *shiftedClock
@@ -59,7 +59,7 @@ func openTap(name string) (io.Writer, error) {
 	return file, endLine(file)
 }
 
-// endLine ends a line that a killed node left half written.
+// endLine ends the half-written line of a killed node.
 func endLine(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil || info.Size() == 0 || !info.Mode().IsRegular() {
@@ -77,7 +77,7 @@ func endLine(file *os.File) error {
 	return nil
 }
 
-// node changes what a node is opened with.
+// node replaces the clock of a node and adds the tap.
 func (h hooks) node(ctx context.Context, cfg *cluster.Config) context.Context {
 	cfg.Clock = h.clock
 	if h.tap != nil {
@@ -105,7 +105,7 @@ func isOperationID(id string) bool {
 	return len(id) <= codec.OperationBytesMax && strings.IndexFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// snapshotter is a node.
+// snapshotter is the part of a node that operators needs.
 type snapshotter interface {
 	Snapshot(ctx context.Context) error
 }
@@ -114,7 +114,7 @@ type snapshotter interface {
 func (h hooks) operators(handler http.Handler, node snapshotter) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/snapshot", func(w http.ResponseWriter, r *http.Request) {
-		unverified.From(r.Context()).Permitted() // it takes long, and probes wait for the turn of a call without a token
+		unverified.From(r.Context()).Permitted() // a snapshot takes long and must not delay probes
 		if err := node.Snapshot(r.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -126,8 +126,7 @@ func (h hooks) operators(handler http.Handler, node snapshotter) http.Handler {
 	return mux
 }
 
-// setClock shifts the node's clock: wall time by an offset, and both wall and
-// monotonic time from now on by a rate.
+// setClock shifts the clock of the node, see shiftedClock.shift.
 func (h hooks) setClock(w http.ResponseWriter, r *http.Request) {
 	var shift struct {
 		OffsetMs int64    `json:"offsetMs"`

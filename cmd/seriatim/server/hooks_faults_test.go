@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// steppedClock is a right clock that a test moves.
+// steppedClock is a clock that a test moves.
 type steppedClock struct{ mono time.Duration }
 
 func (c *steppedClock) Wall() time.Time          { return time.Unix(1000, 0).Add(c.mono) }

@@ -9,8 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// hooks are where a fault build reaches into a node, see hooks_faults.go. In
-// this build they are nothing.
+// hooks does nothing in this build, see hooks_faults.go.
 type hooks struct{}
 
 // hookVariables are the environment variables that the hooks read.

@@ -12,21 +12,19 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/server/files"
 )
 
-// keyFile is the key file of a node, which is read again after a change. Nothing asks for the
-// keys of a node that does nothing, and its status has to be true all the same: so this is
-// looked at all the time.
+// keyFile watches the key file of a node. It checks the file at intervals, because the status of
+// an idle node must be right, too.
 type keyFile struct {
 	file *files.Watched[*encryption.Keyring]
 	node *cluster.Node
 	log  *slog.Logger
 	name string
 
-	seen    *encryption.Keyring // that was offered to the node last
-	refused string              // why the node did not take it
+	seen    *encryption.Keyring // the last one that was offered to the node
+	refused string              // the error of the node, empty if it accepted
 }
 
-// followKeyFile begins to give a node the keys of a file whenever the file changes. end ends
-// that.
+// followKeyFile replaces the keys of a node whenever the file changes, until end is called.
 func followKeyFile(ctx context.Context, name string, node *cluster.Node, log *slog.Logger) (end func(), err error) {
 	file, err := files.Watch([]string{name}, func() (*encryption.Keyring, error) { return encryption.ReadKeyFile(name, rand.Reader) }, time.Now, log)
 	if err != nil {
@@ -37,7 +35,7 @@ func followKeyFile(ctx context.Context, name string, node *cluster.Node, log *sl
 	go func() {
 		defer close(done)
 		f := &keyFile{file: file, node: node, log: log, name: name}
-		tick := time.NewTicker(files.LookEvery)
+		tick := time.NewTicker(files.CheckInterval)
 		defer tick.Stop()
 		for {
 			f.offer()
@@ -54,8 +52,8 @@ func followKeyFile(ctx context.Context, name string, node *cluster.Node, log *sl
 	}, nil
 }
 
-// offer gives the node the keys in the file. Keys that it refuses are offered again, because a
-// key that they lack may not be needed any more.
+// offer replaces the keys of the node. It repeats keys that the node refuses, because the node
+// may stop needing the missing key.
 func (f *keyFile) offer() {
 	keys := f.file.Current()
 	if keys == f.seen && f.refused == "" {
@@ -67,7 +65,7 @@ func (f *keyFile) offer() {
 		text = err.Error()
 	}
 	if text != "" && (text != f.refused || keys != f.seen) {
-		f.log.Error("the changed key file is not used, the former keys stay in force", "file", f.name, "error", text)
+		f.log.Error("the node refuses the changed key file and keeps the former keys", "file", f.name, "error", text)
 	}
 	f.seen, f.refused = keys, text
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 )
 
-// object is the part of a Kubernetes object that the tests look at.
+// object is the part of a Kubernetes object that the tests read.
 type object struct {
 	Kind     string
 	Metadata struct {
@@ -124,10 +124,10 @@ func manifest(t *testing.T) map[string]object {
 	}
 }
 
-// podOf is what the kubelet knows of the second pod.
+// podOf holds the fields of the second pod for its environment.
 var podOf = map[string]string{"metadata.name": "seriatim-1", "status.podIP": "10.1.2.3"}
 
-// environmentOf is that of the container, as the kubelet makes it.
+// environmentOf returns the environment of the container, as the kubelet makes it.
 func environmentOf(t *testing.T, c container) []string {
 	t.Helper()
 	var environ []string
@@ -148,8 +148,8 @@ func environmentOf(t *testing.T, c container) []string {
 	return environ
 }
 
-// TestKubernetesSample keeps the manifests usable: the settings in them are read by
-// the program, and what belongs together says the same.
+// TestKubernetesSample: the program accepts the settings in the manifests, and ports, paths and
+// names agree.
 func TestKubernetesSample(t *testing.T) {
 	objects := manifest(t)
 	set := objects["StatefulSet seriatim"]
@@ -185,7 +185,7 @@ func TestKubernetesSample(t *testing.T) {
 	if live := c.LivenessProbe.HTTPGet; live.Path != "/livez" || live.Port != "admin" {
 		t.Error("a liveness probe must be about the process alone")
 	}
-	// A node that waits for the others has started.
+	// The startup probe must not wait for the other nodes.
 	if start := c.StartupProbe.HTTPGet; start.Path != "/startupz" || start.Port != "admin" {
 		t.Errorf("the startup probe asks %+v", start)
 	}
@@ -201,8 +201,8 @@ func TestKubernetesSample(t *testing.T) {
 	checkPreStop(t, c.Lifecycle.PreStop.Exec.Command)
 }
 
-// checkMemory keeps the state below what Go aims at, and that below what the pod may
-// have: all pods hold the same state and would be killed together.
+// checkMemory checks that state-bytes-max is below GOMEMLIMIT, and that below the limit of the
+// pod. All pods hold the same state and would be killed together.
 func checkMemory(t *testing.T, c container, cfg Config) {
 	t.Helper()
 	limit, err := parseSize(c.Resources.Limits.Memory + "B")
@@ -222,7 +222,7 @@ func checkMemory(t *testing.T, c container, cfg Config) {
 	}
 }
 
-// sampleConfig is the configuration of the second pod.
+// sampleConfig returns the configuration of the second pod.
 func sampleConfig(t *testing.T, objects map[string]object, c container) Config {
 	t.Helper()
 	if !slices.Equal(c.Args, []string{"server", "--config", "/etc/seriatim/seriatim.yaml"}) {

@@ -15,15 +15,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/health"
 )
 
-// lastBackupName is the file in the data directory that says when a backup was last
-// read from this node, so that a restart does not look like a missed backup.
+// lastBackupName is the file in the data directory with the time of the last backup from this
+// node. After a restart, the check of the backup needs it.
 const lastBackupName = "last-backup"
 
-// backups knows when a backup was last read from this node to its end. Safe for concurrent
-// use.
-type backups struct{ last atomic.Int64 } // Unix seconds; 0: never, as far as is known
+// backups records the time of the last complete backup from this node. Safe for concurrent use.
+type backups struct{ last atomic.Int64 } // Unix seconds; 0: none is known
 
-// at holds the time of the last one, zero if there was none.
+// at returns the time of the last backup, zero if none is known.
 func (b *backups) at() time.Time {
 	if last := b.last.Load(); last != 0 {
 		return time.Unix(last, 0)
@@ -31,7 +30,7 @@ func (b *backups) at() time.Time {
 	return time.Time{}
 }
 
-// load reads what an earlier process with this data directory wrote down.
+// load reads the time that an earlier process recorded in this data directory.
 func (b *backups) load(dataDir string, log *slog.Logger) {
 	path := filepath.Join(dataDir, lastBackupName)
 	text, err := os.ReadFile(path)
@@ -43,22 +42,22 @@ func (b *backups) load(dataDir string, log *slog.Logger) {
 		at, err = time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
 	}
 	if err != nil {
-		log.Warn("it is not known when the last backup was made", "file", path, "error", err)
+		log.Warn("the time of the last backup is unknown", "file", path, "error", err)
 		return
 	}
 	b.last.Store(at.Unix())
 }
 
-// keep writes the time of a backup down.
+// keep records the time of a backup.
 func (b *backups) keep(dataDir string, at time.Time, log *slog.Logger) {
 	b.last.Store(at.Unix())
 	path := filepath.Join(dataDir, lastBackupName)
 	if err := replaceFile(path, []byte(at.UTC().Format(time.RFC3339)+"\n")); err != nil {
-		log.Warn("the time of a backup could not be written down: after a restart this node will not know of it", "file", path, "error", err)
+		log.Warn("cannot record the time of a backup: after a restart this node reports it as unknown", "file", path, "error", err)
 	}
 }
 
-// findings measures what the node does not know of itself: certificates and backups.
+// findings measures the age of the last backup and the remaining time of the certificates.
 func (r *parts) findings() (list []health.Finding) {
 	now := time.Now()
 	ends := r.certificates.expiries()

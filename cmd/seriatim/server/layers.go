@@ -18,15 +18,14 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/client"
 )
 
-// layer is what one source says: the text of each setting it has, by name. It
-// is a koanf provider.
+// layer holds the settings of one source as texts, by name. It is a koanf provider.
 type layer struct {
 	source string // for error messages
 	values map[string]string
-	spelt  func(name string) string // how the source spells a setting's name
+	spelt  func(name string) string // returns the source's name for a setting
 }
 
-// Read gives the values to koanf.
+// Read returns the values for koanf.
 func (l layer) Read() (map[string]any, error) {
 	m := make(map[string]any, len(l.values))
 	for k, v := range l.values {
@@ -35,8 +34,7 @@ func (l layer) Read() (map[string]any, error) {
 	return m, nil
 }
 
-// ReadBytes is the other way of providing values, which koanf uses with a
-// parser only.
+// ReadBytes returns an error. koanf calls it only for providers with a parser.
 func (layer) ReadBytes() ([]byte, error) { return nil, errors.New("a layer has no bytes") }
 
 // check reports every setting of the layer that is unknown or unreadable.
@@ -68,7 +66,7 @@ func (l layer) check() error {
 	return errors.Join(problems...)
 }
 
-// decoding is strict: exact names, no unused ones, and one way to read a value.
+// decoding returns a strict decoder: exact names, no unknown ones, and values as parse reads them.
 func decoding(cfg *Config) koanf.UnmarshalConf {
 	return koanf.UnmarshalConf{Tag: "name", DecoderConfig: &mapstructure.DecoderConfig{
 		Result: cfg, TagName: "name", ErrorUnused: true,
@@ -91,9 +89,8 @@ func defaultsLayer() layer {
 	return l
 }
 
-// fileLayer reads a YAML file: one mapping, keys as the flags without dashes
-// in front. Scalars are taken as written, so that an account of zeros is not
-// read as a number.
+// fileLayer reads a YAML file: one mapping whose keys are the flags without leading dashes. It
+// uses the text of scalars, so that an account of zeros does not become a number.
 func fileLayer(path string) (layer, error) {
 	l := layer{source: path, values: map[string]string{}}
 	text, err := os.ReadFile(path)
@@ -128,13 +125,13 @@ func nodeText(node *yaml.Node) (string, error) {
 		parts := make([]string, len(node.Content))
 		for i, item := range node.Content {
 			if item.Kind != yaml.ScalarNode {
-				return "", errors.New("a list of plain values is wanted")
+				return "", errors.New("the value must be a list of plain values")
 			}
 			parts[i] = item.Value
 		}
 		return strings.Join(parts, ","), nil
 	}
-	return "", errors.New("a plain value is wanted")
+	return "", errors.New("the value must be plain")
 }
 
 // envPrefix begins the name of every environment variable of the server.
@@ -143,9 +140,8 @@ const envPrefix = "SERIATIM_"
 // EnvConfig names the configuration file, as --config does.
 const EnvConfig = "SERIATIM_CONFIG"
 
-// serviceLinks are variables that Kubernetes and Docker put into the
-// environment of containers beside a service called seriatim or seriatim-...;
-// they are nobody's setting.
+// serviceLinks matches the variables that Kubernetes and Docker set in containers beside a service
+// called seriatim or seriatim-... They are no settings.
 var serviceLinks = regexp.MustCompile(`^SERIATIM_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 func environmentLayer(environ []string) (layer, error) {
@@ -165,7 +161,7 @@ func environmentLayer(environ []string) (layer, error) {
 		name, known := byEnv[key]
 		switch {
 		case known && value == "":
-			// Compose files pass on variables that are not set as empty ones.
+			// Compose files set missing variables to an empty text.
 		case known:
 			l.values[name] = value
 		case slices.Contains(notOurs, key), serviceLinks.MatchString(key):
@@ -176,7 +172,7 @@ func environmentLayer(environ []string) (layer, error) {
 	return l, errors.Join(problems...)
 }
 
-// flagsLayer holds the flags that were given on the command line.
+// flagsLayer holds the flags of the command line.
 func flagsLayer(flags *pflag.FlagSet) layer {
 	l := layer{source: "command line", values: map[string]string{}, spelt: func(name string) string { return "--" + name }}
 	for _, s := range settings() {
@@ -201,17 +197,17 @@ func bindFlags(flags *pflag.FlagSet, wanted func(name string) bool) {
 	}
 }
 
-// flagText keeps the text of a flag; the layer's check reads it, so that all
-// sources complain alike.
+// flagText keeps the text of a flag. The check of the layer parses it, so that the errors of all
+// sources are alike.
 type flagText struct{ text, kind string }
 
-// String is the text.
+// String returns the text.
 func (f *flagText) String() string { return f.text }
 
-// Set keeps the text.
+// Set stores the text.
 func (f *flagText) Set(text string) error { f.text = text; return nil }
 
-// Type is the word shown in the help.
+// Type returns the word for the help.
 func (f *flagText) Type() string { return f.kind }
 
 func kindName(kind reflect.Type) string {
@@ -230,7 +226,7 @@ func kindName(kind reflect.Type) string {
 	return kind.String()
 }
 
-// nearest offers the settings that an unknown name was perhaps meant to be.
+// nearest returns the settings that resemble an unknown name, as the end of an error.
 func nearest(name string) string {
 	var names []string
 	for _, s := range settings() {

@@ -7,12 +7,11 @@ import (
 	"os"
 )
 
-// newLogger makes the program's log as configured: JSON unless a person is
-// likely to read it, which is when it goes to a terminal.
+// newLogger makes the log of the program. The format auto is text on a terminal, else JSON.
 func newLogger(out io.Writer, cfg LoggingConfig) (*slog.Logger, *recentLog) {
 	level, err := logLevel(cfg.Level)
 	if err != nil {
-		level = slog.LevelInfo // validate refuses it before
+		level = slog.LevelInfo // validate has checked it
 	}
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortTime}
 	recent := &recentLog{to: out}
@@ -22,7 +21,7 @@ func newLogger(out io.Writer, cfg LoggingConfig) (*slog.Logger, *recentLog) {
 	return slog.New(slog.NewJSONHandler(recent, options)), recent
 }
 
-// shortTime names the time of a line as it is documented.
+// shortTime renames the time of a line to its documented name.
 func shortTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
 		a.Key = "ts"
@@ -30,8 +29,8 @@ func shortTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// openAudit is where the lines of the audit go: a file of their own if one is set, else
-// the log, where the field stream tells them from the others.
+// openAudit opens the audit log: its file if one is set, else the log of the program, where the
+// field stream marks the lines.
 func openAudit(cfg LoggingConfig, log *slog.Logger) (audit *slog.Logger, closed func(), err error) {
 	if cfg.AuditFile == "" {
 		return log.With("stream", "audit"), func() {}, nil

@@ -9,8 +9,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// printConfig writes cfg as a file that --config reads back to the same configuration,
-// with the description above each key. It omits hidden settings with their defaults.
+// printConfig writes cfg as a file for --config, with the description above each key. It omits
+// hidden settings with their defaults.
 func printConfig(out io.Writer, cfg Config) error {
 	document := &yaml.Node{Kind: yaml.MappingNode}
 	for _, s := range settings() {
@@ -43,7 +43,7 @@ func valueNode(s setting, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: text, Style: yaml.DoubleQuotedStyle}
 }
 
-// SettingsTable returns the table of settings in docs/manual/configuration.md.
+// SettingsTable returns the table of settings in docs/reference/configuration.md.
 func SettingsTable() string {
 	var b strings.Builder
 	b.WriteString("| Flag and key | Environment | Default | Since | Meaning |\n| --- | --- | --- | --- | --- |\n")

@@ -7,5 +7,5 @@ import "os/exec"
 // detach does nothing where there are no process groups.
 func detach(*exec.Cmd) {}
 
-// openFilesLimit is 0: there is none.
+// openFilesLimit returns 0, which means no limit.
 func openFilesLimit() uint64 { return 0 }

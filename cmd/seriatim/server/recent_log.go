@@ -5,11 +5,10 @@ import (
 	"sync"
 )
 
-// recentBytes is how much of the end of the log is kept in memory, for whoever collects
-// what is needed to find out what went wrong.
+// recentBytes bounds the log lines in memory. The debug bundle contains them.
 const recentBytes = 256 << 10
 
-// recentLog passes a log on and keeps its newest lines. Safe for concurrent use.
+// recentLog forwards a log and keeps its newest lines. Safe for concurrent use.
 type recentLog struct {
 	to io.Writer
 
@@ -18,7 +17,7 @@ type recentLog struct {
 	bytes int
 }
 
-// Write takes one line, as a handler of package slog writes it.
+// Write handles one line: handlers of package slog write a line with one call.
 func (l *recentLog) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	l.lines, l.bytes = append(l.lines, append([]byte(nil), line...)), l.bytes+len(line)
@@ -30,7 +29,7 @@ func (l *recentLog) Write(line []byte) (int, error) {
 	return l.to.Write(line)
 }
 
-// writeTo writes what was kept.
+// writeTo writes the kept lines, oldest first.
 func (l *recentLog) writeTo(out io.Writer) error {
 	l.mu.Lock()
 	lines := append([][]byte(nil), l.lines...)

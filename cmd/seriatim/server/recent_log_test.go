@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The newest lines are kept, whole, up to the limit.
+// The log keeps its newest complete lines up to the limit.
 func TestRecentLog(t *testing.T) {
 	t.Parallel()
 	var all, kept bytes.Buffer

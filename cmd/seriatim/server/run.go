@@ -32,46 +32,44 @@ import (
 	"github.com/seriatimq/seriatim/transport/tracing"
 )
 
-// readyInterval is the pause between two questions whether the node became
-// ready. It is asked only until it is, and the question costs next to nothing.
+// readyInterval is the pause between two checks whether the node is ready. A check is cheap, and
+// the checks end when the node is ready.
 const readyInterval = 2 * time.Millisecond
 
 // program is the process around a node.
 type program struct {
 	version string
-	// formatMax overrides the highest format the node claims to read; empty:
-	// what it knows.
+	// formatMax overrides the highest format that the node announces; empty: the newest it reads.
 	formatMax string
 	log       *slog.Logger
-	recent    *recentLog // the end of log; nil: it is not kept
+	recent    *recentLog // the end of log; nil: not kept
 	out       io.Writer  // standard output
-	words     io.Writer  // for people, beside the log
+	words     io.Writer  // standard error
 	exit      func(code int)
 }
 
-// parts are what a running node consists of, in the order of their start.
+// parts holds the parts of a running node, in the order of their start.
 type parts struct {
 	certificates certificates
-	audit        *slog.Logger // who changed what
+	audit        *slog.Logger
 	auditClosed  func()
-	operators    func(token string) (ops.Operator, bool) // nil: everybody
-	ownToken     string                                  // file with the node's own token; empty: it has none
+	operators    func(token string) (ops.Operator, bool) // nil: the admin port needs no token
+	ownToken     string                                  // file with the node's own token; empty: none
 
-	traces  *tracing.Tracer // nil: none
-	node    *cluster.Node
-	poster  *push.Poster // of the node
-	admin   *ops.Admin
-	probes  *transport.Server // of the admin port
-	endKeys func()            // ends following the key file; nil: there is none
-	sqs     *sqs.Service
-	grpc    *grpc.Server
-	front   *transport.Server // of the client port
-	backup  backups
-	drains  atomic.Pointer[func(drained bool)] // of the client port; nil before it is open
+	traces     *tracing.Tracer // nil: none
+	node       *cluster.Node
+	poster     *push.Poster // of the node
+	admin      *ops.Admin
+	adminPort  *transport.Server
+	endKeys    func() // ends watching the key file; nil: there is none
+	sqs        *sqs.Service
+	grpc       *grpc.Server
+	clientPort *transport.Server
+	backup     backups
+	drains     atomic.Pointer[func(drained bool)] // of the client port; nil before it is open
 }
 
-// run runs a node until ctx ends, then stops it in order. It calls ready once
-// the node answers.
+// run runs a node until ctx ends, then stops it. It calls ready when the node answers.
 func (p program) run(ctx context.Context, cfg Config, ready func()) error {
 	p.log = p.log.With("node", cfg.Node.Name)
 	systemd := newNotifySocket(p.log)
@@ -85,30 +83,30 @@ func (p program) run(ctx context.Context, cfg Config, ready func()) error {
 			p.log.Info("stopped before the node had started")
 			return nil
 		}
-		return ofDisk(err)
+		return diskError(err)
 	}
 	p.log.Info("started", "version", p.version, "client", cfg.Listen.Client, "admin", cfg.Listen.Admin,
 		"peer", cfg.Listen.Peer, "gossip", cfg.Listen.Gossip, "data_dir", cfg.Node.DataDir)
-	// Started is enough for the manager: a node that waits for the others must not
-	// keep them from being started. What it waits for is its status.
-	systemd.tell(ctx, "READY=1")
-	if awaitNode(ctx, running.node, func(missing error) { systemd.tell(ctx, "STATUS=not ready: "+missing.Error()) }) {
+	// systemd waits for READY before it starts other units. A node that waits for the other nodes
+	// must not delay them, so it reports that in its status.
+	systemd.notify(ctx, "READY=1")
+	if awaitNode(ctx, running.node, func(missing error) { systemd.notify(ctx, "STATUS=not ready: "+missing.Error()) }) {
 		p.log.Info("ready")
 		if cfg.API.Auth {
 			p.warnWithoutKeys(ctx, running.node)
 		}
-		systemd.tell(ctx, "STATUS=ready")
+		systemd.notify(ctx, "STATUS=ready")
 		ready()
 	}
 	<-ctx.Done()
-	systemd.tell(context.WithoutCancel(ctx), "STOPPING=1")
+	systemd.notify(context.WithoutCancel(ctx), "STOPPING=1")
 	p.log.Info("stopping", "reason", context.Cause(ctx).Error())
 	running.stop(context.WithoutCancel(ctx), cfg.Timing.Shutdown, p.log)
 	p.log.Info("stopped")
 	return nil
 }
 
-// checkOwnPorts finds a taken port before the node shows itself to its cluster.
+// checkOwnPorts returns an error if a port is in use, before the node contacts its cluster.
 func checkOwnPorts(listen ListenConfig) error {
 	for _, port := range []struct{ network, setting, address string }{
 		{"tcp", "client-addr", listen.Client},
@@ -120,7 +118,7 @@ func checkOwnPorts(listen ListenConfig) error {
 		err := checkPort(port.network, port.address)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return exit.New(exit.Failed, fmt.Errorf("%s: %w", port.setting, err),
-				"another process, perhaps another node, uses that port: end it, or choose another address with --"+port.setting)
+				"another process or node uses that port: end it, or choose another address with --"+port.setting)
 		}
 		if err != nil {
 			return exit.New(exit.Usage, fmt.Errorf("%s: %w", port.setting, err), "choose an address of this machine with --"+port.setting)
@@ -154,7 +152,7 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	}
 	allowed, err := allowedEndpoints(cfg.API)
 	if err != nil {
-		return nil, err // Validate has found none
+		return nil, err // validate has checked them
 	}
 	operators, err := openTokens(cfg.Listen, p.log)
 	if err != nil {
@@ -194,14 +192,14 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 		return nil, err
 	}
 	if err := keepARNs(cfg); err != nil {
-		return nil, fmt.Errorf("writing down account and region: %w", err)
+		return nil, fmt.Errorf("record account and region: %w", err)
 	}
 	if file := cfg.Node.EncryptionKeyFile; file != "" {
 		if r.endKeys, err = followKeyFile(context.WithoutCancel(ctx), file, r.node, p.log); err != nil {
 			return nil, err
 		}
 	}
-	// Requests outlive the signal that ends ctx: stop decides when they end.
+	// Requests continue after the signal that ends ctx, until stop ends them.
 	if err := p.serve(context.WithoutCancel(ctx), cfg, hooks, r); err != nil {
 		return nil, err
 	}
@@ -214,7 +212,7 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	names := names(cfg)
 	r.sqs = sqs.New(requests, sqs.Options{Node: r.node, Names: names, Random: rand.Reader})
 	memory := budget.New(int64(cfg.Limits.RequestBytes)) // of requests and answers on the client port
-	decider, verifier, authorizer := p.guard(r.node, cfg.API)
+	decider, verifier, authorizer := p.access(r.node, cfg.API)
 	apis := []*aws.API{r.sqs.API(), sns.API()}
 	limiter := rate.New(r.node.Access, time.Now)
 	services := aws.NewHandler(aws.Options{
@@ -238,15 +236,15 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	r.grpc = grpc.New(requests, grpc.Options{
 		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls, Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
-	r.probes, err = transport.Listen(requests, transport.Config{
+	r.adminPort, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
 	})
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)
 	}
-	operators.Store(r.probes)
+	operators.Store(r.adminPort)
 	pages := origins(cfg.Listen, cfg.Listen.Client)
-	r.front, err = transport.Listen(requests, transport.Config{
+	r.clientPort, err = transport.Listen(requests, transport.Config{
 		Addr: cfg.Listen.Client, TLS: r.certificates.client.Server(),
 		ConnectionsMax: clientsMax, PerAddress: cfg.Limits.PerAddress, StreamsMax: cfg.Limits.Streams, Budget: memory,
 		Handler: transport.Recorded(calls, pages.Wrap(hooks.clients(services))), GRPC: pages.Wrap(hooks.clients(r.grpc)),
@@ -255,12 +253,12 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	if err != nil {
 		return fmt.Errorf("client port: %w", err)
 	}
-	clients.Store(r.front)
+	clients.Store(r.clientPort)
 	r.onDrain(requests)
 	return nil
 }
 
-// connections are those of a port, which may not be open yet.
+// connections counts the connections of a port, which may not be open yet.
 func connections(port *atomic.Pointer[transport.Server], limit int) transport.Connections {
 	if open := port.Load(); open != nil {
 		return open.Connections()
@@ -268,7 +266,7 @@ func connections(port *atomic.Pointer[transport.Server], limit int) transport.Co
 	return transport.Connections{Connections: limits.Connections{Limit: limit}}
 }
 
-// debug is what the admin port shows of this process, beside what it knows itself.
+// debug returns the documents of the admin port that only the process can write.
 func (p program) debug(cfg Config) map[string]func(io.Writer) error {
 	shown := map[string]func(io.Writer) error{"config": func(out io.Writer) error { return printConfig(out, cfg) }}
 	if p.recent != nil {
@@ -277,25 +275,25 @@ func (p program) debug(cfg Config) map[string]func(io.Writer) error {
 	return shown
 }
 
-// origins is which web pages may use a port.
+// origins returns the origins of web pages that may call a port.
 func origins(listen ListenConfig, port string) transport.Origins {
 	return transport.Origins{Allowed: listen.AllowOrigin, Loopback: transport.LoopbackAddress(port)}
 }
 
-// stop ends the parts in the reverse order of their start, except for the admin
-// port, which tells to the last that the node is not ready. What does not end
-// within limit is left as it is: everything acknowledged is on disk already.
+// stop ends the parts in the reverse order of their start. The admin port is last, because it
+// reports that the node is not ready. stop abandons parts that do not end within limit: everything
+// acknowledged is on disk.
 func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if r.admin != nil {
 		r.admin.Stop()
 	}
-	if r.front != nil {
-		// Requests may wait for a leader that does not come: they get half of
-		// the time, so that the other half is left to give leadership away.
+	if r.clientPort != nil {
+		// Requests that wait for a leader get half of the time. The other half is for the
+		// transfer of leadership.
 		ending, over := context.WithTimeout(ctx, limit/2)
-		if err := r.front.Shutdown(ending); err != nil {
+		if err := r.clientPort.Shutdown(ending); err != nil {
 			log.Warn("the client port did not stop cleanly", "error", err)
 		}
 		over()
@@ -308,28 +306,28 @@ func (r *parts) stop(ctx context.Context, limit time.Duration, log *slog.Logger)
 	}
 	r.endTraces(ctx)
 	r.poster.Close()
-	if r.probes != nil {
-		if err := r.probes.Shutdown(ctx); err != nil {
+	if r.adminPort != nil {
+		if err := r.adminPort.Shutdown(ctx); err != nil {
 			log.Warn("the admin port did not stop cleanly", "error", err)
 		}
 	}
 	r.auditClosed()
 }
 
-// awaitNode waits until the node is ready; it is not when ctx ends before. It tells
-// what is missing, whenever that is something else.
-func awaitNode(ctx context.Context, node *cluster.Node, tell func(missing error)) bool {
+// awaitNode waits until the node is ready, and returns false if ctx ends before. It calls notify
+// whenever the reason changes.
+func awaitNode(ctx context.Context, node *cluster.Node, notify func(missing error)) bool {
 	tick := time.NewTicker(readyInterval)
 	defer tick.Stop()
-	told := ""
+	last := ""
 	for {
 		missing := node.Ready()
 		if missing == nil {
 			return true
 		}
-		if text := missing.Error(); text != told {
-			told = text
-			tell(missing)
+		if text := missing.Error(); text != last {
+			last = text
+			notify(missing)
 		}
 		select {
 		case <-ctx.Done():
@@ -339,7 +337,7 @@ func awaitNode(ctx context.Context, node *cluster.Node, tell func(missing error)
 	}
 }
 
-// clusterConfig gives each setting to where it belongs.
+// clusterConfig converts the settings for package cluster, which checks them.
 func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.Config, error) {
 	trust, err := certificates.trust(cfg)
 	if err != nil {
@@ -354,7 +352,7 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 	format := uint64(0)
 	if p.formatMax != "" {
 		if format, err = strconv.ParseUint(p.formatMax, 10, 8); err != nil {
-			return cluster.Config{}, fmt.Errorf("the highest format that was linked in: %w", err)
+			return cluster.Config{}, fmt.Errorf("the linked highest format: %w", err)
 		}
 	}
 	c := cluster.Config{
@@ -389,7 +387,7 @@ func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.C
 	return c, c.WithDefaults().Validate()
 }
 
-// bodyPolicy is where the node has the bodies of messages.
+// bodyPolicy returns the settings of the body store.
 func bodyPolicy(cfg *StorageConfig) cluster.BodyPolicy {
 	return cluster.BodyPolicy{
 		Store: cfg.BodyStore, CacheBytes: int64(cfg.BodyCacheBytes), SegmentBytes: int64(cfg.BodySegmentBytes),
@@ -402,18 +400,17 @@ func allowedEndpoints(api APIConfig) (networks []netip.Prefix, err error) {
 	for _, text := range api.SNSAllow {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("sns-allow-endpoints %q: a network is wanted, as 127.0.0.0/8", text)
+			return nil, fmt.Errorf("sns-allow-endpoints %q must be a network, such as 127.0.0.0/8", text)
 		}
 		networks = append(networks, network)
 	}
 	return networks, nil
 }
 
-// fatal ends the process after a condition in which going on could break a
-// guarantee. The message already says what to do; it goes to the log and, in
-// plain words, to standard error, where a supervisor keeps it.
+// fatal ends the process because continuing could break a guarantee. The error goes to the log
+// and to standard error, which a supervisor keeps.
 func (p program) fatal(code cluster.ExitCode, err error) {
-	p.log.Error("the node must not go on and ends", "exit_code", int(code), "error", err)
-	fmt.Fprintf(p.words, "seriatim: the node must not go on (exit code %d): %v\n", code, err) //nolint:errcheck // no reader is left
+	p.log.Error("the node must not continue and ends", "exit_code", int(code), "error", err)
+	fmt.Fprintf(p.words, "seriatim: the node must not continue (exit code %d): %v\n", code, err) //nolint:errcheck // no reader is left
 	p.exit(int(code))
 }

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	readyPoll    = 25 * time.Millisecond // between two questions whether a node is ready
-	restartPause = time.Second           // before a node is started again that ended soon after its start
-	livedShortly = 5 * time.Second
-	stopMargin   = 3 * time.Second // beyond the node's own limit for stopping, then it is killed
+	readyPoll    = 25 * time.Millisecond // between two checks whether a node is ready
+	restartPause = time.Second           // before the restart of a node that ran for less than shortLife
+	shortLife    = 5 * time.Second
+	stopMargin   = 3 * time.Second // after the node's own limit for stopping, before the kill
 	logTailBytes = 2048
 )
 
-// supervisor runs the nodes of a dev cluster as child processes. Its fields
-// below the line belong to the goroutine of run.
+// supervisor runs the nodes of a dev cluster as child processes. Only the goroutine of run uses
+// the fields below the empty line.
 type supervisor struct {
 	flags  devFlags
 	dir    string
@@ -40,7 +40,7 @@ type supervisor struct {
 	started  time.Time
 	children []*child // by node number - 1
 	running  int
-	unready  int // nodes that never were ready so far
+	unready  int // nodes that have never been ready
 	events   chan event
 	watchers sync.WaitGroup
 }
@@ -49,18 +49,18 @@ type supervisor struct {
 type child struct {
 	node    int
 	cmd     *exec.Cmd
-	stdin   io.Closer // closing it asks the node to end in order
+	stdin   io.Closer // closing it stops the node cleanly
 	started time.Time
 	log     io.Closer // nil when the log goes to standard error
 	ready   bool
 	ended   bool
 }
 
-// event is what a watching goroutine tells run.
+// event is a message from a watching goroutine to run.
 type event struct {
 	child *child
 	kind  eventKind
-	err   error // how the process ended
+	err   error // of the ended process
 }
 
 type eventKind int
@@ -75,8 +75,8 @@ const (
 // node is left.
 func (s *supervisor) run(ctx context.Context, started time.Time) error {
 	s.started, s.unready = started, s.flags.nodes
-	// Every child has at most one event of each kind under way, so that a
-	// watcher never waits for run, not even for one that has returned.
+	// Every child has at most one pending event of each kind, so a watcher never blocks, even
+	// after run has returned.
 	s.events = make(chan event, 3*s.flags.nodes)
 	s.children = make([]*child, s.flags.nodes)
 	ctx, cancel := context.WithCancel(ctx)
@@ -112,7 +112,7 @@ func (s *supervisor) handle(ctx context.Context, e event) error {
 			return nil
 		}
 		if s.unready--; s.unready == 0 {
-			return greet(s.out, s.flags, time.Since(s.started))
+			return printReady(s.out, s.flags, time.Since(s.started))
 		}
 	case startAgain:
 		return s.start(ctx, e.child.node)
@@ -131,14 +131,14 @@ func (s *supervisor) handleEnd(ctx context.Context, e event) error {
 		s.startLater(ctx, e.child)
 		return nil
 	case s.flags.restart:
-		s.say("node %d is not started again: it would end the same way\n%s", e.child.node, s.logTail(e.child.node))
+		s.say("node %d is not started again, because it would end the same way\n%s", e.child.node, s.logTail(e.child.node))
 	}
 	if !e.child.ready && s.unready > 0 {
 		return exit.New(exit.Failed, fmt.Errorf("node %d ended before the cluster was ready: %s", e.child.node, endOf(e.err)),
 			s.logTail(e.child.node))
 	}
 	if s.running == 0 {
-		return exit.New(exit.Failed, errors.New("no node is left"), "start it again, or use --restart to have nodes started again")
+		return exit.New(exit.Failed, errors.New("no node is left"), "start it again, or use --restart to restart nodes")
 	}
 	return nil
 }
@@ -162,14 +162,14 @@ func (s *supervisor) start(ctx context.Context, node int) error {
 			s.events <- event{child: c, kind: becameReady}
 		}
 	})
-	// Not before: what runs is waited for, also if nobody can be told of it.
+	// The process is watched first, because this write may fail.
 	_, err = io.WriteString(s.out, nodeLine(node, c.cmd.Process.Pid, s.flags.addresses(node)))
 	return err
 }
 
 func (s *supervisor) startLater(ctx context.Context, c *child) {
 	pause := time.Duration(0)
-	if time.Since(c.started) < livedShortly {
+	if time.Since(c.started) < shortLife {
 		pause = restartPause
 	}
 	s.watchers.Go(func() {
@@ -223,15 +223,14 @@ func (s *supervisor) spawn(node int) (*child, error) {
 	return c, nil
 }
 
-// nodeProcessorsMin lets a node go on while its log is synced: the thread that waits for the
-// disk keeps one of them, for a millisecond or two.
+// nodeProcessorsMin lets a node continue while its log is synced: the waiting thread blocks one
+// processor for a millisecond or two.
 const nodeProcessorsMin = 2
 
-// processors gives each node its part of the machine's processors, unless the
-// operator said how many. Servers that all believe to have the whole machine wake
-// its processors for one another's work. Three on two processors, in turns: with two
-// each, 16 clients made 1.2 times as many sends as with one, 64 clients 1.1 times, with
-// batches 1.15 times, one client 0.95 times.
+// processors returns the environment variable that gives each node its share of the processors,
+// unless the operator has set it. Otherwise each node would start a thread for each processor of
+// the machine. Three nodes on two processors made up to 1.2 times as many sends with two
+// processors each as with one.
 func (s *supervisor) processors() []string {
 	const variable = "GOMAXPROCS"
 	if os.Getenv(variable) != "" {
@@ -240,12 +239,11 @@ func (s *supervisor) processors() []string {
 	return []string{fmt.Sprintf("%s=%d", variable, max(nodeProcessorsMin, runtime.GOMAXPROCS(0)/s.flags.nodes))}
 }
 
-// stop asks every node to end, and kills those that do not within the time they
-// have.
+// stop stops every node, and kills those that exceed their time.
 func (s *supervisor) stop() {
 	for _, c := range s.children {
 		if c != nil && !c.ended {
-			_ = c.stdin.Close() // an error means that the node is gone already
+			_ = c.stdin.Close() // an error means that the node has ended
 		}
 	}
 	deadline := time.NewTimer(s.stopLimit() + stopMargin)
@@ -261,14 +259,14 @@ func (s *supervisor) stop() {
 			for _, c := range s.children {
 				if c != nil && !c.ended {
 					s.say("node %d (pid %d) did not stop in time and is killed", c.node, c.cmd.Process.Pid)
-					_ = c.cmd.Process.Kill() // an error means that the node is gone already
+					_ = c.cmd.Process.Kill() // an error means that the node has ended
 				}
 			}
 		}
 	}
 }
 
-// stopLimit is the time a node may take to stop, as it was told.
+// stopLimit returns the shutdown-timeout of the nodes.
 func (s *supervisor) stopLimit() time.Duration {
 	const flag = "--shutdown-timeout="
 	for _, p := range s.pass {
@@ -296,7 +294,7 @@ func (s *supervisor) logFile(node int) string {
 	return filepath.Join(nodeDirectory(s.dir, node), "seriatim.log")
 }
 
-// logTail is what the node said last, to show why it ended.
+// logTail returns the end of the node's log, which shows why it ended.
 func (s *supervisor) logTail(node int) string {
 	if s.flags.verbose {
 		return ""
@@ -312,7 +310,7 @@ func (s *supervisor) logTail(node int) string {
 	return "the end of " + s.logFile(node) + ":\n" + strings.TrimRight(string(text), "\n")
 }
 
-// awaitReady asks a node until it says that it is ready or ctx ends.
+// awaitReady polls a node until it is ready or ctx ends.
 func awaitReady(ctx context.Context, admin string) bool {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	tick := time.NewTicker(readyPoll)
@@ -323,7 +321,7 @@ func awaitReady(ctx context.Context, admin string) bool {
 			return false
 		}
 		if resp, err := client.Do(req); err == nil {
-			_ = resp.Body.Close() // only the status is wanted
+			_ = resp.Body.Close() // the status suffices
 			if resp.StatusCode == http.StatusOK {
 				return true
 			}
@@ -343,8 +341,8 @@ func endOf(err error) string {
 	return err.Error()
 }
 
-// curable tells whether starting the node again can help: after a kill and after
-// a disk error it can, with wrong settings or damaged data it cannot.
+// curable reports whether a restart can help: after a kill or a disk error it can, with wrong
+// settings or damaged data it cannot.
 func curable(err error) bool {
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) {

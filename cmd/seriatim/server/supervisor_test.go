@@ -68,12 +68,12 @@ func TestCurable(t *testing.T) {
 	}
 }
 
-// full is a standard output that takes nothing any more.
+// full is a standard output that fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// A supervisor that cannot say what it has started ends what it has started, and itself.
+// If the supervisor cannot print, it stops its nodes and ends.
 func TestOutputIsFull(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -93,7 +93,7 @@ func TestOutputIsFull(t *testing.T) {
 	}
 }
 
-// Nodes share the processors of their machine, unless the operator said otherwise.
+// Nodes share the processors of their machine, unless the operator has set GOMAXPROCS.
 func TestProcessors(t *testing.T) {
 	all := runtime.GOMAXPROCS(0)
 	t.Setenv("GOMAXPROCS", "")

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// notifySocket leads to what started this process and wants to hear how far it is:
-// systemd, by the protocol of sd_notify. Without a socket nothing is told.
+// notifySocket is the socket of systemd for sd_notify. Without one, notify does nothing.
 type notifySocket struct {
 	path string
 	log  *slog.Logger
@@ -24,8 +23,8 @@ func newNotifySocket(log *slog.Logger) notifySocket {
 
 const notifyTimeout = time.Second
 
-// tell sends assignments, as READY=1.
-func (m notifySocket) tell(ctx context.Context, assignments ...string) {
+// notify sends assignments, such as READY=1.
+func (m notifySocket) notify(ctx context.Context, assignments ...string) {
 	if m.path == "" {
 		return
 	}
@@ -33,16 +32,15 @@ func (m notifySocket) tell(ctx context.Context, assignments ...string) {
 	conn, err := dialer.DialContext(ctx, "unixgram", m.path)
 	if err == nil {
 		_, err = conn.Write([]byte(strings.Join(assignments, "\n")))
-		_ = conn.Close() // a datagram is gone when it was written
+		_ = conn.Close() // the datagram is already sent
 	}
 	if err != nil {
 		m.log.Warn("cannot notify the service manager", "state", assignments, "error", err)
 	}
 }
 
-// ignoreHangups keeps a server running when the terminal it was started from is
-// closed. Settings are read at the start only, and a person who meant to have them
-// read again is told so.
+// ignoreHangups keeps a server running when its terminal is closed. It logs a warning, because
+// other servers reload their settings on SIGHUP.
 func ignoreHangups(log *slog.Logger) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)
@@ -50,7 +48,7 @@ func ignoreHangups(log *slog.Logger) (stop func()) {
 		for {
 			select {
 			case <-signals:
-				log.Warn("SIGHUP is ignored: settings are read when the server starts, restart it to change them")
+				log.Warn("SIGHUP is ignored: the server reads its settings only at the start, restart it to change them")
 			case <-done:
 				return
 			}

@@ -29,8 +29,8 @@ func unit(t *testing.T) map[string][]string {
 	return values
 }
 
-// TestSystemdUnit keeps the unit in step with the program: which ends cannot be
-// cured by a start, and how it hears that the node is there.
+// TestSystemdUnit: the unit agrees with the program about exit codes that prevent a restart, and
+// about notifications.
 func TestSystemdUnit(t *testing.T) {
 	u := unit(t)
 	if !slices.Equal(u["Type"], []string{"notify"}) || !slices.Equal(u["TimeoutStartSec"], []string{"infinity"}) {
@@ -48,7 +48,7 @@ func TestSystemdUnit(t *testing.T) {
 	if slices.Contains(want, "2") || !slices.Contains(want, strconv.Itoa(int(exit.Config))) || !slices.Contains(want, strconv.Itoa(int(cluster.ExitRemoved))) {
 		t.Errorf("not cured by a start: %v", want)
 	}
-	// Each file that is handed over is named to the server by a setting.
+	// A setting names each credential file.
 	environment := strings.Join(u["Environment"], " ")
 	for _, credential := range u["LoadCredential"] {
 		name, _, _ := strings.Cut(credential, ":")
@@ -68,7 +68,7 @@ func TestSystemdUnit(t *testing.T) {
 	checkUnitMemory(t, u, environment)
 }
 
-// checkUnitMemory keeps the state below what Go aims at, and that below the limit.
+// checkUnitMemory checks that state-bytes-max is below GOMEMLIMIT, and that below the limit.
 func checkUnitMemory(t *testing.T, u map[string][]string, environment string) {
 	t.Helper()
 	file, err := fileLayer("../../../deploy/systemd/seriatim.yaml")
@@ -88,7 +88,7 @@ func checkUnitMemory(t *testing.T, u map[string][]string, environment string) {
 	}
 }
 
-// TestSystemdVerify: systemd itself understands the unit, where it is there to be asked.
+// TestSystemdVerify: systemd accepts the unit. The test needs systemd.
 func TestSystemdVerify(t *testing.T) {
 	tool, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -103,7 +103,7 @@ func TestSystemdVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "seriatim.service")
-	// It looks whether the program is there.
+	// systemd checks that the program exists.
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/seriatim", program)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestSystemdVerify(t *testing.T) {
 	}
 }
 
-// endedWith is how a process with this exit code ended.
+// endedWith returns the error of a process that ends with this exit code.
 func endedWith(t *testing.T, code int) error {
 	t.Helper()
 	return exec.Command("sh", "-c", "exit "+strconv.Itoa(code)).Run()

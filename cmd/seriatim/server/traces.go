@@ -11,13 +11,13 @@ import (
 	"github.com/seriatimq/seriatim/transport/tracing"
 )
 
-// standardEndpointVariable is where OpenTelemetry has the endpoint, for all programs of a machine.
+// standardEndpointVariable is OpenTelemetry's variable for the collector of all programs.
 const standardEndpointVariable = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
-// tracesFlushMax is how long a stop waits for a collector to take the last spans.
+// tracesFlushMax bounds the wait for the collector at a stop.
 const tracesFlushMax = 2 * time.Second
 
-// standardEndpoint is what the environment says to all programs, unless it turns all of them off.
+// standardEndpoint returns OpenTelemetry's endpoint, empty if the environment turns traces off.
 func standardEndpoint(environ []string) (endpoint string) {
 	for _, pair := range environ {
 		switch key, value, _ := strings.Cut(pair, "="); {
@@ -30,22 +30,22 @@ func standardEndpoint(environ []string) (endpoint string) {
 	return endpoint
 }
 
-// check reports what is wrong with the settings.
+// check returns an error for invalid settings.
 func (c TracingConfig) check() error {
-	if !(c.Ratio >= 0 && c.Ratio <= 1) { // which no comparison with NaN is
-		return fmt.Errorf("trace-ratio %v: 0 to 1 is wanted, as in 0.01", c.Ratio)
+	if !(c.Ratio >= 0 && c.Ratio <= 1) { // also refuses NaN
+		return fmt.Errorf("trace-ratio %v: it must be 0 to 1, such as 0.01", c.Ratio)
 	}
 	if c.Endpoint == "" {
 		return nil
 	}
 	u, err := url.Parse(c.Endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
-		return fmt.Errorf("otlp-endpoint, or %s, is no URL of a collector: one as http://127.0.0.1:4318 is wanted, without user and parameters", standardEndpointVariable)
+		return fmt.Errorf("otlp-endpoint, or %s, must be the URL of a collector, such as http://127.0.0.1:4318, without user and parameters", standardEndpointVariable)
 	}
 	return nil
 }
 
-// openTraces makes the tracer; nil if nothing is to be traced.
+// openTraces makes the tracer, nil without an endpoint.
 func (p program) openTraces(ctx context.Context, cfg Config) (*tracing.Tracer, error) {
 	if cfg.Tracing.Endpoint == "" {
 		return nil, nil
@@ -55,7 +55,7 @@ func (p program) openTraces(ctx context.Context, cfg Config) (*tracing.Tracer, e
 	})
 }
 
-// tracer is the tracer of the middleware, nil if there is none.
+// tracer returns the tracer as an interface. A nil interface means none.
 func (r *parts) tracer() service.Tracer {
 	if r.traces == nil {
 		return nil
@@ -63,7 +63,7 @@ func (r *parts) tracer() service.Tracer {
 	return r.traces
 }
 
-// spans are what became of spans so far.
+// spans counts the exported and dropped spans.
 func (r *parts) spans() service.Spans {
 	if r.traces == nil {
 		return service.Spans{}
@@ -71,7 +71,7 @@ func (r *parts) spans() service.Spans {
 	return r.traces.Spans()
 }
 
-// endTraces exports what waits.
+// endTraces exports the remaining spans.
 func (r *parts) endTraces(ctx context.Context) {
 	if r.traces == nil {
 		return

@@ -19,10 +19,10 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops"
 )
 
-// certificates are those of the ports that have TLS, nil for the others.
+// certificates holds the certificates of the ports with TLS; the others are nil.
 type certificates struct{ client, admin, peer *files.Certificate }
 
-// openCertificates reads the certificates that the settings name.
+// openCertificates reads the certificates in the settings.
 func openCertificates(listen ListenConfig, log *slog.Logger) (c certificates, err error) {
 	var problems []error
 	for _, port := range []struct {
@@ -44,7 +44,7 @@ func openCertificates(listen ListenConfig, log *slog.Logger) (c certificates, er
 	return c, errors.Join(problems...)
 }
 
-// expiries is when the certificates in force end, by port.
+// expiries returns the ends of the certificates in force, by port.
 func (c certificates) expiries() map[string]time.Time {
 	ends := map[string]time.Time{}
 	for port, files := range map[string]*files.Certificate{"client": c.client, "admin": c.admin, "peer": c.peer} {
@@ -55,7 +55,7 @@ func (c certificates) expiries() map[string]time.Time {
 	return ends
 }
 
-// trust is what the nodes know each other by.
+// trust returns the certificates and the gossip key that authenticate nodes.
 func (c certificates) trust(cfg Config) (t cluster.Trust, err error) {
 	if cfg.alone() {
 		return aloneTrust()
@@ -67,16 +67,16 @@ func (c certificates) trust(cfg Config) (t cluster.Trust, err error) {
 	return t, err
 }
 
-// alone reports whether the node forms a cluster alone and was given nothing by which other
-// nodes could know it. Its ports between nodes are closed then.
+// alone reports whether the node forms a cluster alone, without certificate and gossip key. Its
+// peer and gossip ports then accept no other node.
 func (c Config) alone() bool {
 	return !c.Listen.InsecurePeers && c.Node.BootstrapExpect == 1 && len(c.Node.Join) == 0 && c.Listen.PeerCert == "" && c.Node.GossipKeyFile == ""
 }
 
-// gossipKeyBytes is the size of the key that a node alone draws at its start.
+// gossipKeyBytes is the size of the random key of a node alone.
 const gossipKeyBytes = 32
 
-// aloneTrust closes the ports between nodes: nothing but this process has what it draws.
+// aloneTrust returns a random key and certificate, so that no other program can connect.
 func aloneTrust() (t cluster.Trust, err error) {
 	t.GossipKey = make([]byte, gossipKeyBytes)
 	if _, err := rand.Read(t.GossipKey); err != nil {
@@ -101,7 +101,7 @@ func (p program) checkPeerCertificate(c certificates, node string) error {
 		"make one with seriatim cert issue "+node+", or renew it with seriatim cert renew "+node+" --role node")
 }
 
-// openTokens reads who may call the admin port; nil: no file says so.
+// openTokens returns the function that finds the operator of a token, nil without a token file.
 func openTokens(listen ListenConfig, log *slog.Logger) (func(token string) (ops.Operator, bool), error) {
 	if listen.AdminTokens == "" {
 		return nil, nil
@@ -113,8 +113,8 @@ func openTokens(listen ListenConfig, log *slog.Logger) (func(token string) (ops.
 	return file.Find, nil
 }
 
-// ownToken closes the admin port of a node that was given no file of tokens: only the token in
-// its data directory opens it.
+// ownToken protects the admin port of a node without a token file: callers need the token in the
+// data directory.
 func (p program) ownToken(cfg Config, r *parts) error {
 	if r.operators != nil {
 		return nil
@@ -131,11 +131,11 @@ func (p program) ownToken(cfg Config, r *parts) error {
 	r.operators = func(token string) (ops.Operator, bool) {
 		return ops.Operator{Name: "the node's own token", Role: ops.Administrator}, own.Is(token)
 	}
-	p.log.Info("the admin port needs the token in this file; the command-line tool finds it on this machine if it may read it", "file", own.File)
+	p.log.Info("the admin port needs the token in this file; on this machine, the command line finds a readable file by itself", "file", own.File)
 	return nil
 }
 
-// gossipKey reads the key that all nodes share.
+// gossipKey reads the gossip key, nil without a file.
 func gossipKey(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
@@ -151,8 +151,8 @@ func gossipKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// adminURL returns the address at which other machines reach the admin port. A port on all addresses has no host:
-// the other nodes put in the one they know.
+// adminURL returns the URL of the admin port for other machines. For a port on all addresses the
+// host is empty, and the other nodes insert the node's address.
 func adminURL(listen string, secure bool) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -9,35 +9,35 @@ import (
 	"github.com/seriatimq/seriatim/transport"
 )
 
-// originText is what browsers send: scheme, host and perhaps a port; null is a
-// page without an origin, as a file.
+// originText matches the header Origin of browsers: scheme, host and optional port, or null for a
+// page without an origin, such as a file.
 var originText = regexp.MustCompile(`^(\*|null|[a-z][a-z0-9+.-]*://[^/?#@\s]+)$`)
 
 var accountIDs = regexp.MustCompile(`^[0-9]{12}$`)
 
-// regions are labels, since they are part of ARNs and, one day, of host names.
+// regions matches DNS labels, because host names may contain a region.
 var regions = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// requestBytesMin has room for ten messages of 1 MiB each of whose bytes JSON
-// writes as six, twice.
+// requestBytesMin has room for two answers with 10 MiB of message bodies, each byte of which JSON
+// can write as six.
 const requestBytesMin = 128 << 20
 
-// validate reports all that is wrong with the settings this package gives a
-// meaning to; package cluster checks its own.
+// validate returns all errors in the settings that this package uses. Package cluster checks the
+// others.
 func (c Config) validate() error {
 	var problems []error
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if !accountIDs.MatchString(c.API.Account) {
-		wrong("account %q: 12 digits are wanted, as in 000000000000", c.API.Account)
+		wrong("account %q must have 12 digits, such as 000000000000", c.API.Account)
 	}
 	if !regions.MatchString(c.API.Region) {
-		wrong("region %q: lower-case letters, digits and dashes are wanted, as in us-east-1", c.API.Region)
+		wrong("region %q must consist of lower-case letters, digits and dashes, such as us-east-1", c.API.Region)
 	}
 	if w := c.API.MinimumWindow; w < 1 || w > 20 {
-		wrong("minimum-window %d: 1 to 20 seconds are wanted", w)
+		wrong("minimum-window %d must be 1 to 20 seconds", w)
 	}
 	if len(c.Node.Join) > 0 && c.Node.BootstrapExpect == 1 {
-		wrong("join is set and bootstrap-expect is 1, so this node would form a cluster alone: say how many nodes form the cluster, or 0 to only join one")
+		wrong("join is set and bootstrap-expect is 1, so this node would form a cluster alone. Set bootstrap-expect to the number of nodes, or to 0 to only join a cluster")
 	}
 	if _, err := logLevel(c.Logging.Level); err != nil {
 		wrong("log-level: %w", err)
@@ -45,7 +45,7 @@ func (c Config) validate() error {
 	switch c.Logging.Format {
 	case "auto", "json", "text":
 	default:
-		wrong("log-format %q: json, text or auto is wanted", c.Logging.Format)
+		wrong("log-format %q must be json, text or auto", c.Logging.Format)
 	}
 	if (c.Listen.TLSCert == "") != (c.Listen.TLSKey == "") {
 		wrong("tls-cert and tls-key belong together: set both or none")
@@ -60,12 +60,12 @@ func (c Config) validate() error {
 		problems = append(problems, problem)
 	}
 	if l := c.Listen; l.AdminTokens == "" && !l.InsecureAdmin && !transport.LoopbackAddress(l.Admin) {
-		wrong("admin-addr %s can be reached from other machines, and there is no admin-tokens-file: "+
-			"make tokens with seriatim cert token NAME --role admin, or set insecure-admin if only operators reach it, which opens the port without tokens", l.Admin)
+		wrong("other machines can reach admin-addr %s, and admin-tokens-file is not set. "+
+			"Make tokens with seriatim cert token NAME --role admin, or set insecure-admin if only operators reach the port", l.Admin)
 	}
 	for _, origin := range c.Listen.AllowOrigin {
 		if !originText.MatchString(origin) {
-			wrong("allow-origin %q: an origin is wanted, as https://app.example.org, or *", origin)
+			wrong("allow-origin %q must be an origin such as https://app.example.org, or *", origin)
 		}
 	}
 	if err := c.Tracing.check(); err != nil {
@@ -120,21 +120,21 @@ func (c Config) openPeers() error {
 	if l.InsecurePeers || l.PeerCert != "" && c.Node.GossipKeyFile != "" {
 		return nil
 	}
-	const advice = "make the files with seriatim cert ca and, for each node, seriatim cert issue NODE, or set insecure-peers if no other program reaches these ports"
+	const missing, advice = "peer-cert, peer-key, peer-ca or gossip-key-file is missing",
+		"make the files with seriatim cert ca and seriatim cert issue, or set insecure-peers if no other program reaches these ports"
 	for _, port := range []struct{ setting, address string }{{"peer-addr", l.Peer}, {"gossip-addr", l.Gossip}} {
 		if !transport.LoopbackAddress(port.address) {
-			return fmt.Errorf("%s %s can be reached from other machines, and without peer-cert, peer-key, peer-ca and gossip-key-file every program that does so is believed to be a node: "+
-				advice, port.setting, port.address)
+			return fmt.Errorf("other machines can reach %s %s, and %s. Every program there could act as a node; %s", port.setting, port.address, missing, advice)
 		}
 	}
 	if c.alone() {
 		return nil
 	}
-	return errors.New("without peer-cert, peer-key, peer-ca and gossip-key-file every program on this machine is believed to be a node: " + advice)
+	return errors.New(missing + ". Every program on this machine could act as a node; " + advice)
 }
 
-// checkFiles reports what else a start would find: settings that the node refuses,
-// and files that cannot be used.
+// checkFiles returns the other errors of a start: settings that the node refuses, and unusable
+// files.
 func (c Config) checkFiles() error {
 	certificates, err := openCertificates(c.Listen, slog.New(slog.DiscardHandler))
 	_, refused := program{}.clusterConfig(c, certificates)
@@ -147,7 +147,7 @@ func logLevel(text string) (slog.Level, error) {
 	switch text {
 	case "debug", "info", "warn", "error":
 	default:
-		return 0, fmt.Errorf("%q: debug, info, warn or error is wanted", text)
+		return 0, fmt.Errorf("%q must be debug, info, warn or error", text)
 	}
 	var level slog.Level
 	err := level.UnmarshalText([]byte(text))

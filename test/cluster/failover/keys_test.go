@@ -242,7 +242,7 @@ func TestKeysAreRotated(t *testing.T) {
 	slices.Sort(both)
 	r.waitFor("the new key is there", func(keys string) bool { return keys == strings.Join(both, " ") })
 	r.write("broken")
-	r.waitLogged("changed files cannot be used")
+	r.waitLogged("changed files are unusable")
 	r.write(next)
 	r.waitLogged("it lacks the key " + idOf(old))
 	r.write(next, old)

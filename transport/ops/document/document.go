@@ -5,8 +5,8 @@ package document
 
 import "github.com/seriatimq/seriatim/cluster"
 
-// Refusal is the answer to a request that failed. Kind and Hint come with changes that the
-// state or the members do not permit.
+// Refusal is the answer to a failed request. Kind and Hint are set for changes that the state or
+// the members do not permit.
 type Refusal struct {
 	Error string              `json:"error"`
 	Kind  cluster.RefusalKind `json:"kind,omitempty"`

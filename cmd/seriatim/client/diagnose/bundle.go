@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// parts are what a bundle has of each node. Nothing of it holds a body of a message, a
-// key or a token: names of queues, addresses and paths of files are the most private.
+// parts lists the files of each node in a bundle. They contain no message bodies, keys and tokens,
+// but names of queues, addresses and paths.
 var parts = []struct{ file, path string }{
 	{"status.json", statusPath},
 	{"members.json", membersPath},
@@ -30,10 +30,9 @@ var parts = []struct{ file, path string }{
 
 const statusPath = "/v1/status"
 
-// WriteBundle writes what all members of the cluster tell of themselves as a tar.gz: the
-// nodes that were named, and those that they name. A part that a node does not give is named
-// in missing, and in the bundle; its error is ErrNobody if nothing could be had at all, or
-// that out cannot be written.
+// WriteBundle writes a tar.gz with the parts of all members of the cluster: the given nodes, and
+// the members that these report. It returns the missing parts, which the bundle lists, too. The
+// error is ErrNobody if no part could be read, or a failed write to out.
 func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string, now time.Time) (missing []string, err error) {
 	packed := gzip.NewWriter(out)
 	archive := tar.NewWriter(packed)
@@ -54,7 +53,7 @@ func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string
 		directory := fmt.Sprintf("node-%d/", i+1)
 		for _, part := range parts {
 			status, body, err := nodes.Get(ctx, address, part.path)
-			if ctx.Err() != nil { // a file that lacks the rest is of no use
+			if ctx.Err() != nil {
 				return missing, ctx.Err()
 			}
 			if err == nil && status != http.StatusOK && part.file != "ready.txt" {
@@ -85,8 +84,8 @@ func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string
 	return missing, nil
 }
 
-// everyMember are the addresses that were named, and those of the members that are not among
-// them. A member that cannot be reached at the address it tells is named in missing.
+// everyMember returns the given addresses and the addresses of the other members. missing lists
+// the members that cannot be reached.
 func everyMember(ctx context.Context, nodes Nodes) (addresses, missing []string) {
 	addresses = slices.Clone(nodes.Addresses())
 	var seen []string // node ids
@@ -96,14 +95,14 @@ func everyMember(ctx context.Context, nodes Nodes) (addresses, missing []string)
 		}
 	}
 	c, err := Ask(ctx, nodes)
-	if err != nil { // the named ones are what there is
+	if err != nil { // only the given addresses are known
 		return addresses, nil
 	}
 	for _, m := range c.Members {
 		if slices.Contains(seen, m.NodeID) {
 			continue
 		}
-		id, err := "", errors.New("it does not tell the address of its admin port")
+		id, err := "", errors.New("it does not announce the address of its admin port")
 		if m.Admin != "" {
 			id, err = nodeAt(ctx, nodes, m.Admin)
 		}
@@ -111,7 +110,7 @@ func everyMember(ctx context.Context, nodes Nodes) (addresses, missing []string)
 			err = fmt.Errorf("%s is the admin port of %s", m.Admin, id)
 		}
 		if err != nil {
-			missing = append(missing, fmt.Sprintf("everything of %s: %v; name its admin port with --admin", m.Name, err))
+			missing = append(missing, fmt.Sprintf("all files of %s: %v; name its admin port with --admin", m.Name, err))
 			continue
 		}
 		addresses = append(addresses, m.Admin)
@@ -119,7 +118,7 @@ func everyMember(ctx context.Context, nodes Nodes) (addresses, missing []string)
 	return addresses, missing
 }
 
-// nodeAt is the id of the node whose admin port has an address.
+// nodeAt returns the id of the node with an admin address.
 func nodeAt(ctx context.Context, nodes Nodes, address string) (id string, err error) {
 	var s struct{ NodeID string }
 	status, body, err := nodes.Get(ctx, address, statusPath)

@@ -14,11 +14,11 @@ import (
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 )
 
-// Nodes are the nodes that are asked.
+// Nodes gives access to the admin ports of nodes.
 type Nodes interface {
-	// Addresses are those of their admin ports.
+	// Addresses returns their addresses.
 	Addresses() []string
-	// Get asks one of them.
+	// Get sends a GET request to one address.
 	Get(ctx context.Context, address, path string) (status int, body []byte, err error)
 }
 
@@ -27,10 +27,10 @@ type Member struct {
 	NodeID string
 	Name   string
 	Admin  string // URL of its admin port
-	Asked  bool   // it answered what it measures
+	Asked  bool   // its findings are in the report
 }
 
-// Cluster holds the reports of the members, and the findings about the state that all have.
+// Cluster holds the members with their findings, and the findings about the replicated state.
 type Cluster struct {
 	Members  []Member
 	Findings []health.Finding
@@ -38,11 +38,11 @@ type Cluster struct {
 
 const membersPath = "/v1/cluster/members"
 
-// ErrNobody: no node answered.
+// ErrNobody reports that no node answered.
 var ErrNobody = errors.New("no node answers; is --admin right?")
 
-// Ask asks nodes about all members of their cluster until one answers. If there is no leader
-// to ask, a node says what it finds by itself.
+// Ask asks nodes about all members of their cluster until one answers. Without a leader it returns
+// the view of one node.
 func Ask(ctx context.Context, nodes Nodes) (c Cluster, err error) {
 	if c, err = ask(ctx, nodes, membersPath); err == nil {
 		return c, nil
@@ -74,7 +74,7 @@ func ask(ctx context.Context, nodes Nodes, path string) (c Cluster, err error) {
 	return c, failed
 }
 
-// silent are the members that did not say what they measure.
+// silent returns the members without findings.
 func (c Cluster) silent() (names []string) {
 	for _, m := range c.Members {
 		if !m.Asked {
@@ -84,7 +84,7 @@ func (c Cluster) silent() (names []string) {
 	return names
 }
 
-// Outcome is what a check found.
+// Outcome is the result of a check.
 type Outcome struct {
 	Check string       `json:"check"`
 	Level health.Level `json:"level"`
@@ -98,8 +98,8 @@ type Outcome struct {
 	measured string // the value with its unit
 }
 
-// Line is the outcome in one line, with the value and the thresholds behind a bar, as
-// monitoring systems read it.
+// Line returns the outcome in one line, with value and thresholds behind a bar, as monitoring
+// systems expect it.
 func (o Outcome) Line() string {
 	line := o.Level.String() + " - " + o.Check + ": "
 	if o.Value == nil {
@@ -118,8 +118,8 @@ func (o Outcome) Line() string {
 	return line + strings.Join(parts, "; ") + fmt.Sprintf(" | %s=%.6g;%g;%g", o.Check, *o.Value, o.Warn, o.Crit)
 }
 
-// Run compares what was found with thresholds. The first outcome is the worst; those of
-// further findings that are not OK follow.
+// Run compares the findings with thresholds. The first outcome is the worst. The outcomes of other
+// findings follow if they are not OK.
 func Run(check health.Check, c Cluster, warn, crit float64) []Outcome {
 	var bad []Outcome
 	var worst *health.Finding
@@ -149,7 +149,7 @@ func Run(check health.Check, c Cluster, warn, crit float64) []Outcome {
 	return append([]Outcome{first}, bad...)
 }
 
-// worse reports whether the first value says more about a check than the second.
+// worse reports whether the first value is the worse result of a check.
 func worse(check health.Check, a, b float64) bool {
 	return (a < b) == (check.Below != check.Newest) && a != b
 }
@@ -164,7 +164,7 @@ func outcome(check health.Check, f health.Finding, warn, crit float64) Outcome {
 	case check.Plain:
 		o.Of, o.Note = "", f.Sentence()
 		if o.Level == health.OK && f.Node != "" {
-			o.Note = "all members are well"
+			o.Note = "all members are healthy"
 		}
 	case check.Name == health.Quorum && f.Value < 0:
 		o.measured, o.Note = "no quorum", f.Text
@@ -177,18 +177,18 @@ func outcome(check health.Check, f health.Finding, warn, crit float64) Outcome {
 	return o
 }
 
-// without notes the members of which nothing is known, where each was to be measured.
+// without adds the members without findings to a check that measures each node.
 func (o Outcome) without(check health.Check, c Cluster) Outcome {
 	silent := c.silent()
 	if !check.EachNode || len(silent) == 0 {
 		return o
 	}
 	o.Level = health.Worse(o.Level, health.Unknown)
-	o.Note = strings.TrimPrefix(o.Note+"; nothing is known of "+strings.Join(silent, ", "), "; ")
+	o.Note = strings.TrimPrefix(o.Note+"; unknown: "+strings.Join(silent, ", "), "; ")
 	return o
 }
 
-// words are a value with its unit. No node is one, too, that may fail.
+// words formats a value with its unit.
 func words(check health.Check, value float64) string {
 	if check.Name == health.Quorum && value == 0 {
 		return "no node may fail"
@@ -202,11 +202,11 @@ func Check(ctx context.Context, nodes Nodes, check health.Check, warn, crit floa
 	return checked(ctx, c, err, check, warn, crit)
 }
 
-// checked runs a check on what the nodes said, if they did.
+// checked runs a check on the answer of the nodes, or on their error.
 func checked(ctx context.Context, c Cluster, err error, check health.Check, warn, crit float64) []Outcome {
 	unknown := Outcome{Check: check.Name, Level: health.Unknown, Unit: check.Unit, Warn: warn, Crit: crit}
 	switch {
-	case ctx.Err() != nil: // an answer that is cut short may be one that nothing is wrong
+	case ctx.Err() != nil: // an incomplete answer may look healthy
 		unknown.Note = "interrupted"
 	case err != nil:
 		unknown.Note = err.Error()

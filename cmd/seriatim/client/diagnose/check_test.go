@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/health"
 )
 
-// canned answers by address and path; without a query, it stands for any.
+// canned holds answers by address and path. A path without a query matches any query.
 type canned map[string]string
 
 func (c canned) Addresses() []string { return []string{"n1", "n2"} }
@@ -29,7 +29,7 @@ func (c canned) Get(_ context.Context, address, path string) (int, []byte, error
 	return 200, []byte(text), nil
 }
 
-// saying is the document about two members with these findings, each of a node or of none.
+// saying returns the document about two members with these findings.
 func saying(t *testing.T, findings ...health.Finding) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
@@ -74,8 +74,8 @@ func TestChecks(t *testing.T) {
 			"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends")), at("n2", health.Found("sends", "", 2, "sends are refused: full"))}, health.Critical,
 			[]string{"CRITICAL - sends: n2: sends are refused: full | sends=2;0;1"},
 		},
-		{"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends"))}, health.OK, []string{"OK - sends: all members are well | sends=0;0;1"}},
-		// The newest backup counts, of whichever node.
+		{"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends"))}, health.OK, []string{"OK - sends: all members are healthy | sends=0;0;1"}},
+		// The newest backup of all nodes counts.
 		{"backup", []health.Finding{at("n1", health.Found("backup", "", 90, "old")), at("n2", health.Found("backup", "", 2, "new"))}, health.OK, []string{"OK - backup: 2 hours old (n2) | backup=2;26;50"}},
 	} {
 		check, _ := health.Named(tc.check)
@@ -90,7 +90,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Other thresholds than those of the check apply to what was measured.
+// The thresholds of the flags replace those of the check.
 func TestThresholds(t *testing.T) {
 	t.Parallel()
 	disk, _ := health.Named("disk")
@@ -100,13 +100,13 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// A member that could not be asked is named, and what it would have said is not known.
+// The outcome names a member that does not answer, and its level is unknown.
 func TestSilentMembers(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(saying(t, at("n1", health.Found("disk", "", 50, "half"))), `"Name":"n2","Admin":"","Asked":true`, `"Name":"n2"`, 1)
 	for check, want := range map[string]string{
-		"disk":  "UNKNOWN - disk: 50 % free (n1); nothing is known of n2 | disk=50;20;10",
-		"certs": "UNKNOWN - certs: no port has a certificate; nothing is known of n2",
+		"disk":  "UNKNOWN - disk: 50 % free (n1); unknown: n2 | disk=50;20;10",
+		"certs": "UNKNOWN - certs: no port has a certificate; unknown: n2",
 		"dlq":   "OK - dlq: no RedrivePolicy names a queue",
 	} {
 		c, _ := health.Named(check)
@@ -116,7 +116,7 @@ func TestSilentMembers(t *testing.T) {
 	}
 }
 
-// Without a leader a node says what it finds by itself; without any answer nothing is known.
+// Without a leader the view of one node counts. Without any answer the level is unknown.
 func TestWithoutLeader(t *testing.T) {
 	t.Parallel()
 	quorum, _ := health.Named("quorum")
@@ -132,7 +132,7 @@ func TestWithoutLeader(t *testing.T) {
 	}
 }
 
-// refusing answers everything with a refusal, as the admin port writes it.
+// refusing answers every request with a Refusal.
 type refusing struct{ body string }
 
 func (refusing) Addresses() []string { return []string{"n1"} }
@@ -141,7 +141,7 @@ func (r refusing) Get(context.Context, string, string) (int, []byte, error) {
 	return 401, []byte(r.body), nil
 }
 
-// Why a node refuses to answer is part of a line, so it is its sentence and not the document around it.
+// A line contains the error text of a Refusal, not its JSON.
 func TestRefusalsAreOneLine(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -164,7 +164,7 @@ func TestRefusalsAreOneLine(t *testing.T) {
 	}
 }
 
-// A bundle has the members that were not named, and says which of them it could not reach.
+// A bundle contains members that the user did not name, and lists the unreachable ones.
 func TestBundleOfAllMembers(t *testing.T) {
 	t.Parallel()
 	members := `{"members":[{"nodeId":"a","name":"n1","admin":"n1"},{"nodeId":"b","name":"n3","admin":"n3"},{"nodeId":"c","name":"n4","admin":"n4"},{"nodeId":"d","name":"n5"},{"nodeId":"e","name":"n6","admin":"n1"}]}`
@@ -195,7 +195,7 @@ func TestBundleOfAllMembers(t *testing.T) {
 	}
 }
 
-// A bundle that is interrupted is not one that lacks parts.
+// An interrupted bundle is an error, not a bundle with missing parts.
 func TestBundleInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -206,7 +206,7 @@ func TestBundleInterrupted(t *testing.T) {
 	}
 }
 
-// A check that is ended knows nothing, also if an answer came.
+// The level of an interrupted check is unknown, even with an answer.
 func TestInterruptedCheck(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())

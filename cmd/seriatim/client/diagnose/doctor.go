@@ -6,20 +6,20 @@ import (
 	"github.com/seriatimq/seriatim/cluster/health"
 )
 
-// Finding is the outcome of a check, with what to do about it.
+// Finding is the outcome of a check with advice.
 type Finding struct {
 	Outcome
-	Advice string `json:"advice,omitempty"` // empty if all is well, or nothing was found out
+	Advice string `json:"advice,omitempty"` // empty if the level is OK or unknown
 }
 
-// Diagnosis is what all checks found.
+// Diagnosis holds the outcomes of all checks.
 type Diagnosis struct {
 	Level    health.Level `json:"level"` // the worst
 	Findings []Finding    `json:"findings"`
 }
 
-// Diagnose runs all checks with their own thresholds on all members of the cluster. A node
-// that was named and does not answer is a finding, too.
+// Diagnose runs all checks with their default thresholds on all members of the cluster. A given
+// node that does not answer is a finding, too.
 func Diagnose(ctx context.Context, nodes Nodes) (d Diagnosis) {
 	note := func(o Outcome, advice string) {
 		f := Finding{Outcome: o}

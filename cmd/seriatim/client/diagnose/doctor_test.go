@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/health"
 )
 
-// Each finding that is not good comes with advice, and the worst one decides.
+// Each warning or critical finding has advice, and the worst one decides the level.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
 	low, failed := at("n2", health.Found("disk", "", 1, "1 of 100")), health.Found("dlq", "failed", 1, "1 message")

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// sentenceMax bounds what of an answer is shown that is not one of the admin port, as a page of a proxy.
+// sentenceMax bounds the text of an unknown answer, such as a page of a proxy.
 const sentenceMax = 500
 
-// sentence is why a node refused to answer, in one line: that of the document in which the admin port says it, or else
-// the beginning of what came.
+// sentence returns the error in an answer in one line: the error of a Refusal, or else the
+// beginning of the answer.
 func sentence(body []byte) string {
 	text := string(body)
 	var refusal struct{ Error string }

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// hints say what to do about a reason of the API.
+// hints holds the hint for each reason of the API.
 var hints = map[string]string{
 	"QueueDoesNotExist":          QueuesHint,
 	"OutcomeUnknown":             UnknownHint,
@@ -28,27 +28,27 @@ var hints = map[string]string{
 	"ResourceNotFound":           TopicsHint,
 	"NoLeader":                   LeaderHint,
 	"UnderPressure":              PressureHint,
-	"UpgradeNeeded":              "seriatim upgrade status shows which nodes do not have the version that can do this",
-	"SessionCannotBeLocked":      "seriatim group explain QUEUE SESSION says until when; seriatim group release takes it away",
+	"UpgradeNeeded":              "seriatim upgrade status shows the nodes with an older version",
+	"SessionCannotBeLocked":      "seriatim group explain QUEUE SESSION shows the holder; seriatim group release takes the session away",
 	"SessionLockLost":            "accept it again: seriatim session accept QUEUE SESSION",
-	"NoSessionAvailable":         "seriatim group list QUEUE shows the groups that have messages and what they wait for",
+	"NoSessionAvailable":         "seriatim group list QUEUE shows the groups that have messages, with their states",
 	"DeduplicationIdUnknown":     "it can be sent; where the DeduplicationScope of the queue is not queue, add --group or --partition-key",
-	"MessageNotFound":            "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE shows what there is",
+	"MessageNotFound":            "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE shows the messages",
 }
 
-// Hints for what a call over HTTP can meet as well.
+// Hints for errors that calls over HTTP can have, too.
 const (
 	KeyHint       = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to a key of the cluster; seriatim key create makes one"
-	PolicyHint    = "seriatim policy put says what a user may do"
+	PolicyHint    = "seriatim policy put changes the permissions of a user"
 	QueuesHint    = "seriatim queue list shows the queues that exist"
 	TopicsHint    = "seriatim topic list shows the topics that exist, seriatim topic subscriptions the subscriptions"
-	ThrottledHint = "too many at a time: wait for what is under way, then try again"
+	ThrottledHint = "too many requests at a time: wait, then try again"
 	LeaderHint    = "a majority of the voters must run and reach each other's peer ports: seriatim cluster status shows which of them answer"
-	PressureHint  = "receives and deletes go on; seriatim doctor says what is short, and what to do"
+	PressureHint  = "receives and deletes still work; seriatim doctor shows the missing resource and gives advice"
 	UnknownHint   = "the request may or may not have taken effect: look before you repeat it"
 	ReachHint     = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
-	// ManyHint is for several nodes of which none does what was asked.
-	ManyHint = "at least one more than half of the voters must run and answer: start those that are down; seriatim cluster status asks a node that runs"
+	// ManyHint is for several nodes of which none answers.
+	ManyHint = "a majority of the voters must run and answer: start the missing ones; seriatim cluster status asks a running node"
 )
 
 const (
@@ -56,19 +56,19 @@ const (
 	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have taken effect: look before you repeat it"
 )
 
-// interruptedHint is also read by who only looked at something: which calls change anything is
-// not known here.
+// interruptedHint also appears after reads, because this package does not know which calls change
+// anything.
 const interruptedHint = "a change may have taken effect: look before you repeat it"
 
-// brokenTexts are in the library's errors of connections that had come about, so that what was
-// asked over them may have been done.
+// brokenTexts mark the library's errors of established connections. The server may have carried
+// out a call over such a connection.
 var brokenTexts = []string{"error reading from server", "keepalive ping failed", "the server is not reading"}
 
-// throttled are the reasons of ResourceExhausted that are over by themselves; of the others
-// something is full.
+// throttled lists the reasons of ResourceExhausted that end by themselves. The others mean that
+// a resource is full.
 var throttled = []string{"RequestThrottled", "Throttled"}
 
-// exitCodes are those of the API's codes.
+// exitCodes maps codes of the API to exit codes.
 var exitCodes = map[codes.Code]exit.Code{
 	codes.NotFound: exit.NotFound, codes.DeadlineExceeded: exit.NotFound, // NoSessionAvailable
 	codes.InvalidArgument: exit.Usage, codes.Unimplemented: exit.Usage,
@@ -77,8 +77,7 @@ var exitCodes = map[codes.Code]exit.Code{
 	codes.FailedPrecondition: exit.Conflict, codes.AlreadyExists: exit.Conflict, codes.Aborted: exit.Conflict, codes.ResourceExhausted: exit.Conflict,
 }
 
-// explain gives what a call returned its exit code and a hint. Errors that have a code
-// stay as they are.
+// explain adds an exit code and a hint to the error of a call, unless it has a code.
 func explain(err error, nodes int) error {
 	if _, coded := errors.AsType[*exit.Error](err); err == nil || coded {
 		return err
@@ -107,7 +106,7 @@ func explain(err error, nodes int) error {
 	return exit.New(exitCode, shown, hints[reason])
 }
 
-// unanswered explains an error that is not the server's.
+// unanswered explains an error that does not come from the server.
 func unanswered(code codes.Code, text string, err error, nodes int) error {
 	broken := slices.ContainsFunc(brokenTexts, func(said string) bool { return strings.Contains(text, said) })
 	unreached := strings.Contains(text, "connection error:") && !broken
@@ -140,8 +139,8 @@ func unanswered(code codes.Code, text string, err error, nodes int) error {
 	return exit.New(exit.Failed, err, "")
 }
 
-// certificateHint says what to do about a certificate that was not accepted. The library gives
-// the error as a text only.
+// certificateHint returns the hint for a refused certificate. The library returns the error only
+// as a text.
 func certificateHint(text string) string {
 	switch {
 	case strings.Contains(text, "unknown authority"):

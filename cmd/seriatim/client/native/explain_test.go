@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// What is over by itself is told from what is full, although the API has one code for both.
+// Throttling and full resources have the same code of the API, but different exit codes.
 func TestExhausted(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]exit.Code{"RequestThrottled": exit.Unavailable, "Throttled": exit.Unavailable, "OverLimit": exit.Conflict} {
@@ -71,7 +71,7 @@ func TestBrokenConnection(t *testing.T) {
 	}
 }
 
-// Who ends a command that changes something is told that it may have.
+// After an interruption the hint warns that a change may have taken effect.
 func TestInterruptedCall(t *testing.T) {
 	t.Parallel()
 	err := explain(status.FromContextError(context.Canceled).Err(), 1)

@@ -22,24 +22,24 @@ import (
 // to ask instead.
 const dialMax = 3 * time.Second
 
-// Options say how to connect.
+// Options configures connections.
 type Options struct {
 	Addresses []string      // URLs of client ports
 	TLS       *tls.Config   // for https
-	Timeout   time.Duration // of one call, whatever number of nodes it takes
-	Account   string        // that calls are for if they are not signed; empty: that of the cluster
-	// KeyID, Secret and Region are what calls are signed with; no id: they are not.
+	Timeout   time.Duration // for one call, over all nodes
+	Account   string        // of calls without a signature; empty: that of the cluster
+	// KeyID, Secret and Region sign the calls; without KeyID they are not signed.
 	KeyID, Secret, Region string
 }
 
 // Conn makes calls. Safe for concurrent use.
 type Conn struct {
 	client  *client.Client
-	nodes   int // that were named
+	nodes   int // number of addresses
 	timeout time.Duration
 }
 
-// Open makes a connection, which is used at the first call.
+// Open makes a connection. The first call connects.
 func Open(o Options) (*Conn, error) {
 	var hosts []string
 	secure := false
@@ -50,7 +50,7 @@ func Open(o Options) (*Conn, error) {
 		}
 		if i > 0 && secure != (u.Scheme == "https") {
 			return nil, exit.New(exit.Usage, fmt.Errorf("some of %s are https and some are not", strings.Join(o.Addresses, ", ")),
-				"the client ports of a cluster have TLS, or none of them has: write all of them in the same way")
+				"the client ports of a cluster all have TLS, or none has: write all of them in the same way")
 		}
 		secure = u.Scheme == "https"
 		host := u.Host
@@ -80,10 +80,10 @@ func Open(o Options) (*Conn, error) {
 }
 
 // Close ends the connections.
-func (c *Conn) Close() { _ = c.client.Close() } // nothing depends on it any more
+func (c *Conn) Close() { _ = c.client.Close() } // no call uses it any more
 
-// Do makes calls within the timeout, and gives what fails its exit code. wait is the time
-// that the server may hold them, on top.
+// Do makes calls within the timeout, and adds an exit code to their error. wait is the time of a
+// long poll, added to the timeout.
 func (c *Conn) Do(ctx context.Context, wait time.Duration, calls func(context.Context, *client.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
 	defer cancel()

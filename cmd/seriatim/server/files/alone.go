@@ -12,8 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/nodecert"
 )
 
-// AloneCertificate returns the configurations of a node that forms a cluster alone: its certificate is
-// drawn at each start and signs itself, so that no other program can connect.
+// AloneCertificate returns the TLS configurations of a node that forms a cluster alone. It draws a
+// self-signed certificate at each start, so that no other program can connect.
 func AloneCertificate(now time.Time) (server, client *tls.Config, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -10,29 +10,28 @@ import (
 	"time"
 )
 
-// CertificateNames are the PEM files of one port.
+// CertificateNames names the PEM files of one port.
 type CertificateNames struct {
-	Chain string // the certificate and those between it and an authority
+	Chain string // the certificate and the intermediate ones up to an authority
 	Key   string // its private key
-	// Authorities are whom the other end's certificate must come from; empty: it
-	// needs none.
+	// Authorities issue the certificates of the other end; empty: it needs no certificate.
 	Authorities string
 }
 
-// Certificate are certificates that stay those of their files. Safe for concurrent use.
+// Certificate holds the certificates of a port and reloads changed files. Safe for concurrent use.
 type Certificate struct {
 	names   CertificateNames
 	now     func() time.Time
 	current *Watched[*certificateContents]
 }
 
-// contents are what the files held when they were last read.
+// certificateContents holds the parsed files.
 type certificateContents struct {
 	own         *tls.Certificate
 	authorities *x509.CertPool
 }
 
-// OpenCertificate reads the files. The error says which one cannot be used.
+// OpenCertificate reads the files. An error names the unusable file.
 func OpenCertificate(names CertificateNames, now func() time.Time, log *slog.Logger) (f *Certificate, err error) {
 	f = &Certificate{names: names, now: now}
 	files := []string{names.Chain, names.Key}
@@ -63,14 +62,14 @@ func (n CertificateNames) read() (*certificateContents, error) {
 	return c, nil
 }
 
-// Expires is when the certificate in force ends.
+// Expires returns the end of the certificate in force.
 func (f *Certificate) Expires() time.Time { return f.current.Current().own.Leaf.NotAfter }
 
-// Leaf is the certificate in force.
+// Leaf returns the certificate in force.
 func (f *Certificate) Leaf() *x509.Certificate { return f.current.Current().own.Leaf }
 
-// Server is the configuration of a listener; nil, which is none, of no files. With
-// authorities every client must show a certificate of one of them.
+// Server returns the configuration of a listener, nil without files. With authorities every
+// client must present a certificate of one of them.
 func (f *Certificate) Server() *tls.Config {
 	if f == nil {
 		return nil
@@ -85,18 +84,17 @@ func (f *Certificate) Server() *tls.Config {
 		c := f.current.Current()
 		return &tls.Config{
 			MinVersion:             tls.VersionTLS13,
-			SessionTicketsDisabled: true, // each connection shows its certificate
+			SessionTicketsDisabled: true, // each connection presents its certificate
 			Certificates:           []tls.Certificate{*c.own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.authorities,
 		}, nil
 	}
 	return base
 }
 
-var errNoCertificate = errors.New("the other end has shown no certificate")
+var errNoCertificate = errors.New("the other end has presented no certificate")
 
-// Client is the configuration of a caller of such a listener. The other end is known by its
-// authority and not by its address, which changes: package peernet checks whose certificate
-// it is.
+// Client returns the configuration of a caller of such a listener. It verifies the authority of
+// the other end, but not the address, which may change. Package peernet checks the node.
 func (f *Certificate) Client() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,

@@ -29,7 +29,7 @@ func (f folder) names() CertificateNames {
 
 func (f folder) path(name string) string { return filepath.Join(f.dir, name) }
 
-// write replaces the files by those of a new authority, with a serial number.
+// write replaces the files with a certificate of a new authority, with a serial number.
 func (f folder) write(serial int64) {
 	f.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -61,7 +61,7 @@ func (f folder) replace(name string, content []byte) {
 	if err := os.WriteFile(f.path(name+".new"), content, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
-	// File systems with coarse times could give both files the same one.
+	// With coarse file times, both files could have the same time.
 	changed := time.Now().Add(time.Duration(len(content)) * time.Second)
 	if err := os.Chtimes(f.path(name+".new"), changed, changed); err != nil {
 		f.t.Fatal(err)
@@ -71,8 +71,8 @@ func (f folder) replace(name string, content []byte) {
 	}
 }
 
-// meet connects two ends and returns the serial number that each was shown.
-func meet(t *testing.T, server, client *Certificate) (byServer, byClient int64, err error) {
+// handshake connects two ends and returns the serial number of the peer's certificate at each.
+func handshake(t *testing.T, server, client *Certificate) (byServer, byClient int64, err error) {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server.Server())
 	if err != nil {
@@ -110,23 +110,23 @@ func TestReplacedCertificates(t *testing.T) {
 	}
 	want := func(serial int64) {
 		t.Helper()
-		if a, b, err := meet(t, files, files); err != nil || a != serial || b != serial {
+		if a, b, err := handshake(t, files, files); err != nil || a != serial || b != serial {
 			t.Errorf("shown were %d and %d, %v, want %d", a, b, err, serial)
 		}
 	}
 	want(1)
 	f.write(2)
 	want(1) // nobody has looked yet
-	now = now.Add(LookEvery)
+	now = now.Add(CheckInterval)
 	want(2)
 	f.replace("node.crt", []byte("nothing"))
-	now = now.Add(LookEvery)
+	now = now.Add(CheckInterval)
 	want(2)
 	if got := strings.Count(log.String(), "level=ERROR"); got != 1 {
 		t.Errorf("%d errors in the log\n%s", got, log)
 	}
 	f.write(3)
-	now = now.Add(LookEvery)
+	now = now.Add(CheckInterval)
 	want(3)
 	if left := files.Expires().Sub(now); left <= 0 || left > time.Hour {
 		t.Errorf("it ends in %v", left)
@@ -143,7 +143,7 @@ func TestAnotherAuthority(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := meet(t, ends[0], ends[1]); err == nil {
+	if _, _, err := handshake(t, ends[0], ends[1]); err == nil {
 		t.Error("the two believe each other")
 	}
 }

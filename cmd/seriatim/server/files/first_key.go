@@ -13,28 +13,29 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
-// FirstKeyOptions say where the key comes from and goes to.
+// FirstKeyOptions holds the source and the destination of the key.
 type FirstKeyOptions struct {
-	// File holds the key that a new cluster shall begin with. If there is no such file, a key
-	// is drawn and written there. It may be a folder with a file for each of the two variables,
-	// as a mounted secret of Kubernetes; then they must exist.
+	// File holds the first key of a new cluster. If the file is missing, the node draws a key
+	// and writes it there. File may also be a folder with a file for each of the two variables,
+	// such as a mounted secret of Kubernetes; then both must exist.
 	File string
-	// Terminal gets a key that is drawn if File is not set.
+	// Terminal gets a drawn key if File is not set.
 	Terminal io.Writer
-	// Folder gets it, in the file first-key, if neither is: it is the data directory.
+	// Folder is the data directory. Its file first-key gets a drawn key if neither File nor
+	// Terminal is set.
 	Folder  string
-	Account string // that the key is of
+	Account string // of the key
 	Random  io.Reader
 	Log     *slog.Logger
 }
 
-// FirstKey is the first key of a cluster as this node makes it.
+// FirstKey makes the first access key of a cluster.
 type FirstKey struct {
 	options FirstKeyOptions
-	given   cluster.AccessKey // without an id: it is drawn
+	given   cluster.AccessKey // empty: draw one
 }
 
-// OpenFirstKey reads the key that was given, if one was.
+// OpenFirstKey reads the key from the file, if there is one.
 func OpenFirstKey(o FirstKeyOptions) (*FirstKey, error) {
 	k := &FirstKey{options: o}
 	if o.File == "" {
@@ -52,16 +53,16 @@ func OpenFirstKey(o FirstKeyOptions) (*FirstKey, error) {
 	return k, nil
 }
 
-// checkFolder finds out early that the file could not be written.
+// checkFolder returns an error if the folder of the file does not exist.
 func checkFolder(file string) error {
 	folder := filepath.Dir(file)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("%s is not there, and neither is the folder to write a drawn key to: give the path of a file with the key, or of one that can be written", file)
+		return fmt.Errorf("neither the file %s nor its folder exists: name a file with the key, or a file in an existing folder for a new key", file)
 	}
 	return nil
 }
 
-// Make is the key that was given, or one that is drawn.
+// Make returns the key from the file, or draws one.
 func (k *FirstKey) Make() (cluster.AccessKey, error) {
 	if k.given.ID != "" {
 		return k.given, nil
@@ -70,15 +71,15 @@ func (k *FirstKey) Make() (cluster.AccessKey, error) {
 	return cluster.AccessKey{ID: id, Secret: secret, Account: k.options.Account}, err
 }
 
-// Publish hands the key to the operator, and logs where, but not the secret. What fails is
-// only logged: another key can be made on the admin port.
+// Publish writes the key to its destination and logs that, without the secret. It only logs a
+// failure, because the operator can make another key on the admin port.
 func (k *FirstKey) Publish(key cluster.AccessKey) {
 	log := k.options.Log.With("id", key.ID)
 	var where string
 	var err error
 	switch {
 	case k.given == key:
-		log.Info("the cluster begins with the access key that was given", "file", k.options.File)
+		log.Info("the cluster begins with the access key of the file", "file", k.options.File)
 		return
 	case k.options.File != "":
 		where = k.options.File
@@ -95,7 +96,7 @@ func (k *FirstKey) Publish(key cluster.AccessKey) {
 		return
 	}
 	if err != nil {
-		log.Error("the first access key of the cluster could not be handed over; make another with seriatim key create, then revoke this one", "error", err)
+		log.Error("cannot write the first access key of the cluster; make another with seriatim key create, then revoke this one", "error", err)
 		return
 	}
 	log.Info("the cluster begins with an access key of its account; its secret is shown only there", "where", where)

@@ -18,7 +18,7 @@ const (
 	testAccount = "123456789012"
 )
 
-// opened is the key of a node, with what it logs.
+// opened returns the first key of a node and its log.
 func opened(t *testing.T, o FirstKeyOptions) (*FirstKey, *bytes.Buffer) {
 	t.Helper()
 	log := new(bytes.Buffer)
@@ -30,7 +30,7 @@ func opened(t *testing.T, o FirstKeyOptions) (*FirstKey, *bytes.Buffer) {
 	return key, log
 }
 
-// begin does what the leader of a new cluster does.
+// begin makes and publishes the key, as the leader of a new cluster does.
 func begin(t *testing.T, o FirstKeyOptions) (cluster.AccessKey, string) {
 	t.Helper()
 	key, log := opened(t, o)
@@ -59,7 +59,7 @@ func putFile(t *testing.T, path, content string) string {
 	return path
 }
 
-// A drawn key goes where the operator wants it, and nowhere else.
+// A drawn key goes only to its configured destination.
 func TestDrawnKey(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, file, written string }{
@@ -106,7 +106,7 @@ func TestDrawnKey(t *testing.T) {
 	})
 }
 
-// What was given is used, in each of the forms in which it is handed over.
+// A given key is used in each of its forms.
 func TestGivenKey(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
@@ -139,8 +139,7 @@ func TestGivenKey(t *testing.T) {
 	}
 }
 
-// A file that cannot be used keeps the server from starting, and its error is free of what
-// may be a secret.
+// An unusable file prevents the start, and the error contains nothing of the file.
 func TestUselessKeyFile(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -165,8 +164,8 @@ func TestUselessKeyFile(t *testing.T) {
 	}
 }
 
-// A key is published again after a leader failed. A file of another key is not
-// overwritten; that is said, with what to do.
+// After a failover the key is published again. A file with another key is not overwritten, and the
+// log has an advice.
 func TestPublishedAgain(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")
@@ -186,7 +185,8 @@ func TestPublishedAgain(t *testing.T) {
 	}
 }
 
-// A folder that cannot be synced has the key all the same: nobody is told to make another.
+// If the folder cannot be synced, the file still has the key, and the log does not advise making
+// another one.
 func TestFolderThatCannotBeSynced(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {

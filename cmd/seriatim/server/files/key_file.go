@@ -12,19 +12,19 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// The variables that SDKs and the command-line tool read.
+// Environment variables of SDKs and of the command line.
 const (
 	idVariable     = "AWS_ACCESS_KEY_ID"
 	secretVariable = "AWS_SECRET_ACCESS_KEY"
 )
 
-// keyText is a key as a shell, an environment file and read understand it.
+// keyText formats a key for shells, environment files and readKey.
 func keyText(key cluster.AccessKey) string {
 	return idVariable + "=" + key.ID + "\n" + secretVariable + "=" + key.Secret + "\n"
 }
 
-// readKey reads a key from a file of text, or from a folder with a file for each variable.
-// Errors say nothing of the content, which may be a secret in the wrong place.
+// readKey reads a key from a text file, or from a folder with a file for each variable. Its errors
+// contain nothing of the content, which may be another secret.
 func readKey(path string) (key cluster.AccessKey, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -46,16 +46,16 @@ func readKey(path string) (key cluster.AccessKey, err error) {
 		key = parseKey(string(content))
 	}
 	if key.ID == "" || key.Secret == "" {
-		return cluster.AccessKey{}, fmt.Errorf("%s: the lines %s=... and %s=... are wanted", path, idVariable, secretVariable)
+		return cluster.AccessKey{}, fmt.Errorf("%s must have the lines %s=... and %s=...", path, idVariable, secretVariable)
 	}
-	// The account is not of the file.
+	// Validate needs an account, which the file does not have.
 	if refused := (&queue.CreateAccessKey{ID: key.ID, Secret: key.Secret, Account: "000000000000"}).Validate(); refused != nil {
 		return cluster.AccessKey{}, fmt.Errorf("%s: %s", path, refused.Message)
 	}
 	return key, nil
 }
 
-// parseKey reads the lines of both variables; others mean nothing.
+// parseKey reads the lines of both variables and ignores others.
 func parseKey(content string) (key cluster.AccessKey) {
 	for line := range strings.Lines(content) {
 		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
@@ -70,22 +70,22 @@ func parseKey(content string) (key cluster.AccessKey) {
 	return key
 }
 
-// errNotSynced says that a file is there with the key, and may be gone after a power cut.
+// errNotSynced means that the file has the key, but may be lost in a power cut.
 var errNotSynced = errors.New("the folder could not be synced")
 
-// writeKey writes a key to a new file that only its owner may read. One that is there with
-// this key is left alone, one with another key stays and is an error.
+// writeKey writes a key to a new file that only its owner may read. A file with the same key is
+// fine, a file with another key is an error.
 func writeKey(path string, key cluster.AccessKey) error {
 	there, err := readKey(path)
 	switch {
 	case err == nil && there.ID == key.ID && there.Secret == key.Secret:
-		return syncFolder(path) // who wrote it may have ended before
+		return syncFolder(path) // an earlier process may have ended before its sync
 	case err == nil:
 		return fmt.Errorf("%s holds another key", path)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	// Complete or not at all: a start that finds half of it would not take it for a key.
+	// A rename makes the file complete at once: a start fails on half a key.
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
 	if err != nil {
 		return err
@@ -100,8 +100,7 @@ func writeKey(path string, key cluster.AccessKey) error {
 	return syncFolder(path)
 }
 
-// syncFolder makes the name of a file outlast a power cut: the log says next that the key
-// was handed out. What fails is an errNotSynced.
+// syncFolder makes the name of a file durable. It returns errNotSynced if that fails.
 func syncFolder(path string) error {
 	folder, err := os.Open(filepath.Dir(path))
 	if err == nil {

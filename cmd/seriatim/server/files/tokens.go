@@ -12,12 +12,12 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops"
 )
 
-// Tokens is who has which role, as a file says. Safe for concurrent use.
+// Tokens holds the operators of a token file and reloads a changed file. Safe for concurrent use.
 type Tokens struct {
 	operators *Watched[map[digest]ops.Operator]
 }
 
-// digest is the SHA-256 of a token: who reads the file cannot call.
+// digest is the SHA-256 of a token. The file contains no token itself.
 type digest [sha256.Size]byte
 
 // OpenTokens reads the file.
@@ -27,14 +27,14 @@ func OpenTokens(path string, now func() time.Time, log *slog.Logger) (f *Tokens,
 	return f, err
 }
 
-// Find tells whose token it is.
+// Find returns the operator with this token.
 func (f *Tokens) Find(token string) (ops.Operator, bool) {
-	who, known := f.operators.Current()[sha256.Sum256([]byte(token))]
-	return who, known
+	operator, known := f.operators.Current()[sha256.Sum256([]byte(token))]
+	return operator, known
 }
 
-// readTokens reads lines of the form: role digest name. Empty ones and those that begin with #
-// mean nothing. Errors never hold the digest, which might be a token by mistake.
+// readTokens reads lines of the form: role digest name. It ignores empty lines and lines that
+// begin with #. Its errors never contain the digest, which may be a token by mistake.
 func readTokens(path string) (map[digest]ops.Operator, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -48,26 +48,26 @@ func readTokens(path string) (map[digest]ops.Operator, error) {
 			continue
 		}
 		wrong := func(what string) error {
-			return fmt.Errorf("%s: line %d: %s; a line is: role, SHA-256 of the token in hex, name, as seriatim cert token writes it", path, number, what)
+			return fmt.Errorf("%s: line %d: %s; a line has role, SHA-256 of the token in hex and name, as from seriatim cert token", path, number, what)
 		}
 		if len(fields) != 3 {
 			return nil, wrong(fmt.Sprintf("%d words", len(fields)))
 		}
 		role, known := ops.ParseRole(fields[0])
 		if !known {
-			return nil, wrong("the role is none of viewer, operator and admin")
+			return nil, wrong("the role is not viewer, operator or admin")
 		}
 		var of digest
 		if n, err := hex.Decode(of[:], []byte(fields[1][:min(len(fields[1]), hex.EncodedLen(len(of)))])); err != nil || n != len(of) || len(fields[1]) != hex.EncodedLen(n) {
-			return nil, wrong("the second word is no SHA-256 in hex")
+			return nil, wrong("the second word is not a SHA-256 in hex")
 		}
 		if before, twice := operators[of]; twice {
-			return nil, wrong("the token of " + fields[2] + " is that of " + before.Name)
+			return nil, wrong(fields[2] + " and " + before.Name + " have the same token")
 		}
 		operators[of] = ops.Operator{Name: fields[2], Role: role}
 	}
 	if len(operators) == 0 {
-		return nil, fmt.Errorf("%s: there is no token in it; make one with seriatim cert token NAME --role admin", path)
+		return nil, fmt.Errorf("%s has no token; make one with seriatim cert token NAME --role admin", path)
 	}
 	return operators, nil
 }

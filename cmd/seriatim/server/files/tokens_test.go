@@ -24,7 +24,7 @@ func TestTokens(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		now = now.Add(LookEvery)
+		now = now.Add(CheckInterval)
 	}
 	write("# who may do what\n\n" + tokenLine("viewer", "v", "prometheus") + tokenLine("admin", "a", "anna"))
 	f, err := OpenTokens(path, func() time.Time { return now }, slog.New(slog.DiscardHandler))

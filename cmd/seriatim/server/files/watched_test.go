@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// A new file that cannot be read at first, as one with the wrong owner or while the process
-// has no descriptor left, is read once it can be. Nothing about the file itself changes
-// then. The log says once what is wrong.
+// An unreadable new file, for example with the wrong owner, is read again when that is possible,
+// although its stamp does not change. The log has the error once.
 func TestFilesThatCanBeReadLater(t *testing.T) {
 	t.Parallel()
 	path, now, log := filepath.Join(t.TempDir(), "file"), time.Now(), new(strings.Builder)
@@ -34,7 +33,7 @@ func TestFilesThatCanBeReadLater(t *testing.T) {
 	}
 	want := func(text string, complaints int) {
 		t.Helper()
-		now = now.Add(LookEvery)
+		now = now.Add(CheckInterval)
 		if got := files.Current(); got != text {
 			t.Errorf("in force is %q, want %q", got, text)
 		}
