@@ -28,7 +28,7 @@ func (c *changingLeader) LeaderWithID() (raft.ServerAddress, raft.ServerID) {
 
 func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 	clustertest.VerifyNoLeaks(t)
-	follows := make(chan bool, 2) // of each leader
+	follows := make(chan bool, 2) // for each leader
 	watch := newLeadershipWatch("a-1", func(another bool) { follows <- another }, func() { t.Error("removed") })
 	source := &changingLeader{}
 	watch.source = source
@@ -36,12 +36,12 @@ func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); watch.run(ctx) }()
 
-	changed := watch.leadershipChanged()
+	changed := watch.changed.Changed()
 	self := "a-1"
 	source.term.Store(3)
 	source.leader.Store(&self)
 	source.state.Store(uint32(raft.Leader))
-	// The library never waits for whoever handles them.
+	// The library never waits for the receiver.
 	want := []bool{true, false, true, false, true}
 	for _, leads := range want {
 		watch.notify <- leads
@@ -55,7 +55,7 @@ func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 			t.Fatalf("number %d: got %v", i, got)
 		}
 	}
-	changed = watch.leadershipChanged()
+	changed = watch.changed.Changed()
 	other := "b-2"
 	source.state.Store(uint32(raft.Follower))
 	source.term.Store(4)
