@@ -227,7 +227,7 @@ func TestRecoverySetsAShorterLogAside(t *testing.T) {
 	}
 	mustClose(t, s)
 	for _, name := range []string{"node.json", storage.GroupDirName(0)} {
-		if _, err := os.Stat(filepath.Join(plan.Aside, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(plan.MovedTo, name)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -24,16 +24,16 @@ const (
 
 // Request is a request that another node executes if it leads in Term.
 type Request struct {
-	leader.Request // but its Deadline: clocks differ, see Budget
+	leader.Request // without its Deadline: clocks differ, see Budget
 	Kind           Kind
 	Term           uint64
-	Wait           time.Duration // of a Receive; negative: as the queue says
-	Waited         time.Duration // of Wait, so far
+	Wait           time.Duration // of a Receive; negative: the queue's default
+	Waited         time.Duration // part of Wait that has passed
 	Budget         time.Duration // until the request expires; 0: never
 	Report         *peerpb.Audit // of an Audit
 }
 
-// wire returns the form in which a request is sent.
+// wire returns the message to send.
 func (r Request) wire() *peerpb.Request {
 	wire := &peerpb.Request{
 		Kind:           r.Kind,
@@ -52,8 +52,8 @@ func (r Request) wire() *peerpb.Request {
 	return wire
 }
 
-// requestOf converts a forwarded request with a command. It computes the format that the command
-// needs, because the other node may be wrong about it.
+// requestOf converts a forwarded request. It computes the format version itself, because the other
+// node may be wrong.
 func requestOf(r *peerpb.Request, cmd queue.Command, deadline time.Duration) leader.Request {
 	return leader.Request{
 		Frame:          r.Command,
@@ -63,7 +63,7 @@ func requestOf(r *peerpb.Request, cmd queue.Command, deadline time.Duration) lea
 	}
 }
 
-// wireOutcome returns the number of a verdict in an Answer.
+// wireOutcome converts a verdict for an Answer.
 func wireOutcome(v leader.Verdict) peerpb.Outcome {
 	switch v {
 	case leader.Answered:
@@ -83,7 +83,7 @@ func wireOutcome(v leader.Verdict) peerpb.Outcome {
 	}
 }
 
-// verdictOf converts the number of a verdict; an undefined number is an unknown outcome.
+// verdictOf converts the outcome of an Answer. An undefined number is an unknown outcome.
 func verdictOf(o peerpb.Outcome) leader.Verdict {
 	switch o {
 	case peerpb.Outcome_OUTCOME_ANSWERED:

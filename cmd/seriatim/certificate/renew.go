@@ -22,22 +22,15 @@ func renewCommand() *cobra.Command {
 		Long: "Renew the certificate NAME.crt: the same authority, hosts, role and key, and a new end. The file is replaced in one\n" +
 			"step, so that a server that starts meanwhile reads the old certificate or the new one. Copy NAME.crt to the node in the\n" +
 			"same way: under another name beside the old file, then mv. A running server reads it within a second; under the systemd\n" +
-			"unit, restart the service.\n\n" +
-			"Certificates that were made before certificates had roles are renewed with --role node if they are those of nodes.",
-		Example: "  seriatim cert renew n1\n  seriatim cert renew n1 --role node   # of a version without roles",
+			"unit, restart the service.",
+		Example: "  seriatim cert renew n1",
 	}
 	dir := directory(c)
-	role := c.Flags().String("role", "", "node or clients (default: the role that it has)")
 	valid := lasting(c, leafValid, "how long it is valid from now")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name := args[0]
 		if err := errors.Join(lasts(*valid), certificateName(name)); err != nil {
 			return err
-		}
-		if *role != "" {
-			if err := knownRole(*role); err != nil {
-				return err
-			}
 		}
 		authority, err := authorityOf(*dir)
 		if err != nil {
@@ -50,7 +43,7 @@ func renewCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		renewed, err := renew(authority, old, name, *role, time.Now(), *valid)
+		renewed, err := renew(authority, old, name, time.Now(), *valid)
 		if err != nil {
 			return err
 		}
@@ -66,8 +59,8 @@ func renewCommand() *cobra.Command {
 	return c
 }
 
-// renew makes a certificate like an old one, with its key.
-func renew(authority, old *pair, name, role string, now time.Time, valid time.Duration) (*pair, error) {
+// renew returns a certificate like old, with its key and a later end.
+func renew(authority, old *pair, name string, now time.Time, valid time.Duration) (*pair, error) {
 	if err := old.certificate.CheckSignatureFrom(authority.certificate); err != nil {
 		return nil, exit.New(exit.Conflict, fmt.Errorf("%s%s is not a certificate of %s%s: %w", name, chainSuffix, authorityName, chainSuffix, err),
 			"name the directory of its authority with --dir")
@@ -75,11 +68,9 @@ func renew(authority, old *pair, name, role string, now time.Time, valid time.Du
 	if !old.fits() {
 		return nil, exit.New(exit.Conflict, fmt.Errorf("%s%s is not the key of %s%s", name, keySuffix, name, chainSuffix), "")
 	}
-	if role == "" {
-		role = roleClients
-		if nodecert.Marked(old.certificate) {
-			role = roleNode
-		}
+	role := roleClients
+	if nodecert.Marked(old.certificate) {
+		role = roleNode
 	}
 	hosts := slices.DeleteFunc(slices.Clone(old.certificate.DNSNames), nodecert.IsMark)
 	for _, ip := range old.certificate.IPAddresses {
