@@ -102,7 +102,7 @@ func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Durat
 
 func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *leader.Term, r *peerpb.Request, deadline time.Duration) {
 	cmd, err := codec.DecodeCommand(r.Command)
-	if err != nil || !leader.Waits(cmd) {
+	if err != nil || codec.WaitingOf(cmd) == nil {
 		in.server.options.Log.Error("a node forwarded a receive that cannot be read", "error", err)
 		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
 		return
@@ -286,7 +286,7 @@ func (p *requests) encode(response codec.Response) ([]byte, error) {
 func (in *inbound) encode(a *inboundAnswer) (answer *peerpb.Answer, delay late) {
 	answer = &peerpb.Answer{
 		Id:      a.id,
-		Outcome: wireOutcome(a.outcome.Verdict),
+		Outcome: outcomes[a.outcome.Verdict],
 		Index:   a.outcome.At.Index,
 		LogTime: int64(a.outcome.At.LogTime),
 		Reason:  a.outcome.Reason,

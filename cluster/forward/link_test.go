@@ -158,8 +158,8 @@ func TestLinkVerdicts(t *testing.T) {
 	for _, v := range []leader.Verdict{
 		leader.Answered, leader.NotProposed, leader.Overloaded, leader.Expired, leader.Unknown, leader.Unsupported, leader.UnderPressure,
 	} {
-		if got := verdictOf(wireOutcome(v)); got != v {
-			t.Errorf("verdict %d travels as %v and arrives as %d", v, wireOutcome(v), got)
+		if got := verdictOf(outcomes[v]); got != v {
+			t.Errorf("verdict %d travels as %v and arrives as %d", v, outcomes[v], got)
 		}
 	}
 	if got := verdictOf(peerpb.Outcome(99)); got != leader.Unknown {

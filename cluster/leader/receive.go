@@ -11,7 +11,7 @@ import (
 // ReceiveRequest is a receive of a client, or another command that waits while it finds nothing.
 type ReceiveRequest struct {
 	Request
-	Command queue.Command // which Frame encodes; Waits reports true
+	Command queue.Command // which Frame encodes; the table of commands lets it wait
 	Wait    time.Duration // 0: short poll; negative: the default of the queue
 	Waited  time.Duration // part of Wait before this attempt
 }
@@ -165,6 +165,13 @@ func (c *ReceiveCall) passTurn(w *waitingReceive) {
 func (c *ReceiveCall) worthProposing() (worth bool) {
 	c.options.Replica.Read(func(v queue.View) { worth = worthProposing(c.Command, v) })
 	return worth
+}
+
+// worthProposing reports whether a command would change the state. The table of commands decides for
+// those that wait.
+func worthProposing(cmd queue.Command, v queue.View) bool {
+	w := codec.WaitingOf(cmd)
+	return w == nil || w.Worth(cmd, v)
 }
 
 func (c *ReceiveCall) exists() (exists bool) {

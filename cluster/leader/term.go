@@ -190,10 +190,10 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 	for i := range events {
 		switch event := &events[i]; event.Kind {
 		case queue.MessagesAvailable:
-			t.waiting.available(waitingPlace{Queue: event.Queue})
-			t.waiting.available(waitingPlace{Queue: event.Queue, Accept: true})
+			t.waiting.available(codec.WaitingPlace{Queue: event.Queue})
+			t.waiting.available(codec.WaitingPlace{Queue: event.Queue, Accept: true})
 		case queue.SessionAvailable:
-			t.waiting.available(waitingPlace{Queue: event.Queue, Session: event.Session})
+			t.waiting.available(codec.WaitingPlace{Queue: event.Queue, Session: event.Session})
 		case queue.TopicDeliveriesDeduplicated:
 			t.options.Counters.Deduplicated.add(event.Topic, event.Queue, event.Count, t.options.Clock.Monotonic())
 		case queue.TopicDeliveriesDeadLettered:

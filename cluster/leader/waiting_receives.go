@@ -16,7 +16,7 @@ type waitingReceives struct {
 	max int
 
 	mu     sync.Mutex
-	queues map[waitingPlace]*waitingQueue
+	queues map[codec.WaitingPlace]*waitingQueue
 	count  int
 }
 
@@ -29,7 +29,7 @@ type waitingQueue struct {
 }
 
 type waitingReceive struct {
-	place       waitingPlace
+	place       codec.WaitingPlace
 	ctx         context.Context // of the receive
 	request     ReceiveRequest
 	element     *list.Element // nil once it has its turn or was removed
@@ -41,12 +41,12 @@ type waitingReceive struct {
 }
 
 func newWaitingReceives(limit int) *waitingReceives {
-	return &waitingReceives{max: limit, queues: make(map[waitingPlace]*waitingQueue)}
+	return &waitingReceives{max: limit, queues: make(map[codec.WaitingPlace]*waitingQueue)}
 }
 
 // add adds a receive, unless too many wait. front is for a receive that waited before.
 func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front bool, resume func()) (*waitingReceive, bool) {
-	place := waitingPlace{Queue: request.Command.QueueName()}
+	place := codec.WaitingPlace{Queue: request.Command.QueueName()}
 	if w := codec.WaitingOf(request.Command); w != nil {
 		place = w.Place(request.Command)
 	}
@@ -99,7 +99,7 @@ func (r *waitingReceives) release(w *waitingReceive) {
 
 // available wakes the receive that waited longest at a place, unless one has its turn: that one
 // looks again at its end.
-func (r *waitingReceives) available(place waitingPlace) {
+func (r *waitingReceives) available(place codec.WaitingPlace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q := r.queues[place]
@@ -133,7 +133,7 @@ func (r *waitingReceives) nextTurn(q *waitingQueue) *waitingReceive {
 func (r *waitingReceives) piggyback(queue []byte) *Submission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := r.queues[waitingPlace{Queue: string(queue)}]
+	q := r.queues[codec.WaitingPlace{Queue: string(queue)}]
 	if q == nil || q.inVain || q.waiting.Len() == 0 || q.waiting.Front().Value.(*waitingReceive).ctx.Err() != nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (r *waitingReceives) deleted(queue string) {
 	}
 }
 
-func (r *waitingReceives) wakeAll(place waitingPlace, q *waitingQueue) {
+func (r *waitingReceives) wakeAll(place codec.WaitingPlace, q *waitingQueue) {
 	for q.waiting.Len() > 0 {
 		w := q.waiting.Front().Value.(*waitingReceive)
 		r.dequeue(q, w)
@@ -192,7 +192,7 @@ func (r *waitingReceives) dequeue(q *waitingQueue, w *waitingReceive) {
 }
 
 // forgetUnused deletes a place without receives and without state.
-func (r *waitingReceives) forgetUnused(place waitingPlace, q *waitingQueue) {
+func (r *waitingReceives) forgetUnused(place codec.WaitingPlace, q *waitingQueue) {
 	if q != nil && q.turns == 0 && q.waiting.Len() == 0 && !q.inVain {
 		delete(r.queues, place)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -36,8 +37,8 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	p := newWaitingReceives(10)
 	first, second, third := added(t, p, "q", false), added(t, p, "q", false), added(t, p, "q", false)
 	other := added(t, p, "other", false)
-	p.available(waitingPlace{Queue: "q"})
-	p.available(waitingPlace{Queue: "q"}) // first has its turn and looks again anyway
+	p.available(codec.WaitingPlace{Queue: "q"})
+	p.available(codec.WaitingPlace{Queue: "q"}) // first has its turn and looks again anyway
 	if !isWoken(first) || isWoken(second) || isWoken(third) || isWoken(other) {
 		t.Fatal("not exactly the first one was woken")
 	}
@@ -46,7 +47,7 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	}
 	p.release(first)
 	again := added(t, p, "q", true) // first found nothing and waits again, at the front
-	p.available(waitingPlace{Queue: "q"})
+	p.available(codec.WaitingPlace{Queue: "q"})
 	if !isWoken(again) || isWoken(second) {
 		t.Fatal("a receive that waited before is not the first")
 	}
@@ -55,7 +56,7 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	if p.remove(second) {
 		t.Fatal("a receive that was not woken has a turn")
 	}
-	p.available(waitingPlace{Queue: "q"})
+	p.available(codec.WaitingPlace{Queue: "q"})
 	if !isWoken(third) {
 		t.Fatal("a receive that left was woken instead of the next")
 	}
@@ -113,7 +114,7 @@ func TestPiggyback(t *testing.T) {
 	if p.piggyback([]byte("q")) != nil {
 		t.Fatal("another one after one in vain")
 	}
-	p.available(waitingPlace{Queue: "q"})
+	p.available(codec.WaitingPlace{Queue: "q"})
 	added(t, p, "q", false)
 	if p.piggyback([]byte("q")) == nil {
 		t.Fatal("none although something became available")
@@ -138,7 +139,7 @@ func TestWaitingReceivesInAnyOrder(t *testing.T) {
 				waiting = append(waiting, w)
 			},
 			"available": func(t *rapid.T) {
-				p.available(waitingPlace{Queue: "q"})
+				p.available(codec.WaitingPlace{Queue: "q"})
 				inVain = false
 				if len(served) == 0 && len(waiting) > 0 && !isWoken(first()) {
 					t.Fatal("the first in line was not woken")

@@ -42,30 +42,17 @@ const (
 // content of the others.
 func (k Kind) framed() bool { return k == KindConsensus || k == KindForward || k == KindInstall }
 
+var kindNames = [...]string{
+	KindBootstrap: "bootstrap", KindMembership: "membership", KindFailureDetector: "failure detector", KindConsensus: "consensus",
+	KindInstall: "install", KindTerms: "terms", KindForward: "forward", KindRestore: "restore", KindBodies: "bodies",
+}
+
 // String returns the kind in words, for logs.
 func (k Kind) String() string {
-	switch k {
-	case KindBootstrap:
-		return "bootstrap"
-	case KindRestore:
-		return "restore"
-	case KindMembership:
-		return "membership"
-	case KindFailureDetector:
-		return "failure detector"
-	case KindTerms:
-		return "terms"
-	case KindConsensus:
-		return "consensus"
-	case KindForward:
-		return "forward"
-	case KindBodies:
-		return "bodies"
-	case KindInstall:
-		return "install"
-	default:
-		return fmt.Sprintf("kind %d", uint8(k))
+	if int(k) < len(kindNames) && k != 0 {
+		return kindNames[k]
 	}
+	return fmt.Sprintf("kind %d", uint8(k))
 }
 
 // Verdicts of the node that was dialed.
