@@ -33,13 +33,9 @@ type Stopped struct {
 // stoppedDiskDeadline bounds one write. It is long, because no client waits for a stopped node.
 const stoppedDiskDeadline = 5 * time.Minute
 
-// Open opens the data directory of a stopped node without changing it.
-func Open(ctx context.Context, path string, logger *slog.Logger) (*Stopped, error) {
-	return OpenEncrypted(ctx, path, nil, logger)
-}
-
-// OpenEncrypted is Open for a directory that is encrypted with keys of a Keyring.
-func OpenEncrypted(ctx context.Context, path string, keys *encryption.Keyring, logger *slog.Logger) (*Stopped, error) {
+// Open opens the data directory of a stopped node without changing it. keys decrypt it; nil: it is
+// not encrypted.
+func Open(ctx context.Context, path string, keys *encryption.Keyring, logger *slog.Logger) (*Stopped, error) {
 	if err := storage.CheckKeys(path, keys); err != nil {
 		return nil, err
 	}
