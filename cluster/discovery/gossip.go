@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
@@ -51,7 +52,7 @@ type Gossip struct {
 	announcing wakeup.Signal // makes Run announce this node again
 	disk       atomic.Uint32 // use of this node's disk
 	drained    atomic.Bool   // this node is drained
-	refusals   refusals
+	refused    *hostlimit.Refusals
 	rate       *packetLimit
 	looked     chan struct{} // closed when every address to join answered or failed LookTries times
 
@@ -106,6 +107,7 @@ func New(options Options) *Gossip {
 		logger:     options.Logger.With("component", "gossip"),
 		announcing: wakeup.NewSignal(),
 		looked:     make(chan struct{}),
+		refused:    newRefusals(options.Logger, options.Monotonic),
 		rate:       newPacketLimit(options.Monotonic),
 		members:    map[string]Member{},
 	}
@@ -128,7 +130,7 @@ func (g *Gossip) Open(ctx context.Context) error {
 	if g.options.Clocks != nil {
 		settings.Ping = (*pings)(g.options.Clocks)
 	}
-	settings.Logger = newLogger(ctx, g.options.Logger, g.options.Monotonic, &g.refusals)
+	settings.Logger = newLogger(ctx, g.options.Logger, g.options.Monotonic, g.refused)
 	settings.LogOutput = nil
 	var err error
 	if settings.BindAddr, settings.BindPort, err = splitAddress(g.options.Bind); err != nil {
@@ -181,7 +183,7 @@ func (g *Gossip) openMachine(settings *memberlist.Config) (memberlist.Transport,
 		settings.BindPort = bound.GetAutoBindPort()
 		settings.AdvertisePort = settings.BindPort
 	}
-	return newBoundedTransport(bound, g.rate, &g.refusals, settings.Logger.Printf), nil
+	return newBoundedTransport(bound, g.rate, g.refused), nil
 }
 
 // splitAddress splits host:port. An empty host means all addresses.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
 // lineLimit passes a line of each kind every lineLimitPause, because any sender of packets to the
@@ -54,7 +56,7 @@ func gossipedPerAttempt(line string) bool {
 
 // newLogger passes memberlist's lines to slog. A line begins with its level, such as "[WARN]
 // memberlist: ...". Lines of the info level are of no use to operators and become debug.
-func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.Duration, refused *refusals) *log.Logger {
+func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.Duration, refused *hostlimit.Refusals) *log.Logger {
 	logger = logger.With("component", "gossip")
 	seldom := lineLimit{monotonic: monotonic, seen: map[string]time.Duration{}}
 	return log.New(lineWriter(func(line string) {
@@ -65,7 +67,10 @@ func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.D
 			}
 		}
 		text = strings.TrimPrefix(strings.TrimSpace(text), "memberlist: ")
-		refused.note(text)
+		if why := refusedBy(text); why != "" {
+			refused.Refuse(why, level, text)
+			return
+		}
 		if gossipedPerAttempt(text) || level > slog.LevelDebug && !seldom.allows(text) {
 			level = slog.LevelDebug
 		}

@@ -28,8 +28,6 @@ type packetLimit struct {
 	hosts   map[netip.Addr]*bucket
 	others  bucket
 	swept   time.Duration // time of the last removal of idle hosts
-	dropped bool          // packets were dropped
-	logged  time.Duration // time of the last log line
 }
 
 // bucket is a token bucket.
@@ -60,20 +58,15 @@ func (l *packetLimit) knows(ip net.IP) {
 	}
 }
 
-// allows reports whether a packet may be decrypted. If not, log reports whether to log a line.
-func (l *packetLimit) allows(from net.Addr) (allowed, log bool) {
+// allows reports whether a packet may be decrypted.
+func (l *packetLimit) allows(from net.Addr) bool {
 	host, now := hostOf(from), l.monotonic()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if member := l.members[host]; member != nil {
-		allowed = member.take(now, packetsOfMember)
-	} else {
-		allowed = l.host(host, now).take(now, packetsOfHost) && l.others.take(now, packetsOfOthers)
+		return member.take(now, packetsOfMember)
 	}
-	if !allowed && (!l.dropped || now-l.logged >= lineLimitPause) {
-		l.dropped, l.logged, log = true, now, true
-	}
-	return allowed, log
+	return l.host(host, now).take(now, packetsOfHost) && l.others.take(now, packetsOfOthers)
 }
 
 // host returns the bucket of a host without a member.

@@ -2,10 +2,11 @@ package discovery
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/memberlist"
 
@@ -20,31 +21,31 @@ const (
 	streamBytesMax = 256 << 10 // a full exchange of hundreds of nodes
 )
 
-// refusals counts connections and packets at the gossip port that were refused.
-type refusals struct {
-	busy    atomic.Uint64 // connections above the bounds
-	streams atomic.Uint64 // connections without gossip, or without the key
-	packets atomic.Uint64 // packets without gossip, or without the key
-	flood   atomic.Uint64 // packets above the bounds, not decrypted
+// Reasons to refuse connections and packets at the gossip port.
+const (
+	refusedBusy   = "busy"   // a connection above the bounds
+	refusedStream = "stream" // a connection without gossip, or without the key
+	refusedPacket = "packet" // a packet without gossip, or without the key
+	refusedFlood  = "flood"  // a packet above the bounds, not decrypted
+)
+
+func newRefusals(logger *slog.Logger, monotonic func() time.Duration) *hostlimit.Refusals {
+	return hostlimit.NewRefusals(logger.With("component", "gossip"), monotonic, refusedBusy, refusedStream, refusedPacket, refusedFlood)
 }
 
-// note counts the event of a line in the library's log.
-func (r *refusals) note(line string) {
+// refusedBy returns the reason for a refusal by the library, given its log line; "" for other lines.
+func refusedBy(line string) string {
 	switch {
 	case strings.HasPrefix(line, "failed to receive"):
-		r.streams.Add(1)
+		return refusedStream
 	case strings.HasPrefix(line, "Decrypt packet failed"), strings.HasPrefix(line, "UDP packet too short"):
-		r.packets.Add(1)
+		return refusedPacket
 	}
+	return ""
 }
 
 // Refusals calls each with the number of refused packets and connections, by reason.
-func (g *Gossip) Refusals(each func(why string, count uint64)) {
-	each("busy", g.refusals.busy.Load())
-	each("stream", g.refusals.streams.Load())
-	each("packet", g.refusals.packets.Load())
-	each("flood", g.refusals.flood.Load())
-}
+func (g *Gossip) Refusals(each func(why string, count uint64)) { g.refused.Each(each) }
 
 // boundedTransport limits the connections and packets of a transport. Safe for concurrent use.
 type boundedTransport struct {
@@ -53,17 +54,16 @@ type boundedTransport struct {
 	packets chan *memberlist.Packet
 	limit   *hostlimit.Limit
 	rate    *packetLimit
-	refused *refusals
-	logf    func(format string, arguments ...any) // logs like the library
-	closed  chan struct{}                         // closed when the transport passes on nothing more
+	refused *hostlimit.Refusals
+	closed  chan struct{} // closed when the transport passes on nothing more
 	once    sync.Once
 	readers sync.WaitGroup
 }
 
-func newBoundedTransport(of memberlist.NodeAwareTransport, rate *packetLimit, refused *refusals, logf func(string, ...any)) *boundedTransport {
+func newBoundedTransport(of memberlist.NodeAwareTransport, rate *packetLimit, refused *hostlimit.Refusals) *boundedTransport {
 	s := &boundedTransport{
 		NodeAwareTransport: of, streams: make(chan net.Conn), packets: make(chan *memberlist.Packet),
-		limit: hostlimit.New(streamsMax, streamsPerHost), rate: rate, refused: refused, logf: logf, closed: make(chan struct{}),
+		limit: hostlimit.New(streamsMax, streamsPerHost), rate: rate, refused: refused, closed: make(chan struct{}),
 	}
 	s.readers.Go(s.readStreams)
 	s.readers.Go(s.readPackets)
@@ -79,12 +79,8 @@ func (s *boundedTransport) readPackets() {
 		case <-s.closed:
 			return
 		}
-		allowed, log := s.rate.allows(packet.From)
-		if !allowed {
-			s.refused.flood.Add(1)
-			if log {
-				s.logf("[ERR] memberlist: More packets arrive than nodes send; some are dropped %s", memberlist.LogAddress(packet.From))
-			}
+		if !s.rate.allows(packet.From) {
+			s.refused.Refuse(refusedFlood, slog.LevelWarn, "more packets arrive than nodes send; some are dropped", "remote", packet.From.String())
 			continue
 		}
 		select {
@@ -108,8 +104,7 @@ func (s *boundedTransport) readStreams() {
 
 func (s *boundedTransport) take(conn net.Conn) {
 	if !s.limit.Begin(conn.RemoteAddr()) {
-		s.refused.busy.Add(1)
-		s.logf("[ERR] memberlist: Too many connections are open, one is closed %s", memberlist.LogConn(conn))
+		s.refused.Refuse(refusedBusy, slog.LevelWarn, "too many gossip connections are open; one is closed", "remote", conn.RemoteAddr().String())
 		conn.Close()
 		return
 	}
