@@ -92,7 +92,7 @@ func (r *ruled) ended(i int, code fault.ExitCode, texts ...string) {
 	r.t.Helper()
 	select {
 	case <-r.records[i].Ended:
-	case <-time.After(clustertest.Patience):
+	case <-time.After(clustertest.Timeout):
 		r.t.Fatal("the node did not end")
 	}
 	r.crash(i)

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm/format"
@@ -49,6 +50,11 @@ type Config struct {
 	Clock   environment.Clock           // default SystemClock()
 	Logger  *slog.Logger                // default slog.Default()
 	Fatal   func(fault.ExitCode, error) // ends the process; must not return
+
+	// Poster makes the deliveries of topics over HTTP; nil: they wait.
+	Poster leader.Poster
+	// FirstKey supplies the first access key of a new cluster; nil: it gets none.
+	FirstKey FirstKey
 
 	environment.Environment
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
@@ -17,11 +18,11 @@ type Clock = environment.Clock
 // Network is how a node listens and reaches the others.
 type Network = environment.Network
 
-// FirstKey gives a new cluster the access key that it begins with.
-type FirstKey = environment.FirstKey
+// FirstKey supplies the first access key of a new cluster.
+type FirstKey = leader.FirstKey
 
-// AccessKey is an access key of an account itself.
-type AccessKey = environment.AccessKey
+// AccessKey is an access key of the account itself.
+type AccessKey = leader.AccessKey
 
 // PeerTLS is how nodes know each other on the peer port.
 type PeerTLS = peernet.TLS

@@ -198,13 +198,12 @@ func (n *Node) serve(listener net.Listener) {
 }
 
 // connect opens a stream to another node.
-func (n *Node) connect(ctx context.Context, nodeID string) (forward.Stream, func() error, error) {
+func (n *Node) connect(ctx context.Context, nodeID string) (forward.Stream, error) {
 	conn, err := n.process.network.Dial(ctx, nodeID, peernet.KindForward, thisGroup)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	stream := forward.NewFramedStream(ctx, conn)
-	return stream, stream.Close, nil
+	return forward.NewFramedStream(ctx, conn), nil
 }
 
 // link is the way to another node.

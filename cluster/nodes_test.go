@@ -128,7 +128,7 @@ func (c *nodes) waitReady(i int) {
 // waitFor looks until a condition holds that no event tells of.
 func (c *nodes) waitFor(what string, holds func() bool) {
 	c.t.Helper()
-	deadline := time.Now().Add(clustertest.Patience)
+	deadline := time.Now().Add(clustertest.Timeout)
 	for !holds() {
 		if time.Now().After(deadline) {
 			for i, n := range c.nodes {

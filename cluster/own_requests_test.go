@@ -39,9 +39,9 @@ func (c *nodes) deafen(i int) {
 	n.links[known] = forward.NewLink(n.life, &n.running, forward.LinkOptions{
 		Self: n.process.nodeID, NodeID: known, Group: thisGroup, Leads: n.currentLeader, Limits: n.cfg.Limits.leader(), Log: n.log,
 		Silent: func() {}, Silence: n.cfg.Timing.Heartbeat,
-		Connect: func(ctx context.Context, nodeID string) (forward.Stream, func() error, error) {
-			stream, disconnect, err := n.connect(ctx, nodeID)
-			return deafStream{stream, ctx}, disconnect, err
+		Connect: func(ctx context.Context, nodeID string) (forward.Stream, error) {
+			stream, err := n.connect(ctx, nodeID)
+			return deafStream{stream, ctx}, err
 		},
 	})
 }

@@ -227,7 +227,7 @@ func TestRecoverySetsAShorterLogAside(t *testing.T) {
 	}
 	mustClose(t, s)
 	for _, name := range []string{"node.json", storage.GroupDirName(0)} {
-		if _, err := os.Stat(filepath.Join(plan.Aside, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(plan.MovedTo, name)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestRecoverySetsAShorterLogAside(t *testing.T) {
 	if err := errors.Join(storage.WriteRecovery(dir, record), dir.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := offline.Open(t.Context(), paths[0], clustertest.Logger(t, 1)); err == nil || !strings.Contains(err.Error(), "finished now") {
+	if _, err := offline.Open(t.Context(), paths[0], nil, clustertest.Logger(t, 1)); err == nil || !strings.Contains(err.Error(), "recovery is finished") {
 		t.Fatalf("an interrupted recovery: %v", err)
 	}
 	c.configs[0].BootstrapExpect = 1

@@ -23,7 +23,7 @@ import (
 
 func openStopped(t *testing.T, path string) *offline.Stopped {
 	t.Helper()
-	s, err := offline.Open(t.Context(), path, slog.New(slog.DiscardHandler))
+	s, err := offline.Open(t.Context(), path, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	c.createTopic(0, "unheard")
 	c.submit(0, &queue.Subscribe{Topic: "topic", Endpoint: endpoint})
 	path := c.configs[0].DataDir
-	if _, err := offline.Open(t.Context(), path, slog.New(slog.DiscardHandler)); !errors.Is(err, offline.ErrDataDirInUse) {
+	if _, err := offline.Open(t.Context(), path, nil, slog.New(slog.DiscardHandler)); !errors.Is(err, offline.ErrDataDirInUse) {
 		t.Errorf("beside the running node: %v", err)
 	}
 	if err := c.nodes[0].group.Snapshot(clustertest.Context(t)); err != nil {
@@ -375,12 +375,12 @@ func TestStoppedShowsDamage(t *testing.T) {
 }
 
 func TestOpenStoppedRefusesWhatIsNoNode(t *testing.T) {
-	if _, err := offline.Open(t.Context(), t.TempDir(), slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := offline.Open(t.Context(), t.TempDir(), nil, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("an empty directory")
 	}
 	path := t.TempDir()
 	openTestDir(t, path, "a").Close()
-	if _, err := offline.Open(t.Context(), path, slog.New(slog.DiscardHandler)); err == nil {
+	if _, err := offline.Open(t.Context(), path, nil, slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a node that never had a log")
 	}
 }

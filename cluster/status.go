@@ -74,7 +74,7 @@ func (n *Node) Status() Status {
 		Warnings:          health.Sentences(findings),
 		Peers:             []PeerStatus{},
 	}
-	clocks := n.process.clocks.Ahead()
+	clocks := n.process.clocks.Skews()
 	for _, m := range stats.Members {
 		if m.NodeID == stats.LeaderID {
 			s.LeaderName = m.Name
@@ -125,7 +125,7 @@ func (n *Node) findings() []health.Finding {
 		add(health.Memory, "", 100*float64(used)/float64(most), "the state takes %s of memory, and its limit is %s (state-bytes-max)",
 			health.Bytes(uint64(used)), health.Bytes(uint64(most))) //nolint:gosec // neither is below zero
 	}
-	clocks := n.process.clocks.Ahead()
+	clocks := n.process.clocks.Skews()
 	for _, m := range n.group.Stats().Members {
 		if ahead, known := clocks[m.NodeID]; known {
 			add(health.Clock, m.Name, math.Abs(ahead.Seconds()), "the clock of %s is %v off that of this node", m.Name, ahead.Abs().Round(time.Millisecond))

@@ -22,7 +22,7 @@ func (c *nodes) laterCommand(i int) error {
 		c.t.Fatal(err)
 	}
 	_, err = n.route(clustertest.Context(c.t), &request{
-		kind: forward.Submit, cmd: &queue.AdvanceClock{}, frame: frame, minimumVersion: 2, timeout: clustertest.Patience,
+		kind: forward.Submit, cmd: &queue.AdvanceClock{}, frame: frame, minimumVersion: 2, timeout: clustertest.Timeout,
 	})
 	return err
 }

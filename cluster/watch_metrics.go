@@ -24,7 +24,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.split.Load()))
 	clocks, members := n.process.clocks, n.group.Stats().Members
 	for _, m := range members {
-		if ahead, known := clocks.Ahead()[m.NodeID]; known {
+		if ahead, known := clocks.Skews()[m.NodeID]; known {
 			add(Gauge, "seriatim_clock_skew_seconds", "How far the clock of another voter is ahead of this node's.", ahead.Seconds(), peerLabel(m, members))
 		}
 	}

@@ -19,7 +19,7 @@ type Authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// NewAuthority makes an authority that nobody else trusts, with keys from random.
+// NewAuthority returns a new authority with keys from random.
 func NewAuthority(t *testing.T, random io.Reader) *Authority {
 	t.Helper()
 	a := &Authority{random: random}
@@ -55,8 +55,8 @@ func (a *Authority) issue(t *testing.T, template *x509.Certificate) (*x509.Certi
 	return made, key
 }
 
-// Node returns the handshake settings of a node of this authority's cluster. Its certificate has these marks,
-// by default that of any node.
+// Node returns TLS configurations for a node of this authority's cluster. Without marks, its
+// certificate fits any node.
 func (a *Authority) Node(t *testing.T, marks ...string) (server, client *tls.Config) {
 	t.Helper()
 	if marks == nil {

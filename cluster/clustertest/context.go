@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// Patience is far more than anything here takes on a machine that is busy
-// with other tests.
-const Patience = 60 * time.Second
+// Timeout bounds a whole test. It is far longer than any test takes on a busy machine.
+const Timeout = 60 * time.Second
 
-// Context ends with the test, or when everything has had far more time than it
-// needs.
+// Context returns a context that ends with the test, or after Timeout.
 func Context(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// Logger writes to standard error if CLUSTER_TEST_LOG is set.
+// Logger returns a logger to standard error if CLUSTER_TEST_LOG is set, otherwise one that
+// discards.
 func Logger(t *testing.T, node int) *slog.Logger {
 	level := slog.LevelWarn + 1
 	if os.Getenv("CLUSTER_TEST_LOG") != "" {

@@ -37,7 +37,7 @@ func FlipBit(t *testing.T, path string, offset int64) {
 	}
 }
 
-// RemoveFile removes a file or a directory with all in it.
+// RemoveFile removes a file, or a directory with its content.
 func RemoveFile(t *testing.T, path string) {
 	t.Helper()
 	if err := os.RemoveAll(path); err != nil {

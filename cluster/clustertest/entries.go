@@ -8,13 +8,13 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Entry is an entry with one command that leaves traces in the state.
+// Entry returns an entry with one command that changes the state.
 func Entry(tb testing.TB, at int) []byte {
 	tb.Helper()
 	return EntryOf(tb, at, &queue.CreateQueue{Queue: fmt.Sprintf("q%d", at)})
 }
 
-// EntryOf is an entry of these commands, stamped with at milliseconds.
+// EntryOf returns an entry of these commands, stamped with at milliseconds.
 func EntryOf(tb testing.TB, at int, commands ...queue.Command) []byte {
 	tb.Helper()
 	var frames [][]byte
@@ -24,7 +24,7 @@ func EntryOf(tb testing.TB, at int, commands ...queue.Command) []byte {
 	return codec.AppendEntry(nil, queue.Timestamp(at), frames)
 }
 
-// EncodedSend is a send of 256 bytes, for benchmarks.
+// EncodedSend returns a send of 256 bytes, for benchmarks.
 func EncodedSend(tb testing.TB) []byte {
 	tb.Helper()
 	return encode(tb, &queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{

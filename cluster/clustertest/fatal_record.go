@@ -6,10 +6,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// FatalRecord stands for the end of the process: it notes why and lets the
-// caller go on.
+// FatalRecord records the fatal errors of a node instead of ending the process.
 type FatalRecord struct {
-	Ended chan struct{} // closed at the first
+	Ended chan struct{} // closed at the first error
 
 	mu    sync.Mutex
 	codes []fault.ExitCode
@@ -19,7 +18,7 @@ type FatalRecord struct {
 // NewFatalRecord returns an empty record.
 func NewFatalRecord() *FatalRecord { return &FatalRecord{Ended: make(chan struct{})} }
 
-// Fatal notes a reason to end. It is what a node is given to end its process.
+// Fatal records an error. Pass it as the Fatal function of a node.
 func (r *FatalRecord) Fatal(code fault.ExitCode, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

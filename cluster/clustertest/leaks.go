@@ -11,34 +11,33 @@ import (
 	"time"
 )
 
-// watched are the tests that verify already.
+// watched holds the names of tests that called VerifyNoLeaks.
 var watched sync.Map
 
-// leakPatience is how long a goroutine that was told to end may take.
-const leakPatience = 5 * time.Second
+// leakTimeout bounds the end of a goroutine after its test.
+const leakTimeout = 5 * time.Second
 
-// mayOutlive lists functions whose goroutines may be left. The gossip library does not wait for
-// its probes when it stops; they end within their timeout. The consensus library leaves some
-// futures unanswered when it stops, and nothing else ends a goroutine that waits for one.
+// mayOutlive lists functions whose goroutines may stay. The gossip library does not wait for its
+// probes when it stops; they end within their timeout. The consensus library leaves some futures
+// unanswered when it stops, and a goroutine that waits for one never ends.
 var mayOutlive = []string{
 	"memberlist.(*Memberlist).probe", "memberlist.(*Memberlist).sendPingAndWaitForAck", "memberlist.(*Memberlist).handleIndirectPing",
 	"consensus.(*Group).await.func",
 }
 
-// stranded are, by test, functions that wait for what will never come, which it knows.
-var stranded sync.Map
+// endless lists, by test, a function that waits forever.
+var endless sync.Map
 
-// MayWaitForEver has VerifyNoLeaks, which is called after it, not mind goroutines of this
-// test that are in a function: they wait for one that the test ended as if it were a process.
+// MayWaitForEver allows goroutines of this test in a function that waits forever, because the test
+// ended its counterpart like a process. Call it before VerifyNoLeaks.
 func MayWaitForEver(t *testing.T, function string) {
-	stranded.Store(t.Name(), function)
-	t.Cleanup(func() { stranded.Delete(t.Name()) })
+	endless.Store(t.Name(), function)
+	t.Cleanup(func() { endless.Delete(t.Name()) })
 }
 
-// VerifyNoLeaks fails the test if a goroutine that it began, or that one of these began,
-// is left after all cleanups that are registered after this call. Tests that run beside
-// this one do not matter: goroutines are told apart by a label that they inherit. Calls
-// after the first do nothing.
+// VerifyNoLeaks fails the test if goroutines that it began, directly or indirectly, remain after
+// all later cleanups. An inherited label separates them from those of concurrent tests. Further
+// calls do nothing.
 func VerifyNoLeaks(t *testing.T) {
 	t.Helper()
 	if _, again := watched.LoadOrStore(t.Name(), true); again {
@@ -47,32 +46,32 @@ func VerifyNoLeaks(t *testing.T) {
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("test", t.Name())))
 	t.Cleanup(func() {
 		watched.Delete(t.Name())
-		pprof.SetGoroutineLabels(t.Context()) // this one, without labels, goes on
+		pprof.SetGoroutineLabels(t.Context()) // without labels for this goroutine
 		for _, stack := range stillLeft(t.Name()) {
 			t.Errorf("left running: %s", stack)
 		}
 	})
 }
 
-// stillLeft gives the goroutines of a test time to end, and returns those that do not.
+// stillLeft waits for the goroutines of a test to end, and returns those that do not.
 func stillLeft(test string) []string {
-	look, patience := time.NewTicker(time.Millisecond), time.NewTimer(leakPatience)
+	look, timeout := time.NewTicker(time.Millisecond), time.NewTimer(leakTimeout)
 	defer look.Stop()
-	defer patience.Stop()
+	defer timeout.Stop()
 	for {
 		left := goroutinesOf(test)
 		if len(left) == 0 {
 			return nil
 		}
 		select {
-		case <-patience.C:
+		case <-timeout.C:
 			return left
 		case <-look.C:
 		}
 	}
 }
 
-// goroutinesOf are the stacks of the goroutines that a test began.
+// goroutinesOf returns the stacks of the goroutines that a test began.
 func goroutinesOf(test string) (stacks []string) {
 	var all bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
@@ -89,7 +88,7 @@ func goroutinesOf(test string) (stacks []string) {
 
 func outlives(test, stack string) bool {
 	functions := mayOutlive
-	if function, found := stranded.Load(test); found {
+	if function, found := endless.Load(test); found {
 		functions = append(slices.Clip(functions), function.(string))
 	}
 	for _, function := range functions {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// begin begins a goroutine by way of another one, which has ended, and returns what
-// ends it.
+// begin begins a goroutine from another one, which ends, and returns the function that ends it.
 func begin() (end func()) {
 	hold, began, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -23,7 +22,7 @@ func begin() (end func()) {
 	}
 }
 
-// Goroutines are found by the test that began them, and those of other tests are not.
+// Goroutines are attributed to the test that began them.
 func TestGoroutinesOfATest(t *testing.T) {
 	t.Parallel()
 	end := begin()

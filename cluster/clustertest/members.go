@@ -1,4 +1,4 @@
-// Package clustertest holds the test kit of the packages below cluster. It must not import the
+// Package clustertest holds the test kit for the packages below cluster. It imports none of the
 // packages that it helps to test, except fault.
 package clustertest
 
@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// Group is what Members asks of a consensus group.
+// Group is the part of a consensus group that Members uses.
 type Group interface {
 	LeaderTerm() (term uint64, leads bool)
 	LeadershipChanged() <-chan struct{}
@@ -22,21 +22,21 @@ type Group interface {
 	WaitApplied(ctx context.Context, index uint64) error
 }
 
-// Member is one node's part in a group.
+// Member is one node of a group.
 type Member interface {
 	comparable
 	Name() string
-	// Running is the open group and its state machine; ok is false while it is stopped.
+	// Running returns the open group and its state machine; ok is false while the node is stopped.
 	Running() (group Group, machine *fsm.FSM, ok bool)
 }
 
-// Members are all members of one group, running or stopped.
+// Members is all nodes of one group, running or stopped.
 type Members[M Member] struct {
 	T   *testing.T
 	All []M
 }
 
-// Leader waits until a running member leads and has applied what is committed.
+// Leader waits until a running member leads and has applied all committed entries.
 func (m *Members[M]) Leader() M {
 	m.T.Helper()
 	ctx := Context(m.T)
@@ -50,11 +50,11 @@ func (m *Members[M]) Leader() M {
 		}
 		m.awaitLeadershipChange(ctx)
 	}
-	m.T.Fatal("nobody leads")
+	m.T.Fatal("no leader was elected")
 	panic("unreachable")
 }
 
-// awaitLeadershipChange waits until somebody sees another leader, or a moment.
+// awaitLeadershipChange waits for a change of the leader, at most 50 ms.
 func (m *Members[M]) awaitLeadershipChange(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
@@ -69,7 +69,7 @@ func (m *Members[M]) awaitLeadershipChange(ctx context.Context) {
 	}
 }
 
-// Followers are the running members but the leader.
+// Followers returns the running members other than the leader.
 func (m *Members[M]) Followers(leader M) []M {
 	var followers []M
 	for _, member := range m.All {
@@ -80,8 +80,7 @@ func (m *Members[M]) Followers(leader M) []M {
 	return followers
 }
 
-// Propose writes the entries numbered from and following, up to to, through whoever
-// leads. It returns the index of the last.
+// Propose proposes entries from and up to, but not including, to. It returns the index of the last.
 func (m *Members[M]) Propose(from, to int) (last uint64) {
 	m.T.Helper()
 	for at := from; at < to; at++ {
@@ -90,8 +89,8 @@ func (m *Members[M]) Propose(from, to int) (last uint64) {
 	return last
 }
 
-// ProposeOne writes an entry through whoever leads, and returns its index. It may be in
-// the log twice: a leader without a processor is replaced.
+// ProposeOne proposes an entry to the current leader and returns its index. The log may have it
+// twice if the leader changes meanwhile.
 func (m *Members[M]) ProposeOne(entry []byte) uint64 {
 	m.T.Helper()
 	for {
@@ -110,8 +109,8 @@ func (m *Members[M]) ProposeOne(entry []byte) uint64 {
 	}
 }
 
-// Agree waits until these members, or all, have applied index, as far as they run,
-// and compares their states.
+// Agree waits until the running ones of these members, or of all, have applied index, and compares
+// their states.
 func (m *Members[M]) Agree(index uint64, members ...M) {
 	m.T.Helper()
 	if len(members) == 0 {

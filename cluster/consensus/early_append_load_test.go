@@ -120,7 +120,7 @@ func TestEarlyAppendOverEveryKindOfConnection(t *testing.T) {
 			authority := clustertest.NewAuthority(t, crypto.Reader)
 			g := newEarlyGroup(t, func(n *node) {
 				if kind.narrow {
-					n.outside = narrowNetwork{environment.NewMachineNetwork("127.0.0.1:0", clustertest.Patience)}
+					n.outside = narrowNetwork{environment.NewMachineNetwork("127.0.0.1:0", clustertest.Timeout)}
 				}
 				if kind.tls {
 					server, client := authority.Node(t)

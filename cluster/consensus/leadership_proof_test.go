@@ -56,7 +56,7 @@ func newTestProof(t *testing.T, stubs map[string]*voterStub) *leadershipProof {
 		voters = append(voters, id)
 	}
 	p := &leadershipProof{
-		nodeID: "a", term: func() uint64 { return 5 }, voters: func() []string { return voters }, timeout: clustertest.Patience, life: life,
+		nodeID: "a", term: func() uint64 { return 5 }, voters: func() []string { return voters }, timeout: clustertest.Timeout, life: life,
 		askers: make(map[string]*termAsker),
 		dial: func(_ context.Context, nodeID string) (net.Conn, error) {
 			near, far := net.Pipe()
@@ -180,7 +180,7 @@ func TestLeadershipProofNoticesTheEndOfAConnection(t *testing.T) {
 		(<-farEnds).Close()
 		select {
 		case <-closed:
-		case <-time.After(clustertest.Patience):
+		case <-time.After(clustertest.Timeout):
 			t.Fatal("the connection is still open")
 		}
 	}

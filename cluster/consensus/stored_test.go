@@ -18,7 +18,7 @@ func openTestStored(t *testing.T, m *member) *Stored {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard := storage.NewDiskGuard(clustertest.Patience, clustertest.NewFatalRecord().Fatal, nil)
+	guard := storage.NewDiskGuard(clustertest.Timeout, clustertest.NewFatalRecord().Fatal, nil)
 	s, err := OpenStored(t.Context(), openTestGroup(t, dir), guard, environment.SystemClock(), m.options.Logger)
 	if err != nil {
 		t.Fatal(err)

@@ -14,52 +14,49 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// Clocks compares this node's wall clock with those of the other voters. They
-// travel with the probes of gossip; half the round trip is taken for the way
-// back. A node that differs from the median of a majority by more than the bound hands
-// leadership over (decision 6, faults.md I16). If it has to lead nevertheless, it stamps
-// the log by the median. Safe for concurrent use.
+// Clocks compares this node's wall clock with those of the other voters, which travel with the
+// probes of gossip; half the round trip counts as the way back. If this node's clock differs from
+// the median of a majority by more than the bound, the node hands leadership over (faults.md I16).
+// If it has to lead nevertheless, it stamps the log with the median. Safe for concurrent use.
 type Clocks struct {
 	clock   environment.Clock
 	max     time.Duration
 	voters  func() []string // node ids, this one among them
 	nodeID  string
-	changed wakeup.Signal // the trust in this node's clock is another
+	changed wakeup.Signal // notified when the trust in this node's clock changes
 	known   chan struct{} // closed once the clocks of a majority are known
 
 	correction atomic.Int64 // added to the wall clock; zero while it is trusted
-	judged     atomic.Int64 // lead of the clock when it was last judged
+	checked    atomic.Int64 // lead of the wall clock at the last check
 
 	mu      sync.Mutex
 	samples map[string]sample // by node id
 }
 
-// sample is another clock. It is kept by this node's monotonic clock, so that a
-// step of this node's wall clock shows at once, and not when it next hears of others:
-// a node could become leader in between.
+// sample is another node's clock, relative to this node's monotonic clock. So a step of this node's
+// wall clock shows at once, not at the next sample: the node could become leader in between.
 type sample struct {
 	lead time.Duration // of the other wall clock over this monotonic clock
 	at   time.Duration // on the monotonic clock
 }
 
-// leadOf is by how much a wall clock is ahead of a monotonic one.
+// leadOf returns the lead of a wall clock over a monotonic one.
 func leadOf(wall time.Time, monotonic time.Duration) time.Duration {
 	return time.Duration(wall.UnixNano()) - monotonic
 }
 
 const (
-	// sampleAge is how long a sample counts: a voter is probed every few
-	// seconds while it is there.
+	// sampleAge bounds the age of a sample. A live voter is probed every few seconds.
 	sampleAge = time.Minute
-	// roundMax is the slowest probe that says anything about a clock.
+	// roundMax bounds the round trip of a probe whose sample counts.
 	roundMax = 2 * time.Second
-	// stepMax is a change of the wall clock against the monotonic one that calls
-	// for a judgement; what adjusts clocks gently changes less between two probes.
+	// stepMax is the change of the wall clock against the monotonic one that triggers a check.
+	// Gradual adjustment changes less between two probes.
 	stepMax = 100 * time.Millisecond
 )
 
-// NewClocks compares clock with those of the voters, this node among them, as
-// soon as gossip brings them. Farther than bound from their median it is not trusted.
+// NewClocks returns a comparison of clock with those of voters, which include this node. Beyond
+// bound from the median, clock is not trusted.
 func NewClocks(clock environment.Clock, bound time.Duration, nodeID string, voters func() []string) *Clocks {
 	return &Clocks{
 		clock: clock, max: bound, nodeID: nodeID, voters: voters,
@@ -67,7 +64,7 @@ func NewClocks(clock environment.Clock, bound time.Duration, nodeID string, vote
 	}
 }
 
-// observe takes what another node's clock said a moment ago.
+// observe records the time on another node's clock at the end of a probe.
 func (g *Clocks) observe(nodeID string, theirs time.Time, round time.Duration) {
 	if round < 0 || round > roundMax {
 		return
@@ -76,57 +73,56 @@ func (g *Clocks) observe(nodeID string, theirs time.Time, round time.Duration) {
 	g.mu.Lock()
 	g.samples[nodeID] = sample{leadOf(theirs.Add(round/2), now), now}
 	g.mu.Unlock()
-	g.judge()
+	g.check()
 }
 
-// TrustChanged gets a value when this node's clock comes within the bound or leaves it.
+// TrustChanged receives a value when this node's clock enters or leaves the bound.
 func (g *Clocks) TrustChanged() <-chan struct{} { return g.changed }
 
-// Known is closed once the clocks of a majority are known.
+// Known returns a channel that is closed once the clocks of a majority are known.
 func (g *Clocks) Known() <-chan struct{} { return g.known }
 
-// Ahead lists how far the clocks of other voters are ahead of this one, as far
-// as that is known.
-func (g *Clocks) Ahead() map[string]time.Duration {
+// Skews returns the known differences between the clocks of other voters and this one; positive
+// ones are later.
+func (g *Clocks) Skews() map[string]time.Duration {
 	voters, now := g.voters(), g.clock.Monotonic()
 	own := leadOf(g.clock.Wall(), now)
-	ahead := map[string]time.Duration{}
+	skews := map[string]time.Duration{}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, id := range voters {
 		if s, known := g.samples[id]; known && now-s.at <= sampleAge && id != g.nodeID {
-			ahead[id] = s.lead - own
+			skews[id] = s.lead - own
 		}
 	}
-	return ahead
+	return skews
 }
 
-// median is how far the median clock of a majority is ahead of this one, and the
-// differences it was taken from. Without a majority it is zero.
-func (g *Clocks) median() (median time.Duration, ahead map[string]time.Duration) {
-	ahead = g.Ahead()
-	all := []time.Duration{0} // this one
-	for _, d := range ahead {
+// median returns the median skew of a majority, 0 without a majority, and all skews.
+func (g *Clocks) median() (median time.Duration, skews map[string]time.Duration) {
+	skews = g.Skews()
+	all := []time.Duration{0} // this clock
+	for _, d := range skews {
 		all = append(all, d)
 	}
 	if !g.isMajority(len(all)) {
-		return 0, ahead
+		return 0, skews
 	}
 	slices.Sort(all)
 	low, high := all[(len(all)-1)/2], all[len(all)/2]
-	if low.Abs() < high.Abs() { // of two in the middle the one that accuses less
-		return low, ahead
+	if low.Abs() < high.Abs() { // of two in the middle, the smaller skew
+		return low, skews
 	}
-	return high, ahead
+	return high, skews
 }
 
 func (g *Clocks) isMajority(clocks int) bool { return 2*clocks > len(g.voters()) }
 
-// judge decides whether this node's clock is trusted.
-func (g *Clocks) judge() {
-	g.judged.Store(int64(leadOf(g.clock.Wall(), g.clock.Monotonic())))
-	median, ahead := g.median()
-	if g.isMajority(1 + len(ahead)) {
+// check updates the trust in this node's clock.
+func (g *Clocks) check() {
+	g.checked.Store(int64(leadOf(g.clock.Wall(), g.clock.Monotonic())))
+	median, skews := g.median()
+	if g.isMajority(1 + len(skews)) {
 		g.mu.Lock()
 		select {
 		case <-g.known:
@@ -144,56 +140,53 @@ func (g *Clocks) judge() {
 	}
 }
 
-// corrected is the correction of the wall clock, judged anew if that has stepped.
+// corrected returns the wall clock and its correction, which it checks again after a step.
 func (g *Clocks) corrected() (wall time.Time, correction time.Duration) {
 	wall = g.clock.Wall()
-	if (leadOf(wall, g.clock.Monotonic()) - time.Duration(g.judged.Load())).Abs() > stepMax {
-		g.judge()
+	if (leadOf(wall, g.clock.Monotonic()) - time.Duration(g.checked.Load())).Abs() > stepMax {
+		g.check()
 	}
 	return wall, time.Duration(g.correction.Load())
 }
 
-// Off is how far this node's clock is from the median, zero while it is within
-// the bound.
+// Off returns the lead of this node's clock over the median, 0 within the bound.
 func (g *Clocks) Off() time.Duration {
 	_, correction := g.corrected()
 	return -correction
 }
 
-// MayLead reports whether another voter's clock is within the bound, as far as is
-// known here.
+// MayLead reports whether another voter's clock is within the bound or unknown.
 func (g *Clocks) MayLead(nodeID string) bool {
-	median, ahead := g.median()
-	d, known := ahead[nodeID]
+	median, skews := g.median()
+	d, known := skews[nodeID]
 	return !known || (d-median).Abs() <= g.max
 }
 
-// Wall is the time to stamp log entries with: the wall clock, or the median of the
-// voters if this one is too far from it.
+// Wall returns the time for log entries: the wall clock, or the median of the voters if it is too
+// far from that.
 func (g *Clocks) Wall() time.Time {
 	wall, correction := g.corrected()
 	return wall.Add(correction)
 }
 
-// Monotonic is the time since some moment in the past, which no step of the wall clock
-// changes.
+// Monotonic returns the time since a fixed point, unaffected by steps of the wall clock.
 func (g *Clocks) Monotonic() time.Duration { return g.clock.Monotonic() }
 
-// pings puts the clocks on the probes of gossip.
+// pings adds the clocks to the probes of gossip.
 type pings Clocks
 
 var _ memberlist.PingDelegate = (*pings)(nil)
 
-// AckPayload is this node's clock.
+// AckPayload returns this node's wall clock.
 func (p *pings) AckPayload() []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(p.clock.Wall().UnixNano()))
 }
 
-// NotifyPingComplete hears of a probe that was answered.
+// NotifyPingComplete records the clock in the answer to a probe.
 func (p *pings) NotifyPingComplete(other *memberlist.Node, round time.Duration, payload []byte) {
 	nodeID, _, named := strings.Cut(other.Name, "#")
 	if len(payload) != 8 || !named {
-		return // of a version without clocks
+		return // it has no clock
 	}
 	(*Clocks)(p).observe(nodeID, time.Unix(0, int64(binary.BigEndian.Uint64(payload))), round)
 }

@@ -14,16 +14,16 @@ func TestClocksJudges(t *testing.T) {
 	cases := []struct {
 		name   string
 		voters int
-		others []time.Duration // how far the clocks of others are ahead
+		others []time.Duration // skews of the other clocks
 		off    time.Duration
 	}{
 		{"alone", 1, nil, 0},
 		{"nobody was heard", 3, nil, 0},
 		{"all agree", 3, []time.Duration{0, time.Second}, 0},
 		{"within the bound", 3, []time.Duration{bound, bound}, 0},
-		{"this one is ahead", 3, []time.Duration{-hour, -hour}, hour},
+		{"this one is fast", 3, []time.Duration{-hour, -hour}, hour},
 		{"this one is behind", 3, []time.Duration{hour, hour}, -hour},
-		{"another is ahead", 3, []time.Duration{0, hour}, 0},
+		{"another is fast", 3, []time.Duration{0, hour}, 0},
 		{"two differ: nobody knows which is right", 3, []time.Duration{hour}, 0},
 		{"all three differ: the middle one is trusted", 3, []time.Duration{-hour, -2 * hour}, hour},
 		{"no majority of five", 5, []time.Duration{hour}, 0},
@@ -35,9 +35,9 @@ func TestClocksJudges(t *testing.T) {
 			hand := clustertest.NewHandClock(1_000_000)
 			ids := []string{"a", "b", "c", "d", "e"}[:c.voters]
 			clocks := NewClocks(hand, bound, "a", func() []string { return ids })
-			for i, ahead := range c.others {
+			for i, skew := range c.others {
 				round := time.Second
-				clocks.observe(ids[i+1], hand.Wall().Add(ahead-round/2), round)
+				clocks.observe(ids[i+1], hand.Wall().Add(skew-round/2), round)
 			}
 			if off := clocks.Off(); off != c.off {
 				t.Errorf("off by %v, want %v", off, c.off)
@@ -55,7 +55,7 @@ func TestClocksForgets(t *testing.T) {
 	behind := hand.Wall().Add(-time.Hour)
 	clocks.observe("b", behind, 0)
 	clocks.observe("stranger", behind, 0)
-	clocks.observe("c", behind, 2*roundMax) // too slow to say anything
+	clocks.observe("c", behind, 2*roundMax) // too slow to count
 	if off := clocks.Off(); off != 0 {
 		t.Fatalf("off by %v by the word of one voter", off)
 	}
@@ -73,8 +73,8 @@ func TestClocksForgets(t *testing.T) {
 	}
 }
 
-// A clock that steps is judged by what was heard of others before: a node may come
-// to lead, and stamp the log, before it hears of them again.
+// A step of this node's clock shows without further samples: the node may become leader and stamp
+// the log before it gets any.
 func TestClocksSeesAStepAtOnce(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
 		hand := clustertest.NewHandClock(10_000_000)
@@ -102,11 +102,11 @@ func TestClockTravelsOnProbes(t *testing.T) {
 	voters := func() []string { return []string{"a-1", "b-2"} }
 	clocks := NewClocks(ours, time.Second, "a-1", voters)
 	far := (*pings)(NewClocks(theirs, 0, "b-2", voters))
-	for _, name := range []string{"b-2#7", "b-2"} { // the second is not how our nodes are named
+	for _, name := range []string{"b-2#7", "b-2"} { // the second is not a name of our nodes
 		(*pings)(clocks).NotifyPingComplete(&memberlist.Node{Name: name}, 200*time.Millisecond, far.AckPayload())
 		(*pings)(clocks).NotifyPingComplete(&memberlist.Node{Name: name}, 0, nil)
 	}
-	if got, want := clocks.Ahead()["b-2"], 4_000*time.Second+100*time.Millisecond; got != want {
-		t.Errorf("ahead by %v, want %v", got, want)
+	if got, want := clocks.Skews()["b-2"], 4_000*time.Second+100*time.Millisecond; got != want {
+		t.Errorf("skew %v, want %v", got, want)
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// Member is what a node tells all others about itself. As gossip
-// metadata it must stay below 512 bytes.
+// Member describes a node to the others. As gossip metadata, it must stay below 512 bytes.
 type Member struct {
 	NodeID    string `json:"i"`
 	Name      string `json:"n"`
@@ -33,81 +33,81 @@ type Member struct {
 	Version   string `json:"v,omitempty"`
 	Format    uint32 `json:"f,omitempty"` // highest format version it can read
 
-	Disk    uint8 `json:"d,omitempty"` // how full its disk is, as package cluster counts
-	Drained bool  `json:"l,omitempty"` // it is drained
-	Joining bool  `json:"j,omitempty"` // it has a cluster to join and is no member yet
+	Disk    uint8 `json:"d,omitempty"` // use of its disk, as counted by package cluster
+	Drained bool  `json:"l,omitempty"`
+	Joining bool  `json:"j,omitempty"` // is about to join a cluster and no member yet
 
-	Encrypts bool `json:"k,omitempty"` // what it writes to its disk is encrypted
+	Encrypts bool `json:"k,omitempty"` // encrypts its files
 
-	Alive bool `json:"-"` // as far as gossip can tell
+	Alive bool `json:"-"` // according to gossip
 }
 
-// Gossip finds the other nodes and hears where they are. What it says is a hint
-// for dialing and for the bootstrap, never a vote. Safe for concurrent use.
+// Gossip finds the other nodes and their addresses. Its results are hints for dialing and
+// bootstrap, never votes. Safe for concurrent use.
 type Gossip struct {
 	options Options
 	logger  *slog.Logger
 	list    *memberlist.Memberlist
 
-	announcing wakeup.Signal // Run is to tell the others about this node again
-	disk       atomic.Uint32 // how full the disk of this node is
-	drained    atomic.Bool   // this node
-	refusals   refusals
+	announcing wakeup.Signal // makes Run announce this node again
+	disk       atomic.Uint32 // use of this node's disk
+	drained    atomic.Bool   // this node is drained
+	refused    *hostlimit.Refusals
 	rate       *packetLimit
-	looked     chan struct{} // closed when every address to join answered or was tried LookTries times
+	looked     chan struct{} // closed when every address to join answered or failed LookTries times
 
 	mu      sync.Mutex
 	members map[string]Member // by node id, without this node
-	// clusters are the ids of all clusters this node has heard of since its start. A
-	// cluster counts even if none of its nodes is alive now.
+	// clusters are the ids of all clusters seen since the start, even if none of their nodes is
+	// alive now.
 	clusters []string
-	changed  wakeup.Broadcast // of the view
+	changed  wakeup.Broadcast // of members
 }
 
-// Nodes find each other by a full exchange when they start, and full exchanges follow
-// often. Single updates may take a little longer: each interval wakes the processor of
-// every idle node.
+// Nodes find each other by a full exchange at their start, and full exchanges repeat often. Single
+// updates may take longer: each interval wakes the processor of every idle node.
 const (
 	gossipInterval      = 500 * time.Millisecond
 	gossipPushPull      = 10 * time.Second
 	gossipStreamTimeout = 3 * time.Second
-	// gossipAnnounce is how long the library waits until an update is sent. It is
-	// short, so that the next update need not wait.
+	// gossipAnnounce bounds the library's wait for the delivery of an update. It is short so that
+	// the next update need not wait.
 	gossipAnnounce = time.Millisecond
 	gossipLeave    = 300 * time.Millisecond
 	joinPauseMin   = 100 * time.Millisecond
 	joinPauseMax   = 5 * time.Second
-	// LookTries is how often an address to join is tried before it counts as
-	// unreachable, clustersMax how many clusters are remembered.
+	// LookTries bounds the attempts to reach an address to join, clustersMax the clusters to
+	// remember.
 	LookTries   = 3
 	clustersMax = 8
 )
 
-// Options are what gossip needs to know of this node.
+// Options configure Gossip.
 type Options struct {
 	NodeID    string
 	Bind      string   // host:port, TCP and UDP
-	Advertise string   // host:port the others gossip with; empty: the bound one
-	Join      []string // addresses to find the others by
+	Advertise string   // host:port for the others; empty: the bound one
+	Join      []string // addresses of other nodes
 	Key       []byte   // 16, 24 or 32 bytes; none: clear text
 
-	Self   func() Member // this node as it is now
-	Wanted func() int    // how many live nodes there should be
+	Self   func() Member // returns the current description of this node
+	Wanted func() int    // returns the target number of live nodes
 	Heard  func(nodeID, address string, boot uint64)
-	Clocks *Clocks // told of the clocks of the others; nil: nobody is
+	Clocks *Clocks // receives the clocks of the others; may be nil
 
-	Network   environment.Network // default the machine's
+	Network   environment.Network // nil: the machine's
 	Monotonic func() time.Duration
 	Logger    *slog.Logger
 }
 
-// New returns gossip that is not open yet.
+// New returns a Gossip for Open to start.
 func New(options Options) *Gossip {
 	return &Gossip{
 		options:    options,
 		logger:     options.Logger.With("component", "gossip"),
 		announcing: wakeup.NewSignal(),
 		looked:     make(chan struct{}),
+		refused:    newRefusals(options.Logger, options.Monotonic),
 		rate:       newPacketLimit(options.Monotonic),
 		members:    map[string]Member{},
 	}
@@ -116,8 +116,8 @@ func New(options Options) *Gossip {
 // Open binds the gossip port.
 func (g *Gossip) Open(ctx context.Context) error {
 	settings := memberlist.DefaultLANConfig()
-	// A name belongs to one start of one node: a node that comes back with
-	// another address is then not in conflict with what the others remember.
+	// A name belongs to one start of one node: a node that returns with another address then does
+	// not conflict with its old entry.
 	me := g.options.Self()
 	settings.Name = me.NodeID + "#" + strconv.FormatUint(me.Boot, 10)
 	settings.GossipInterval = gossipInterval
@@ -130,7 +130,7 @@ func (g *Gossip) Open(ctx context.Context) error {
 	if g.options.Clocks != nil {
 		settings.Ping = (*pings)(g.options.Clocks)
 	}
-	settings.Logger = newLogger(ctx, g.options.Logger, g.options.Monotonic, &g.refusals)
+	settings.Logger = newLogger(ctx, g.options.Logger, g.options.Monotonic, g.refused)
 	settings.LogOutput = nil
 	var err error
 	if settings.BindAddr, settings.BindPort, err = splitAddress(g.options.Bind); err != nil {
@@ -159,7 +159,7 @@ func (g *Gossip) Open(ctx context.Context) error {
 	return nil
 }
 
-// portTries is how often a free port is looked for that is free for TCP and for UDP.
+// portTries bounds the search for a port that is free for both TCP and UDP.
 const portTries = 10
 
 // openMachine binds the port on the machine's network.
@@ -183,10 +183,10 @@ func (g *Gossip) openMachine(settings *memberlist.Config) (memberlist.Transport,
 		settings.BindPort = bound.GetAutoBindPort()
 		settings.AdvertisePort = settings.BindPort
 	}
-	return newBoundedTransport(bound, g.rate, &g.refusals, settings.Logger.Printf), nil
+	return newBoundedTransport(bound, g.rate, g.refused), nil
 }
 
-// splitAddress takes host:port apart; an empty host means all addresses.
+// splitAddress splits host:port. An empty host means all addresses.
 func splitAddress(address string) (host string, port int, err error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -199,8 +199,7 @@ func splitAddress(address string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// resolveIP turns a host name into an address, because gossip advertises only
-// those.
+// resolveIP resolves a host name, because gossip advertises only IP addresses.
 func resolveIP(ctx context.Context, host string) (string, error) {
 	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, host)
 	if err != nil {
@@ -209,8 +208,8 @@ func resolveIP(ctx context.Context, host string) (string, error) {
 	return addresses[0].IP.String(), nil
 }
 
-// Run looks for the other nodes until ctx ends: at once, and again whenever
-// fewer are alive than there should be, at growing intervals.
+// Run looks for the other nodes until ctx ends: at once, and at growing intervals while fewer are
+// alive than Options.Wanted.
 func (g *Gossip) Run(ctx context.Context) {
 	pause := joinPauseMin
 	var looking sync.WaitGroup
@@ -220,12 +219,12 @@ func (g *Gossip) Run(ctx context.Context) {
 	for {
 		seen, wait := g.Changes(), pause
 		switch {
-		case looked != nil: // look does it
+		case looked != nil: // look contacts the addresses
 		case g.alive() < g.options.Wanted() && len(g.options.Join) > 0:
-			g.joinAt(g.options.Join...)
+			g.Join(g.options.Join...)
 		default:
 			pause = joinPauseMin
-			wait = joinPauseMax // membership may change without news from gossip
+			wait = joinPauseMax // membership may change without a change in gossip
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -235,9 +234,9 @@ func (g *Gossip) Run(ctx context.Context) {
 		case <-looked:
 			looked = nil
 		case <-g.announcing:
-			_ = g.list.UpdateNode(gossipAnnounce) // an error says that the news is not on its way yet
+			_ = g.list.UpdateNode(gossipAnnounce) // an error means that delivery takes longer
 		case <-seen:
-			// Fewer or more are alive: look at once, and often again.
+			// The number of live nodes changed: look at once, and often again.
 			pause = joinPauseMin
 		case <-timer.C:
 			pause = min(2*pause, joinPauseMax)
@@ -246,23 +245,19 @@ func (g *Gossip) Run(ctx context.Context) {
 	}
 }
 
-// SetDisk says how full the disk of this node is, with the next announcement.
+// SetDisk sets the use of this node's disk for the next announcement.
 func (g *Gossip) SetDisk(level uint8) { g.disk.Store(uint32(level)) }
 
-// SetDrained says whether this node is drained, with the next announcement.
+// SetDrained sets whether this node is drained, for the next announcement.
 func (g *Gossip) SetDrained(drained bool) { g.drained.Store(drained) }
 
-// HasLooked is closed when every address to join was tried once.
+// HasLooked returns a channel that is closed when every address to join was tried.
 func (g *Gossip) HasLooked() <-chan struct{} { return g.looked }
 
-// Join exchanges all that is known with the nodes at these addresses (host:port), and
-// reports whether one of them answered.
-func (g *Gossip) Join(addresses ...string) bool { return g.joinAt(addresses...) }
-
-// Announce tells the others about this node again, soon.
+// Announce makes Run announce this node again.
 func (g *Gossip) Announce() { g.announcing.Notify() }
 
-// View lists the known nodes without this one, by node id.
+// View returns the other known nodes, by node id.
 func (g *Gossip) View() []Member {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -274,10 +269,10 @@ func (g *Gossip) View() []Member {
 	return view
 }
 
-// Changes is closed at the next change of what gossip knows about the nodes.
+// Changes returns a channel that is closed at the next change of View.
 func (g *Gossip) Changes() <-chan struct{} { return g.changed.Changed() }
 
-// alive counts the live nodes, this one included.
+// alive counts the live nodes, including this one.
 func (g *Gossip) alive() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -290,19 +285,19 @@ func (g *Gossip) alive() int {
 	return n
 }
 
-// Close tells the others that this node leaves, and stops gossip.
+// Close announces that this node leaves, and stops gossip.
 func (g *Gossip) Close() error {
 	if err := g.list.Leave(gossipLeave); err != nil {
-		g.logger.Debug("left without being heard", "error", err)
+		g.logger.Debug("announcing the departure failed", "error", err)
 	}
 	return g.list.Shutdown()
 }
 
-// heard updates the view with what a node says of itself.
-func (g *Gossip) heard(node *memberlist.Node, alive bool) {
+// update updates the view with a node's description of itself.
+func (g *Gossip) update(node *memberlist.Node, alive bool) {
 	var member Member
 	if err := json.Unmarshal(node.Meta, &member); err != nil || member.NodeID == "" {
-		g.logger.Warn("a node that gossips here is not one of ours", "name", node.Name, "address", node.Address())
+		g.logger.Warn("a node of another program sends gossip", "name", node.Name, "address", node.Address())
 		return
 	}
 	if member.NodeID == g.options.NodeID {
@@ -341,66 +336,64 @@ type delegate Gossip
 
 var _ memberlist.Delegate = (*delegate)(nil)
 
-// NodeMeta is what the others learn of this node.
+// NodeMeta returns this node's description.
 func (d *delegate) NodeMeta(limit int) []byte {
 	self := d.options.Self()
 	self.Disk, self.Drained = uint8(d.disk.Load()), d.drained.Load()
 	meta, err := json.Marshal(self)
 	if err != nil || len(meta) > limit {
-		d.logger.Error("this node cannot describe itself to the others", "bytes", len(meta), "limit", limit, "error", err)
+		d.logger.Error("the description of this node is too long for gossip", "bytes", len(meta), "limit", limit, "error", err)
 		return nil
 	}
 	return meta
 }
 
-// NotifyMsg takes no messages: gossip carries nothing else.
+// NotifyMsg implements memberlist.Delegate: gossip carries nothing but descriptions.
 func (d *delegate) NotifyMsg([]byte) {}
 
-// GetBroadcasts has none.
+// GetBroadcasts implements memberlist.Delegate.
 func (d *delegate) GetBroadcasts(int, int) [][]byte { return nil }
 
-// LocalState has none.
+// LocalState implements memberlist.Delegate.
 func (d *delegate) LocalState(bool) []byte { return nil }
 
-// MergeRemoteState expects none.
+// MergeRemoteState implements memberlist.Delegate.
 func (d *delegate) MergeRemoteState([]byte, bool) {}
 
-// events is told of the other nodes. It must not block.
+// events follows the other nodes. It must not block.
 type events Gossip
 
 var _ memberlist.EventDelegate = (*events)(nil)
 
-// NotifyJoin hears of a new or returned node.
-func (e *events) NotifyJoin(node *memberlist.Node) { (*Gossip)(e).heard(node, true) }
+// NotifyJoin adds a new or returned node.
+func (e *events) NotifyJoin(node *memberlist.Node) { (*Gossip)(e).update(node, true) }
 
-// NotifyLeave hears of a node that left or died.
-func (e *events) NotifyLeave(node *memberlist.Node) { (*Gossip)(e).heard(node, false) }
+// NotifyLeave records that a node left or died.
+func (e *events) NotifyLeave(node *memberlist.Node) { (*Gossip)(e).update(node, false) }
 
-// NotifyUpdate hears of a node with other metadata.
-func (e *events) NotifyUpdate(node *memberlist.Node) { (*Gossip)(e).heard(node, true) }
+// NotifyUpdate records a node's new description.
+func (e *events) NotifyUpdate(node *memberlist.Node) { (*Gossip)(e).update(node, true) }
 
-// filter refuses the members of other clusters, so that two clusters that hear of each
-// other by mistake do not merge. It must not block.
+// filter refuses the members of other clusters, so that two clusters do not merge by mistake. It
+// must not block.
 type filter Gossip
 
 var _ memberlist.AliveDelegate = (*filter)(nil)
 
-// errOtherCluster: a node belongs to another cluster than this one.
 var errOtherCluster = errors.New("a node of another cluster")
 
-// NotifyAlive refuses a node of another cluster. One that belongs to none yet
-// may stay, and so may everybody while this node belongs to none.
+// NotifyAlive refuses a node of another cluster, once both nodes belong to one.
 func (f *filter) NotifyAlive(node *memberlist.Node) error {
 	var member Member
 	if err := json.Unmarshal(node.Meta, &member); err != nil {
-		return nil //nolint:nilerr // heard says what is wrong with it
+		return nil //nolint:nilerr // update logs the error
 	}
 	own := f.options.Self()
 	if !own.HasState || !member.HasState || own.ClusterID == member.ClusterID {
 		return nil
 	}
 	f.mu.Lock()
-	delete(f.members, member.NodeID) // it joined the other one after it was seen here
+	delete(f.members, member.NodeID) // it joined the other cluster after its first message
 	f.mu.Unlock()
 	return errOtherCluster
 }

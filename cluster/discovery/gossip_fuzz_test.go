@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// FuzzGossipMetadata: whatever a node says of itself, this one neither panics nor
-// believes anything of itself or of nobody.
+// FuzzGossipMetadata: for any metadata, a node does not panic and adds neither itself nor a node
+// without an id.
 func FuzzGossipMetadata(f *testing.F) {
 	meta, err := json.Marshal(Member{NodeID: "b-2", Name: "b", ClusterID: "c", Peer: ":7", Boot: 3, HasState: true})
 	if err != nil {

@@ -31,11 +31,24 @@ func TestGossipMetadataFits(t *testing.T) {
 func TestGossipLogsGoThroughSlog(t *testing.T) {
 	var text bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&text, nil))
-	gossip := newLogger(context.Background(), logger, clustertest.NewHandClock(0).Monotonic, &refusals{})
+	clock := clustertest.NewHandClock(0).Monotonic
+	refused := newRefusals(logger, clock)
+	gossip := newLogger(context.Background(), logger, clock, refused)
 	for range 3 {
 		gossip.Print("[WARN] memberlist: slow")
 	}
 	gossip.Print("[ERR] memberlist: Failed fallback TCP ping: EOF")
+	for range 2 {
+		gossip.Print("[ERR] memberlist: Decrypt packet failed: no installed keys could decrypt the message")
+	}
+	refused.Each(func(why string, count uint64) {
+		if want := map[string]uint64{refusedPacket: 2}[why]; count != want {
+			t.Errorf("%d refusals by %s, want %d", count, why, want)
+		}
+	})
+	if got := strings.Count(text.String(), "Decrypt packet failed"); got != 1 {
+		t.Errorf("%d lines for two refusals in\n%s", got, text.String())
+	}
 	if got := strings.Count(text.String(), "level=INFO msg=slow component=gossip"); got != 1 {
 		t.Errorf("%d lines in\n%s", got, text.String())
 	}

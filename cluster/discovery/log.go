@@ -8,15 +8,17 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
-// lineLimit lets a line of each kind through once in a while: whoever reaches the
-// gossip port can cause one with each packet. Safe for concurrent use.
+// lineLimit passes a line of each kind every lineLimitPause, because any sender of packets to the
+// gossip port can cause lines. Safe for concurrent use.
 type lineLimit struct {
 	monotonic func() time.Duration
 
 	mu   sync.Mutex
-	seen map[string]time.Duration // when, by the first words of the line
+	seen map[string]time.Duration // time of the last line, by its first words
 }
 
 const (
@@ -38,9 +40,8 @@ func (l *lineLimit) allows(line string) bool {
 	return true
 }
 
-// gossipedPerAttempt reports whether gossip writes this line for each probe of a
-// node that is away, or for each message from one that does not belong here. That
-// a node is away is logged once.
+// gossipedPerAttempt reports whether gossip repeats a line for each probe of a dead node, or for
+// each message from a foreign one. The death of a node is logged once elsewhere.
 func gossipedPerAttempt(line string) bool {
 	for _, begin := range []string{
 		"Failed fallback TCP ping", "Failed UDP ping", "Failed to send UDP ping", "Failed to send indirect", "Failed to send gossip",
@@ -53,10 +54,9 @@ func gossipedPerAttempt(line string) bool {
 	return false
 }
 
-// newLogger lets memberlist log through slog: its lines carry the level
-// in front, as in "[WARN] memberlist: ...". Its chatter at the info level is of
-// no use to an operator and becomes debug.
-func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.Duration, refused *refusals) *log.Logger {
+// newLogger passes memberlist's lines to slog. A line begins with its level, such as "[WARN]
+// memberlist: ...". Lines of the info level are of no use to operators and become debug.
+func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.Duration, refused *hostlimit.Refusals) *log.Logger {
 	logger = logger.With("component", "gossip")
 	seldom := lineLimit{monotonic: monotonic, seen: map[string]time.Duration{}}
 	return log.New(lineWriter(func(line string) {
@@ -67,7 +67,10 @@ func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.D
 			}
 		}
 		text = strings.TrimPrefix(strings.TrimSpace(text), "memberlist: ")
-		refused.note(text)
+		if why := refusedBy(text); why != "" {
+			refused.Refuse(why, level, text)
+			return
+		}
 		if gossipedPerAttempt(text) || level > slog.LevelDebug && !seldom.allows(text) {
 			level = slog.LevelDebug
 		}
@@ -75,7 +78,7 @@ func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.D
 	}), "", 0)
 }
 
-// lineWriter calls a function for each line; log.Logger writes whole lines.
+// lineWriter calls a function for each line.
 type lineWriter func(line string)
 
 func (w lineWriter) Write(content []byte) (int, error) {

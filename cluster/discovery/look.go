@@ -7,13 +7,13 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// look contacts each address to join once. An empty node that had heard only from some
-// might join one of two clusters without knowing of the other.
+// look contacts each address to join. An empty node that reached only some of them might join one
+// of two clusters without knowing the other.
 func (g *Gossip) look(ctx context.Context) {
 	defer close(g.looked)
 	unheard, pause := slices.Clone(g.options.Join), joinPauseMin
 	for range LookTries {
-		unheard = slices.DeleteFunc(unheard, func(address string) bool { return ctx.Err() != nil || g.joinAt(address) })
+		unheard = slices.DeleteFunc(unheard, func(address string) bool { return ctx.Err() != nil || g.Join(address) })
 		if len(unheard) == 0 || g.options.Self().HasState {
 			return
 		}
@@ -24,9 +24,9 @@ func (g *Gossip) look(ctx context.Context) {
 	}
 }
 
-// joinAt exchanges news with the nodes at these addresses, and reports whether one
+// Join makes a full exchange with the nodes at these addresses (host:port), and reports whether one
 // of them answered.
-func (g *Gossip) joinAt(addresses ...string) bool {
+func (g *Gossip) Join(addresses ...string) bool {
 	_, err := g.list.Join(addresses)
 	if err != nil {
 		g.logger.Debug("no node to join could be reached", "addresses", addresses, "error", err)
@@ -34,8 +34,8 @@ func (g *Gossip) joinAt(addresses ...string) bool {
 	return err == nil
 }
 
-// ClustersHeard lists the ids of the clusters this node has heard of, and of those that
-// live nodes are about to bootstrap.
+// ClustersHeard returns the ids of all clusters seen since the start, and of those that live nodes
+// are about to bootstrap.
 func (g *Gossip) ClustersHeard() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

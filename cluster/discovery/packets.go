@@ -7,33 +7,30 @@ import (
 	"time"
 )
 
-// How many packets a second are decrypted, and how many at once. A node sends another one
-// a few a second. The source of a packet can be forged: a flood in the name of a member
-// costs that member its packets, beside which the library asks over a connection.
+// Limits for packets to decrypt, per second and per burst. A node sends another one a few packets
+// per second. The source of a packet can be forged: a flood in a member's name costs that member
+// its packets; the library then probes it over a connection.
 const (
-	packetsOfMember    = 1000 // of a host with a member
-	packetsOfStranger  = 100  // of any other host
-	packetsOfStrangers = 500  // of all those together
-	// hostsMax bounds the hosts that are counted by themselves; the others share one count.
+	packetsOfMember = 1000 // from a host with a member
+	packetsOfHost   = 100  // from any other host
+	packetsOfOthers = 500  // from all other hosts together
+	// hostsMax bounds the hosts with counts of their own; further hosts share one count.
 	hostsMax = 1024
 )
 
-// packetLimit drops packets before they are decrypted when too many come. Members have
-// counts of their own, so that a flood of strangers takes nothing from them. Safe for
-// concurrent use.
+// packetLimit drops excess packets before decryption. Members have counts of their own, so that a
+// flood from other hosts takes nothing from them. Safe for concurrent use.
 type packetLimit struct {
 	monotonic func() time.Duration
 
-	mu        sync.Mutex
-	members   map[netip.Addr]*bucket
-	hosts     map[netip.Addr]*bucket
-	strangers bucket
-	swept     time.Duration
-	dropped   bool // some were
-	told      time.Duration
+	mu      sync.Mutex
+	members map[netip.Addr]*bucket
+	hosts   map[netip.Addr]*bucket
+	others  bucket
+	swept   time.Duration // time of the last removal of idle hosts
 }
 
-// bucket holds what may still come of a kind.
+// bucket is a token bucket.
 type bucket struct {
 	left float64
 	at   time.Duration
@@ -42,11 +39,11 @@ type bucket struct {
 func newPacketLimit(monotonic func() time.Duration) *packetLimit {
 	return &packetLimit{
 		monotonic: monotonic, members: map[netip.Addr]*bucket{}, hosts: map[netip.Addr]*bucket{},
-		strangers: bucket{left: packetsOfStrangers},
+		others: bucket{left: packetsOfOthers},
 	}
 }
 
-// knows notes the host of a node that has the key.
+// knows records the host of a node that has the gossip key.
 func (l *packetLimit) knows(ip net.IP) {
 	host, ok := netip.AddrFromSlice(ip)
 	if !ok {
@@ -61,43 +58,37 @@ func (l *packetLimit) knows(ip net.IP) {
 	}
 }
 
-// allows reports whether a packet may be decrypted. If not, tell says whether it is time
-// for a line in the log.
-func (l *packetLimit) allows(from net.Addr) (allowed, tell bool) {
+// allows reports whether a packet may be decrypted.
+func (l *packetLimit) allows(from net.Addr) bool {
 	host, now := hostOf(from), l.monotonic()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if member := l.members[host]; member != nil {
-		allowed = member.take(now, packetsOfMember)
-	} else {
-		allowed = l.host(host, now).take(now, packetsOfStranger) && l.strangers.take(now, packetsOfStrangers)
+		return member.take(now, packetsOfMember)
 	}
-	if !allowed && (!l.dropped || now-l.told >= lineLimitPause) {
-		l.dropped, l.told, tell = true, now, true
-	}
-	return allowed, tell
+	return l.host(host, now).take(now, packetsOfHost) && l.others.take(now, packetsOfOthers)
 }
 
-// host is the count of a stranger.
+// host returns the bucket of a host without a member.
 func (l *packetLimit) host(host netip.Addr, now time.Duration) *bucket {
 	if b := l.hosts[host]; b != nil {
 		return b
 	}
 	if len(l.hosts) >= hostsMax && now-l.swept >= time.Second {
 		l.swept = now
-		for other, b := range l.hosts { // in any order: those that were silent go
-			if b.fill(now, packetsOfStranger); b.left == packetsOfStranger {
+		for other, b := range l.hosts { // in any order: idle hosts are removed
+			if b.fill(now, packetsOfHost); b.left == packetsOfHost {
 				delete(l.hosts, other)
 			}
 		}
 	}
 	if len(l.hosts) >= hostsMax {
-		host = netip.Addr{} // one for all of them
+		host = netip.Addr{} // shared by further hosts
 		if b := l.hosts[host]; b != nil {
 			return b
 		}
 	}
-	b := &bucket{packetsOfStranger, now}
+	b := &bucket{packetsOfHost, now}
 	l.hosts[host] = b
 	return b
 }
@@ -116,7 +107,7 @@ func (b *bucket) take(now time.Duration, perSecond float64) bool {
 	return true
 }
 
-// hostOf is the zero address for one without.
+// hostOf returns the zero address if there is none.
 func hostOf(address net.Addr) netip.Addr {
 	if udp, ok := address.(*net.UDPAddr); ok {
 		return udp.AddrPort().Addr().Unmap()

@@ -2,77 +2,75 @@ package discovery
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/memberlist"
 
 	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
-// What others may keep open at the gossip port. A node has a connection to each of the
-// others for the moment of a full exchange; the library reads up to 20 MiB from each,
-// from whoever connects.
+// Limits for open connections at the gossip port. A node has a connection to each other node during
+// a full exchange. Without a limit, the library reads up to 20 MiB from any connection.
 const (
 	streamsMax     = 128
 	streamsPerHost = 32
 	streamBytesMax = 256 << 10 // a full exchange of hundreds of nodes
 )
 
-// refusals counts what came to the gossip port and was no gossip of this cluster.
-type refusals struct {
-	busy    atomic.Uint64 // connections above the bounds
-	streams atomic.Uint64 // connections without gossip, or without the key
-	packets atomic.Uint64 // the same of packets
-	flood   atomic.Uint64 // packets above the bounds, which nobody has decrypted
+// Reasons to refuse connections and packets at the gossip port.
+const (
+	refusedBusy   = "busy"   // a connection above the bounds
+	refusedStream = "stream" // a connection without gossip, or without the key
+	refusedPacket = "packet" // a packet without gossip, or without the key
+	refusedFlood  = "flood"  // a packet above the bounds, not decrypted
+)
+
+func newRefusals(logger *slog.Logger, monotonic func() time.Duration) *hostlimit.Refusals {
+	return hostlimit.NewRefusals(logger.With("component", "gossip"), monotonic, refusedBusy, refusedStream, refusedPacket, refusedFlood)
 }
 
-// note counts what a line of the library's log is about.
-func (r *refusals) note(line string) {
+// refusedBy returns the reason for a refusal by the library, given its log line; "" for other lines.
+func refusedBy(line string) string {
 	switch {
 	case strings.HasPrefix(line, "failed to receive"):
-		r.streams.Add(1)
+		return refusedStream
 	case strings.HasPrefix(line, "Decrypt packet failed"), strings.HasPrefix(line, "UDP packet too short"):
-		r.packets.Add(1)
+		return refusedPacket
 	}
+	return ""
 }
 
-// Refusals calls each with how many packets and connections were refused, by a word for why.
-func (g *Gossip) Refusals(each func(why string, count uint64)) {
-	each("busy", g.refusals.busy.Load())
-	each("stream", g.refusals.streams.Load())
-	each("packet", g.refusals.packets.Load())
-	each("flood", g.refusals.flood.Load())
-}
+// Refusals calls each with the number of refused packets and connections, by reason.
+func (g *Gossip) Refusals(each func(why string, count uint64)) { g.refused.Each(each) }
 
-// boundedTransport hands out no more connections and packets than the bounds allow.
-// Safe for concurrent use.
+// boundedTransport limits the connections and packets of a transport. Safe for concurrent use.
 type boundedTransport struct {
 	memberlist.NodeAwareTransport
 	streams chan net.Conn
 	packets chan *memberlist.Packet
 	limit   *hostlimit.Limit
 	rate    *packetLimit
-	refused *refusals
-	logf    func(format string, arguments ...any) // as the library logs
-	closed  chan struct{}                         // once the transport hands out nothing more
+	refused *hostlimit.Refusals
+	closed  chan struct{} // closed when the transport passes on nothing more
 	once    sync.Once
 	readers sync.WaitGroup
 }
 
-func newBoundedTransport(of memberlist.NodeAwareTransport, rate *packetLimit, refused *refusals, logf func(string, ...any)) *boundedTransport {
+func newBoundedTransport(of memberlist.NodeAwareTransport, rate *packetLimit, refused *hostlimit.Refusals) *boundedTransport {
 	s := &boundedTransport{
 		NodeAwareTransport: of, streams: make(chan net.Conn), packets: make(chan *memberlist.Packet),
-		limit: hostlimit.New(streamsMax, streamsPerHost), rate: rate, refused: refused, logf: logf, closed: make(chan struct{}),
+		limit: hostlimit.New(streamsMax, streamsPerHost), rate: rate, refused: refused, closed: make(chan struct{}),
 	}
 	s.readers.Go(s.readStreams)
 	s.readers.Go(s.readPackets)
 	return s
 }
 
-// readPackets drops what comes too fast.
+// readPackets passes on packets within the limit.
 func (s *boundedTransport) readPackets() {
 	for {
 		var packet *memberlist.Packet
@@ -81,12 +79,8 @@ func (s *boundedTransport) readPackets() {
 		case <-s.closed:
 			return
 		}
-		allowed, tell := s.rate.allows(packet.From)
-		if !allowed {
-			s.refused.flood.Add(1)
-			if tell {
-				s.logf("[ERR] memberlist: More packets come than nodes send, some are dropped %s", memberlist.LogAddress(packet.From))
-			}
+		if !s.rate.allows(packet.From) {
+			s.refused.Refuse(refusedFlood, slog.LevelWarn, "more packets arrive than nodes send; some are dropped", "remote", packet.From.String())
 			continue
 		}
 		select {
@@ -110,8 +104,7 @@ func (s *boundedTransport) readStreams() {
 
 func (s *boundedTransport) take(conn net.Conn) {
 	if !s.limit.Begin(conn.RemoteAddr()) {
-		s.refused.busy.Add(1)
-		s.logf("[ERR] memberlist: Too many connections are open, one is closed %s", memberlist.LogConn(conn))
+		s.refused.Refuse(refusedBusy, slog.LevelWarn, "too many gossip connections are open; one is closed", "remote", conn.RemoteAddr().String())
 		conn.Close()
 		return
 	}
@@ -119,17 +112,17 @@ func (s *boundedTransport) take(conn net.Conn) {
 	select {
 	case s.streams <- bounded:
 	case <-s.closed:
-		_ = bounded.Close() // nobody is left who would hear of an error
+		_ = bounded.Close()
 	}
 }
 
-// StreamCh is who connected.
+// StreamCh returns the accepted connections.
 func (s *boundedTransport) StreamCh() <-chan net.Conn { return s.streams }
 
-// PacketCh is what arrived.
+// PacketCh returns the received packets.
 func (s *boundedTransport) PacketCh() <-chan *memberlist.Packet { return s.packets }
 
-// Shutdown ends the transport. The library takes connections until it has returned.
+// Shutdown ends the transport. The library takes connections until it returns.
 func (s *boundedTransport) Shutdown() error {
 	err := s.NodeAwareTransport.Shutdown()
 	s.once.Do(func() { close(s.closed) })
@@ -137,16 +130,16 @@ func (s *boundedTransport) Shutdown() error {
 	return err
 }
 
-// boundedStream is a connection of which no more than left is read.
+// boundedStream is a connection that reads at most left bytes.
 type boundedStream struct {
 	net.Conn
 	left int
 	end  func()
 }
 
-var errStreamTooLong = errors.New("more than an exchange between nodes is long")
+var errStreamTooLong = errors.New("longer than an exchange between nodes")
 
-// Read reads. The library reads from one goroutine.
+// Read implements net.Conn, for one goroutine.
 func (s *boundedStream) Read(content []byte) (int, error) {
 	if s.left == 0 {
 		return 0, errStreamTooLong
@@ -156,7 +149,7 @@ func (s *boundedStream) Read(content []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection; more than once is allowed.
+// Close closes the connection. You may call it more than once.
 func (s *boundedStream) Close() error {
 	s.end()
 	return s.Conn.Close()

@@ -13,15 +13,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// transport carries the gossip library over a Network that is not the
-// machine's. Safe for concurrent use.
+// transport connects the gossip library to a Network other than the machine's. Safe for concurrent
+// use.
 type transport struct {
-	ctx      context.Context // of all dialing
+	ctx      context.Context // for dialing
 	network  environment.Network
 	listener net.Listener
 	packets  net.PacketConn
-	// The library takes from both until Shutdown. Unbuffered: what nobody takes
-	// waits with its reader.
+	// The library receives from both until Shutdown.
 	streamCh chan net.Conn
 	packetCh chan *memberlist.Packet
 	closed   chan struct{}
@@ -31,7 +30,7 @@ type transport struct {
 
 var _ memberlist.Transport = (*transport)(nil)
 
-// gossipPacketMax is more than the library sends in one packet.
+// gossipPacketMax exceeds the largest packet of the library.
 const gossipPacketMax = 64 << 10
 
 func openTransport(ctx context.Context, network environment.Network, address string) (*transport, error) {
@@ -83,7 +82,7 @@ func (t *transport) read() {
 	}
 }
 
-// FinalAdvertiseAddr is where the others reach this node.
+// FinalAdvertiseAddr returns this node's address for the others.
 func (t *transport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error) {
 	host, service, err := net.SplitHostPort(t.listener.Addr().String())
 	if err != nil {
@@ -99,7 +98,7 @@ func (t *transport) FinalAdvertiseAddr(ip string, port int) (net.IP, int, error)
 	return nil, 0, fmt.Errorf("%s:%s is not an address to be reached by", host, service)
 }
 
-// WriteTo sends a packet and tells when.
+// WriteTo sends a packet and returns the time of sending.
 func (t *transport) WriteTo(content []byte, address string) (time.Time, error) {
 	to, err := net.ResolveUDPAddr("udp", address)
 	if err == nil {
@@ -108,7 +107,7 @@ func (t *transport) WriteTo(content []byte, address string) (time.Time, error) {
 	return environment.PacketTime(), err
 }
 
-// PacketCh is what arrived.
+// PacketCh returns the received packets.
 func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
 
 // DialTimeout connects to a node.
@@ -118,10 +117,10 @@ func (t *transport) DialTimeout(address string, timeout time.Duration) (net.Conn
 	return t.network.Dial(ctx, address)
 }
 
-// StreamCh is who connected.
+// StreamCh returns the accepted connections.
 func (t *transport) StreamCh() <-chan net.Conn { return t.streamCh }
 
-// Shutdown ends both and waits for the readers.
+// Shutdown closes both sockets and waits for the readers.
 func (t *transport) Shutdown() error {
 	t.once.Do(func() {
 		close(t.closed)

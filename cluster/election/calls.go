@@ -6,19 +6,16 @@ import (
 	"time"
 )
 
-// A leader may be heard and answer questions, and yet answer no calls: these have
-// connections of their own, which may be cut alone, and a server of their own. Then only
-// the leader's own clients are served. So one that answers no calls for a heartbeat
-// timeout is missing.
+// A leader may answer questions and yet answer no calls, which have connections and a server of
+// their own. Then only its own clients are served. A leader that answers no calls for a heartbeat
+// timeout is replaced.
 //
-// It still writes what its own clients send. In an election no log would be as long as
-// those of the others by the time that they vote, and the old leader might win the next
-// one. But it answers questions: it is asked to hand over, which sends what the successor
-// lacks. That must be one whom the others can call, and so a voter agrees only if it can
-// call the node that asks. Whose log is longest, and who asks first, is of no matter.
+// An election would not do: the leader still writes for its own clients, so its log is the longest
+// and it might win again. Instead, a voter asks it to hand over, which brings the successor up to
+// date. The other voters must be able to call the successor, so each agrees only if it can call the
+// node that asks.
 
-// uncalledPauseMax is for how long a node waits before it asks again, when the others can
-// call the leader and it cannot.
+// uncalledPauseMax bounds the pause before a node asks again, if the others can call the leader.
 const uncalledPauseMax = time.Second
 
 // probeCalls calls a leader that has just answered a question.
@@ -41,8 +38,8 @@ func (d *FailureDetector) call(ctx context.Context, nodeID string) error {
 	return d.options.Call(ctx, nodeID)
 }
 
-// takeOver asks a leader that answers no calls to hand over to this node, if a majority of
-// the voters misses it as well.
+// takeOver asks a leader that answers no calls to hand over to this node, if a majority of the
+// voters misses it too.
 func (d *FailureDetector) takeOver(ctx context.Context, leader Leadership) {
 	voters := d.consensus.Voters()
 	agreeing := 1 // this node
@@ -51,8 +48,7 @@ func (d *FailureDetector) takeOver(ctx context.Context, leader Leadership) {
 			agreeing++
 		}
 	})
-	// A learner only has the voters check on the leader: it may be the one node whose clients
-	// call.
+	// A learner only makes the voters check the leader: its clients may be the only ones that call.
 	if !slices.Contains(voters, d.options.NodeID) || 2*agreeing <= len(voters) || d.consensus.Leadership() != leader {
 		return
 	}

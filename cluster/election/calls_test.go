@@ -6,15 +6,15 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A leader that answers questions and no calls of a majority hands over to a node that the
-// others can call. Its log goes on growing, and whose is longest does not matter.
+// A leader that answers questions but no calls of a majority hands over to a node that the others
+// can call. The length of logs does not matter.
 func TestLeaderThatAnswersNoCallsHandsOver(t *testing.T) {
 	const leaderID = "e-5"
 	for _, c := range []struct {
 		name     string
-		uncalled map[string][]string // by node: whom it cannot call
-		who      []string            // find out, one after the other
-		goes     string              // to whom; empty: it stays
+		uncalled map[string][]string // by node: the nodes that it cannot call
+		who      []string            // the nodes that find out, one after another
+		goes     string              // the successor; empty: the leader stays
 	}{
 		{"of a majority", map[string][]string{"b-2": {leaderID}, "c-3": {leaderID}, "d-4": {leaderID}}, []string{"b-2"}, "b-2"},
 		{"of too few", map[string][]string{"b-2": {leaderID}}, []string{"b-2"}, ""},
@@ -74,9 +74,9 @@ func TestLeaderThatAnswersNoCallsHandsOver(t *testing.T) {
 	}
 }
 
-// A learner has no vote, but it may be the only node that has something to ask of the
-// leader. So the voters check on the leader when it finds out that its calls have no answer.
-func TestLearnerWhoseCallsHaveNoAnswerTellsTheVoters(t *testing.T) {
+// A learner has no vote, but its clients may be the only ones that call. So it makes the voters
+// check the leader when its calls have no answer.
+func TestLearnerWithoutAnswersNotifiesTheVoters(t *testing.T) {
 	clock := clustertest.NewHandClock(0)
 	leader := &testNode{id: "a-1", leads: true, leader: "a-1", heard: []string{"b-2", "c-3"}}
 	voter, other := &testNode{id: "b-2", leader: "a-1", clock: clock}, &testNode{id: "c-3", leader: "a-1", clock: clock}
@@ -91,7 +91,7 @@ func TestLearnerWhoseCallsHaveNoAnswerTellsTheVoters(t *testing.T) {
 		t.Fatalf("the leader is in state %v at the learner", state)
 	}
 	for _, n := range []*testNode{voter, other} {
-		if len(n.suspicion) == 0 {
+		if len(n.suspected) == 0 {
 			t.Errorf("%s does not check on the leader", n.id)
 		}
 	}

@@ -13,52 +13,51 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// FailureDetector notices that the leader is gone, and lets the best placed voter
-// campaign at once. Safe for concurrent use.
+// FailureDetector detects a missing leader and lets the voter with the longest log campaign at
+// once. Safe for concurrent use.
 type FailureDetector struct {
 	options   Options
-	silence   time.Duration // of the leader, after which it is missing
+	silence   time.Duration // without contact, after which the leader is missing
 	consensus Consensus
-	// started is closed once consensus is set. Before, while this node reads its
-	// log, it only answers that it does not lead.
-	started chan struct{}
-	// suspicion makes Run check on the leader.
-	suspicion  wakeup.Signal
-	unanswered unanswered // questions to the leader
-	uncalled   unanswered // calls to it
-	attempts   attempts   // to hand over
+	// started is closed once consensus is set. Before that, while this node reads its log, it only
+	// answers that it does not lead.
+	started    chan struct{}
+	suspected  wakeup.Signal // makes Run check the leader
+	unanswered unanswered    // questions to the leader
+	uncalled   unanswered    // calls to it
+	attempts   attempts      // to hand over
 }
 
-// Options are what a FailureDetector knows before consensus has started.
+// Options configure a FailureDetector.
 type Options struct {
 	NodeID    string
-	Group     uint32 // of the connections
+	Group     uint32 // consensus group of the connections
 	Network   *peernet.Network
 	Heartbeat time.Duration // timeout of the consensus library
 	Clock     environment.Clock
 	Log       *slog.Logger
-	// Call makes a call of another node as those of clients are passed on, which changes
-	// nothing. It ends with ctx; the error says that the node gave no answer.
+	// Call makes a forwarded call of another node that changes nothing. An error means that the
+	// node gave no answer before ctx ended.
 	Call func(ctx context.Context, nodeID string) error
 }
 
-// Consensus is what a FailureDetector reads and does once consensus has started.
+// Consensus is the interface to the running consensus library.
 type Consensus struct {
-	// Leadership is the newest known leader.
+	// Leadership returns the newest known leader.
 	Leadership func() Leadership
-	// LastEntry is the newest entry in the log of this node.
+	// LastEntry returns the newest entry in this node's log.
 	LastEntry func() LogPosition
-	// SinceContact is how long ago this node heard from the leader.
+	// SinceContact returns the time since this node's last contact with the leader.
 	SinceContact func() time.Duration
-	// Voters are the node ids of the voters.
+	// Voters returns the node ids of the voters.
 	Voters func() []string
-	// HeardVoters are the voters that this leader heard from of late.
+	// HeardVoters returns the voters that this leader had recent contact with.
 	HeardVoters func() []string
 	// Campaign begins an election in which this node is the candidate.
 	Campaign func() error
-	// MayLead reports whether nothing is known against a voter as leader.
+	// MayLead reports whether a voter is fit to lead.
 	MayLead func(nodeID string) bool
-	// Transfer hands leadership to a voter. It ends in bounded time.
+	// Transfer hands leadership to a voter, in bounded time.
 	Transfer func(ctx context.Context, nodeID string) error
 }
 
@@ -69,35 +68,35 @@ type Leadership struct {
 	Self     bool   // this node leads
 }
 
-// LogPosition is where an entry is in the log.
+// LogPosition identifies an entry in the log.
 type LogPosition struct{ Term, Index uint64 }
 
 const (
-	// silentPart is the part of the heartbeat timeout after which a silent leader is
-	// missing. Heartbeats come five to ten times in one timeout.
+	// silentPart is the part of the heartbeat timeout after which a silent leader is missing. One
+	// timeout has five to ten heartbeats.
 	silentPart = 0.5
-	// Between two probes of a leader that does not answer: short at first, since the
-	// port of a process that ends may be open for a moment after its connections broke.
+	// Pause between probes of a leader that does not answer. It is short at first, because the port
+	// of a dying process may outlive its connections for a moment.
 	retryPauseMin = 10 * time.Millisecond
 	retryPauseMax = 100 * time.Millisecond
 )
 
-// Silence is after how long followers replace a leader that is silent.
+// Silence returns the time without contact after which followers replace a leader.
 func Silence(heartbeat time.Duration) time.Duration {
 	return time.Duration(silentPart * float64(heartbeat))
 }
 
-// New returns a FailureDetector that answers questions (Serve) and takes part in
-// elections once it is started (Start, Run).
+// New returns a FailureDetector. It answers questions with Serve, and takes part in elections after
+// Start, with Run.
 func New(options Options) *FailureDetector {
 	return &FailureDetector{
 		options: options, silence: Silence(options.Heartbeat),
-		started: make(chan struct{}), suspicion: wakeup.NewSignal(),
+		started: make(chan struct{}), suspected: wakeup.NewSignal(),
 		unanswered: unanswered{pause: options.Heartbeat}, uncalled: unanswered{pause: options.Heartbeat},
 	}
 }
 
-// Start is called once, when consensus has started.
+// Start connects the detector to the running consensus library. It is called once.
 func (d *FailureDetector) Start(consensus Consensus) {
 	d.consensus = consensus
 	close(d.started)
@@ -112,20 +111,19 @@ func (d *FailureDetector) hasStarted() bool {
 	}
 }
 
-// Notify makes this node check whether the leader is still there.
-func (d *FailureDetector) Notify() { d.suspicion.Notify() }
+// Notify makes this node check the leader.
+func (d *FailureDetector) Notify() { d.suspected.Notify() }
 
-// Suspect is told of another node when a connection to it broke or was not made, or when
-// calls to it have no answer.
+// Suspect reports a node whose connection broke or failed, or that does not answer calls.
 func (d *FailureDetector) Suspect(nodeID string) {
 	if d.hasStarted() && nodeID == d.consensus.Leadership().LeaderID {
 		d.Notify()
 	}
 }
 
-// Run checks on the leader until ctx ends. It is called after Start.
+// Run checks the leader until ctx ends. It is called after Start.
 func (d *FailureDetector) Run(ctx context.Context) {
-	timer := time.NewTimer(0) // there is no leader at first
+	timer := time.NewTimer(0) // no leader is known at first
 	defer timer.Stop()
 	var none leaderless
 	pause := retryPauseMin
@@ -143,14 +141,14 @@ func (d *FailureDetector) Run(ctx context.Context) {
 				timer.Reset(left)
 				continue
 			}
-		case <-d.suspicion:
+		case <-d.suspected:
 		}
 		switch state := d.checkLeader(ctx); state {
 		case leaderAlive:
 			timer.Reset(d.silence)
 			pause = retryPauseMin
 		case leaderUnknown:
-			timer.Reset(retryPauseMax) // an election that nobody won by then has to be repeated
+			timer.Reset(retryPauseMax) // repeat an election without a winner
 			pause = retryPauseMin
 		default:
 			timer.Stop()
@@ -162,12 +160,12 @@ func (d *FailureDetector) Run(ctx context.Context) {
 				most = uncalledPauseMax
 			}
 			pause = min(2*pause, most)
-			d.Notify() // until the leader answers, or there is another one
+			d.Notify() // until the leader answers or changes
 		}
 	}
 }
 
-// silent is for how long nothing came from the leader; zero at the leader itself.
+// silent returns the time since the last contact with the leader; zero at the leader itself.
 func (d *FailureDetector) silent() time.Duration {
 	if leader := d.consensus.Leadership(); leader.Self || leader.LeaderID == "" {
 		return 0
@@ -175,22 +173,22 @@ func (d *FailureDetector) silent() time.Duration {
 	return d.consensus.SinceContact()
 }
 
-// leaderState is what a follower knows of its leader.
+// leaderState is a follower's view of its leader.
 type leaderState int
 
 const (
 	leaderAlive leaderState = iota
-	// leaderUnknown: none is known, as while an election goes on.
+	// leaderUnknown: no leader is known, for example during an election.
 	leaderUnknown
-	// leaderUnclear: it was heard a moment ago and does not answer, for now.
+	// leaderUnclear: there was recent contact, but no answer now.
 	leaderUnclear
 	leaderMissing
-	// leaderUncalled: it leads, and answers no calls.
+	// leaderUncalled: it leads but answers no calls.
 	leaderUncalled
 )
 
-// checkLeader probes the leader. If it is missing and it is this node's turn, this
-// node campaigns; if it answers no calls, this node offers to take over.
+// checkLeader probes the leader. This node campaigns if the leader is missing and no other voter
+// precedes this one. If the leader answers no calls, this node offers to take over.
 func (d *FailureDetector) checkLeader(ctx context.Context) leaderState {
 	leader := d.consensus.Leadership()
 	switch {
@@ -236,13 +234,13 @@ func (d *FailureDetector) probeLeader(ctx context.Context, leader Leadership) le
 	return leaderUnclear
 }
 
-// shouldCampaign asks the voters beside the leader, and reports whether a majority
-// misses the leader and this node is the one of them to campaign.
+// shouldCampaign asks the voters other than the leader. It reports whether a majority misses the
+// leader and this node is the one to campaign.
 func (d *FailureDetector) shouldCampaign(ctx context.Context, q question) bool {
 	own := d.lastEntry()
 	voters := d.consensus.Voters()
 	if !slices.Contains(voters, d.options.NodeID) {
-		return false // a learner only raises the voters' terms
+		return false // a campaign of a learner only raises the voters' terms
 	}
 	agreeing, best := 1, true // this node
 	d.askVoters(ctx, q, voterBudget, func(voter string, a answer) {
@@ -254,8 +252,8 @@ func (d *FailureDetector) shouldCampaign(ctx context.Context, q question) bool {
 	return best && 2*agreeing > len(voters)
 }
 
-// before reports whether a voter is a better candidate than another one: the library
-// elects nobody whose log is behind, and of equals exactly one must campaign.
+// before reports whether voter is a better candidate than otherVoter. The library elects no node
+// with an outdated log, and of equals exactly one must campaign.
 func (a answer) before(voter string, other answer, otherVoter string) bool {
 	if a.LastTerm != other.LastTerm {
 		return a.LastTerm > other.LastTerm

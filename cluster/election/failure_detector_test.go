@@ -11,8 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A leader that answers stays, whatever becomes of connections and of what a single
-// follower believes.
+// A leader that answers stays, regardless of broken connections and of a single follower's view.
 func TestLivingLeaderIsNotReplaced(t *testing.T) {
 	leader := &testNode{id: "a-1", leads: true, leader: "a-1"}
 	follower := &testNode{id: "b-2", leader: "a-1", silent: 2 * testSilence}
@@ -31,8 +30,8 @@ func TestLivingLeaderIsNotReplaced(t *testing.T) {
 	}
 }
 
-// Who campaigns for a leader that nobody reaches: the voter with the best log, once a
-// majority misses that leader in that term.
+// The voter with the longest log campaigns, once a majority misses the same leader in the same
+// term.
 func TestMissingLeaderIsReplaced(t *testing.T) {
 	const gone = "gone-4"
 	voters := []string{"a-1", "b-2", gone}
@@ -77,8 +76,8 @@ func TestMissingLeaderIsReplaced(t *testing.T) {
 	}
 }
 
-// The process of the leader ended a moment after it was heard: its connections break and
-// nobody listens at its address. That is enough, without waiting for silence.
+// If the leader's process ends, its connections break and its port refuses. That suffices, without
+// waiting for silence.
 func TestLeaderWhoseProcessIsGoneIsReplacedAtOnce(t *testing.T) {
 	const gone = "gone-4"
 	node, other := &testNode{id: "a-1", leader: gone, silent: 1}, &testNode{id: "b-2", leader: gone, silent: 1}
@@ -102,8 +101,8 @@ func TestLeaderWhoseProcessIsGoneIsReplacedAtOnce(t *testing.T) {
 	<-ended
 }
 
-// An election that nobody wins, as when the other's log had become longer in between, is
-// repeated without waiting for silence.
+// An election without a winner, for example because another log has grown, is repeated without
+// waiting for silence.
 func TestLostElectionIsRepeatedSoon(t *testing.T) {
 	const gone = "gone-4"
 	node := &testNode{id: "a-1", leader: gone, silent: 2 * testSilence, loses: true}
@@ -146,7 +145,7 @@ func TestWhoCampaigns(t *testing.T) {
 	}
 }
 
-// A learner has no vote and must not campaign: it could only raise the voters' terms.
+// A learner must not campaign: it could only raise the voters' terms.
 func TestLearnerDoesNotCampaign(t *testing.T) {
 	q := question{Leader: "gone-4", Term: 5}
 	for _, c := range []struct {
@@ -170,21 +169,21 @@ func TestLearnerDoesNotCampaign(t *testing.T) {
 	}
 }
 
-// A connection that the leader's end closes raises suspicion, one of another node
-// does not.
-func TestBrokenConnectionRaisesSuspicion(t *testing.T) {
+// A connection that the leader closed makes a follower check the leader; one of another node does
+// not.
+func TestBrokenConnectionStartsACheck(t *testing.T) {
 	for node, raised := range map[string]int{"leader": 1, "another": 0} {
 		d := New(Options{})
-		d.Suspect(node) // before it has started: ignored
+		d.Suspect(node) // before Start: ignored
 		d.Start(Consensus{Leadership: func() Leadership { return Leadership{Term: 2, LeaderID: "leader"} }})
 		d.Suspect(node)
-		if got := len(d.suspicion); got != raised {
+		if got := len(d.suspected); got != raised {
 			t.Errorf("the connection of %s broke: %d tokens, want %d", node, got, raised)
 		}
 	}
 }
 
-// chanListener gives out what is sent to it.
+// chanListener accepts the connections of a channel.
 type chanListener struct {
 	net.Listener
 	conns chan net.Conn
@@ -200,8 +199,7 @@ func (l chanListener) Accept() (net.Conn, error) {
 
 func (l chanListener) Close() error { return nil }
 
-// Questions about the leader that are under way are bounded: each may make this node
-// ask the leader.
+// The number of concurrent questions is bounded, because each may make this node ask the leader.
 func TestQuestionsAreBounded(t *testing.T) {
 	clustertest.VerifyNoLeaks(t)
 	hold, held := make(chan struct{}), make(chan struct{})
@@ -220,7 +218,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	ask := func() net.Conn {
 		near, far := net.Pipe()
 		listener.conns <- far
-		_ = json.NewEncoder(near).Encode(question{}) // or it is closed
+		_ = json.NewEncoder(near).Encode(question{}) // an error if it is closed
 		return near
 	}
 	for range questionsMax {

@@ -7,21 +7,19 @@ import (
 	"time"
 )
 
-// successorPause is for how long a leader does not try a successor again that did not take
-// over. Voters ask again within a second, and nothing is written during an attempt: the
-// library waits for an election timeout, or longer, until a log that is behind, or a disk
-// that is slow, has caught up.
+// successorPause separates attempts to hand over to the same successor after a failure. Voters ask
+// again within a second, but no entry is written during an attempt: the library waits for an
+// election timeout or longer while the successor catches up.
 const successorPause = 10 * time.Second
 
-// attempts are those of a leader to hand over to voters that ask for it. Safe for
-// concurrent use.
+// attempts records handovers to voters that ask for one. Safe for concurrent use.
 type attempts struct {
 	mu     sync.Mutex
-	under  bool                     // one is under way
-	failed map[string]time.Duration // by node id: when the last one failed, on the monotonic clock
+	under  bool                     // one is in progress
+	failed map[string]time.Duration // by node id: time of the last failure, on the monotonic clock
 }
 
-// begin reports whether there may be an attempt now.
+// begin reports whether an attempt may begin now, and begins it.
 func (a *attempts) begin(successor string, now time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -33,7 +31,6 @@ func (a *attempts) begin(successor string, now time.Duration) bool {
 	return true
 }
 
-// end ends an attempt that began.
 func (a *attempts) end(successor string, succeeded bool, now time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,7 +45,7 @@ func (a *attempts) end(successor string, succeeded bool, now time.Duration) {
 	a.failed[successor] = now
 }
 
-// handOver is called at the leader when a voter has offered to lead.
+// handOver hands leadership to a voter that has offered to lead.
 func (d *FailureDetector) handOver(ctx context.Context, q question) {
 	heard := d.consensus.HeardVoters()
 	if slices.Contains(heard, q.Isolated) || !slices.Contains(heard, q.Successor) || !d.consensus.MayLead(q.Successor) {
@@ -57,7 +54,7 @@ func (d *FailureDetector) handOver(ctx context.Context, q question) {
 	reason := "a majority gets no answers to its calls"
 	if q.Isolated != "" {
 		if _, err := d.ask(ctx, q.Isolated, question{}, voterBudget); err == nil {
-			return // its line has mended
+			return // its link has recovered
 		}
 		reason = "the successor reaches a voter that this node does not reach"
 	}

@@ -7,9 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// Nothing is written while leadership is handed over, so that a voter that did not take
-// over, as one whose log is behind, is not tried again as often as it asks. Another one is,
-// when no attempt is under way.
+// No entry is written during a handover. So a voter that failed to take over is not tried again as
+// often as it asks, but another one is.
 func TestSuccessorThatDoesNotTakeOver(t *testing.T) {
 	const behind, other = "b-2", "c-3"
 	clock := clustertest.NewHandClock(0)

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// After all nodes were down nobody knows a leader that could be missing, and the
-// timeout of the library is long. So a voter that knows no leader asks the others
-// whether they know one. If a majority knows none, the best placed of those that
-// answered campaigns. A voter asks often at first, while nodes are starting or a
-// leader has just gone, and more seldom later, so that it does not disturb an
-// election that is under way.
+// After an outage of all nodes, no node knows a leader to miss, and the library's timeout is long.
+// A voter that knows no leader asks the others. If a majority knows none, the best candidate among
+// those that answered campaigns. A voter asks often at first and more rarely later, so that it does
+// not disturb an election.
 
-// leaderless is a time without a known leader, by the monotonic clock.
+// leaderless is a period without a known leader, on the monotonic clock.
 type leaderless struct {
 	lasts           bool
-	since, campaign time.Duration // campaign: when this node last campaigned, 0 for never
+	since, campaign time.Duration // campaign: time of this node's last campaign, 0: none
 }
 
-// isolatedAfter is for how many silences a voter knows no leader before it takes
-// itself for isolated: more than an election takes.
+// isolatedAfter is the period without a leader, in silences, after which a voter considers itself
+// isolated. It exceeds an election.
 const isolatedAfter = 3
 
-// findLeader is called while no leader may be known. It campaigns if nobody else
-// will, and asks for help if others may know a leader. It returns when to look again.
+// findLeader handles a period without a known leader. It campaigns if this node is the best
+// candidate, and asks for help if the others may know a leader. It returns the pause before its
+// next call.
 func (d *FailureDetector) findLeader(ctx context.Context, l leaderless) (leaderless, time.Duration) {
 	none := d.consensus.Leadership()
 	if none.LeaderID != "" || none.Self {
@@ -38,9 +37,9 @@ func (d *FailureDetector) findLeader(ctx context.Context, l leaderless) (leaderl
 	age := now - l.since
 	pause := min(max(age/8, retryPauseMax), d.silence)
 	if !slices.Contains(d.consensus.Voters(), d.options.NodeID) {
-		return l, pause // it has no cluster yet, or no vote
+		return l, pause // no cluster yet, or no vote
 	}
-	// After a campaign the library's election takes its course.
+	// After a campaign, the library's election needs time.
 	if (l.campaign == 0 || now-l.campaign >= d.silence) && d.shouldCampaign(ctx, question{Leaderless: true}) && d.consensus.Leadership() == none {
 		l.campaign = now
 		d.campaign(ctx, slog.LevelInfo, "a majority knows no leader", none) // as at every start of all nodes

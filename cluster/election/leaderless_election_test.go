@@ -6,8 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A voter that knows no leader campaigns if a majority knows none, and not beside a
-// leader.
+// A voter that knows no leader campaigns if a majority knows none.
 func TestElectionWithoutLeader(t *testing.T) {
 	cases := []struct {
 		name      string
@@ -40,7 +39,7 @@ func TestElectionWithoutLeader(t *testing.T) {
 	}
 }
 
-// A node that knows a leader, or has no vote, does not look for one.
+// A node that knows a leader, or has no vote, does not campaign.
 func TestNobodyCampaignsWithoutNeed(t *testing.T) {
 	follower, learner, other := &testNode{id: "a-1", leader: "b-2"}, &testNode{id: "l-4"}, &testNode{id: "b-2"}
 	openAll(t, []string{"a-1", "b-2"}, follower, learner, other)

@@ -15,8 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 )
 
-// testNode is a failure detector on a real network, and what the test says that its
-// consensus knows.
+// testNode is a failure detector on a real network, with a consensus library that the test
+// simulates.
 type testNode struct {
 	*FailureDetector
 	id       string
@@ -24,23 +24,23 @@ type testNode struct {
 	leader   string            // empty: none is known
 	term     uint64            // default 5
 	last     LogPosition       // default term 5, index 9
-	silent   time.Duration     // how long ago it heard from the leader
-	heard    []string          // as leader
+	silent   time.Duration     // time since contact with the leader
+	heard    []string          // contacts, as leader
 	unfit    bool              // no other node may lead
-	loses    bool              // its elections, after which no leader is known
-	line     line              // to it
+	loses    bool              // its elections fail, and no leader is known afterwards
+	line     line              // quality of the link to it
 	uncalled []string          // nodes that answer none of its calls
 	clock    environment.Clock // default that of the machine
 
 	campaigns chan struct{}
-	transfers chan string           // to whom leadership was handed over
-	refuses   func(id string) error // to take over; nil: nobody does
+	transfers chan string           // successors of handovers
+	refuses   func(id string) error // makes a node fail to take over; nil: none fails
 }
 
-// testSilence is after how long the leader of these nodes is missing.
+// testSilence is the silence after which the leader of these nodes is missing.
 const testSilence = time.Hour
 
-// open starts a node that hears the others' questions.
+// open starts a node that answers the others' questions.
 func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
 	t.Helper()
 	network, book := peernettest.Open(t, n.id, nil)
@@ -98,16 +98,16 @@ func (n *testNode) open(t *testing.T, voters []string) *peernet.AddressBook {
 	return book
 }
 
-// line is what the connections to a node are like.
+// line is the quality of the link to a node.
 type line int
 
 const (
 	soundLine line = iota
 	lossyLine      // every third connection fails
-	slowLine       // of each connection the first 4 KiB arrive in time
+	slowLine       // only the first 4 KiB of each connection arrive in time
 )
 
-// badLine is a listener behind such a line.
+// badLine is a listener behind such a link.
 type badLine struct {
 	net.Listener
 	line    line
@@ -129,7 +129,7 @@ func (l *badLine) Accept() (net.Conn, error) {
 	}
 }
 
-// slowConn gives what is left, and the rest never.
+// slowConn delivers left bytes and no more.
 type slowConn struct {
 	net.Conn
 	left   int
@@ -152,7 +152,7 @@ func (c *slowConn) Close() error {
 	return c.Conn.Close()
 }
 
-// openAll starts nodes that know each other's addresses, and returns their books.
+// openAll starts nodes that know each other's addresses, and returns their address books.
 func openAll(t *testing.T, voters []string, nodes ...*testNode) (books []*peernet.AddressBook) {
 	t.Helper()
 	for _, n := range nodes {

@@ -7,37 +7,35 @@ import (
 	"sync"
 )
 
-// In a partial partition a voter does not hear a leader that a majority still hears:
-// only the link between these two is broken. The voter is isolated. No election helps
-// it, since the others hear the leader and rightly give it no vote. Clients that ask
-// it get no answer, although it and a third node would be a majority by themselves.
+// In a partial partition, a voter has no contact with a leader that a majority still follows: only
+// the link between the two is broken. The voter is isolated. It cannot win an election, because the
+// others follow the leader. Its clients get no answers, although it and a third node would be a
+// majority.
 //
-// It then asks the others for help. A voter that hears the leader finds out whether it
-// reaches all whom the leader reaches, and the isolated one as well. If so it offers to
-// take over, and the leader hands over to it. Each such change makes the leader one
-// that reaches more voters than the one before.
+// The isolated voter asks the others for help. A voter that follows the leader checks that it
+// reaches all nodes that the leader reaches, and the isolated one too. Then it offers to lead, and
+// the leader hands over to it. Each handover leads to a leader that reaches more voters than the
+// one before.
 //
-// Unless it is the voter's own line that is bad. One that loses packets lets a question
-// of any node through now and then, and one that is slow is free for small questions of
-// all nodes but the leader, whose entries fill it. The next leader would fare no better,
-// and leadership would go to and fro. So who offers must reach the isolated voter every
-// time of several, with as many bytes as entries have; and the leader goes only if the
-// voter does not answer it, either.
+// The exception is a voter whose own link is bad. If it loses packets, a question gets through now
+// and then. If it is slow, it still carries small questions from all nodes except the leader, whose
+// entries fill it. The next leader would fare no better, and leadership would alternate. So the
+// offering node must reach the isolated voter several times in a row, with as many bytes as entries
+// have. The leader hands over only if the voter does not answer it either.
 
 func (d *FailureDetector) askForHelp(ctx context.Context) {
 	for _, voter := range d.consensus.Voters() {
 		if voter == d.options.NodeID || d.consensus.Leadership().LeaderID != "" || ctx.Err() != nil {
 			continue
 		}
-		// Whether it could help shows when there is a leader.
+		// Another node can help only while there is a leader.
 		if _, err := d.ask(ctx, voter, question{Isolated: d.options.NodeID}, voterBudget); err != nil {
 			d.options.Log.Debug("no help from a voter", "peer", voter, "error", err)
 		}
 	}
 }
 
-// offerToLead offers to lead in the place of a leader that does not reach an
-// isolated voter.
+// offerToLead offers to replace a leader that does not reach an isolated voter.
 func (d *FailureDetector) offerToLead(ctx context.Context, isolated string) {
 	leader := d.consensus.Leadership()
 	if !d.shouldOffer(ctx, leader, isolated) {
@@ -63,16 +61,15 @@ func (d *FailureDetector) shouldOffer(ctx context.Context, leader Leadership, is
 }
 
 const (
-	// steadyProbes is how many questions in a row an isolated voter must answer. Each
-	// takes a connection of its own, so half a dozen packets of which none may be late.
+	// steadyProbes is the number of questions in a row that an isolated voter must answer. Each has
+	// a connection of its own, about six packets without a late one.
 	steadyProbes = 5
-	// probePadding makes one of them as long as entries are: with voterBudget it takes
-	// a line of 4 Mbit/s.
+	// probePadding makes a question as long as entries. Within voterBudget, it needs a link of 4
+	// Mbit/s.
 	probePadding = 256 << 10
 )
 
-// reachesWell reports whether a node answers this one every time, and could be sent
-// entries.
+// reachesWell reports whether a node answers every time and could receive entries.
 func (d *FailureDetector) reachesWell(ctx context.Context, node string) bool {
 	for range steadyProbes {
 		if _, err := d.ask(ctx, node, question{}, leaderBudget); err != nil {
@@ -83,7 +80,7 @@ func (d *FailureDetector) reachesWell(ctx context.Context, node string) bool {
 	return err == nil
 }
 
-// reachesAll reports whether all of these nodes answer this one.
+// reachesAll reports whether all nodes answer this one.
 func (d *FailureDetector) reachesAll(ctx context.Context, nodes []string) bool {
 	var asking sync.WaitGroup
 	var mu sync.Mutex

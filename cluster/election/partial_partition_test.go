@@ -7,14 +7,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// TestWhoHandsOver asks a leader to hand over because of a voter that it hears or
-// does not hear. What really cuts links is in test/cluster/partition.
+// A leader hands over depending on its contact with the isolated voter. test/cluster/partition cuts
+// real links.
 func TestWhoHandsOver(t *testing.T) {
 	const successor, isolated = "b-2", "c-3"
 	cases := []struct {
 		name    string
 		heard   []string
-		answers bool // the isolated one, to the leader
+		answers bool // the isolated voter answers the leader
 		unfit   bool
 		goes    bool
 	}{
@@ -41,8 +41,8 @@ func TestWhoHandsOver(t *testing.T) {
 	}
 }
 
-// An isolated voter asks for help, a voter that hears the leader offers to lead, and
-// the leader hands over to it.
+// An isolated voter asks for help, a voter with contact to the leader offers to lead, and the
+// leader hands over.
 func TestIsolatedVoterIsHelped(t *testing.T) {
 	leader := &testNode{id: "a-1", leads: true, leader: "a-1", heard: []string{"a-1", "b-2"}}
 	follower, isolated := &testNode{id: "b-2", leader: "a-1"}, &testNode{id: "c-3"}
@@ -59,14 +59,14 @@ func TestIsolatedVoterIsHelped(t *testing.T) {
 	}
 }
 
-// A voter offers to lead only if that helps: not for a voter that the leader hears, as
-// after a short break, not for one that it reaches no better itself, and not without
-// reaching all whom the leader reaches.
+// A voter offers to lead only if that helps: not if the leader reaches the voter again, not if the
+// offering node reaches it no better, and only if that node reaches all nodes that the leader
+// reaches.
 func TestWhoOffersToLead(t *testing.T) {
 	cases := []struct {
 		name   string
 		heard  []string
-		line   line // to the voter
+		line   line // link to the voter
 		offers bool
 	}{
 		{"the leader hears the voter", []string{"b-2", "c-3"}, soundLine, false},
@@ -87,7 +87,7 @@ func TestWhoOffersToLead(t *testing.T) {
 	}
 }
 
-// nowhere is an address at which nobody listens.
+// nowhere returns an address without a listener.
 func nowhere(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What nodes of other versions read must not change its names.
+// Field names on the wire are part of the protocol between versions.
 func TestQuestionsOnTheWire(t *testing.T) {
 	for _, c := range []struct {
 		value any

@@ -5,38 +5,36 @@ import (
 	"time"
 )
 
-// A leader may be heard now and then and yet be of no use. Behind a line that is too slow
-// for what clients send, its heartbeats reach one follower now and the other then, never
-// so late that a majority finds it silent at one time, while its entries are confirmed
-// too late for any client. Such a leader answers no question, either. So one that answers
-// none for a heartbeat timeout is missing, silent or not.
+// A leader may be useless without being silent. Behind a link that is too slow for its clients'
+// messages, its heartbeats reach one follower at a time, never so late that a majority finds it
+// silent, while entries are confirmed too late for any client. Such a leader answers no questions
+// either. So a leader that answers none for a heartbeat timeout is missing, silent or not.
 
-// unansweredMin is how many questions in a row must be without an answer, besides the
-// time: a follower that was paused itself has asked only one or two.
+// unansweredMin is the least number of unanswered questions in a row, besides the time: a follower
+// that was paused itself has asked only one or two.
 const unansweredMin = 4
 
-// isUseless counts one more question or call without an answer, and reports whether the
-// leader is missing for want of answers.
+// isUseless counts an unanswered question or call, and reports whether the leader is missing for
+// lack of answers.
 func (d *FailureDetector) isUseless(u *unanswered, leader Leadership, asked time.Duration) bool {
 	count, lasting := u.another(leader, asked, d.options.Clock.Monotonic())
 	return count >= unansweredMin && lasting >= d.options.Heartbeat
 }
 
-// unanswered counts the questions to a leader that have no answer. One answer between
-// them may be luck; two in a row end the count, and so does a time without questions.
-// Safe for concurrent use.
+// unanswered counts questions to a leader without an answer. A single answer does not reset the
+// count, but two in a row do, and so does a pause without questions. Safe for concurrent use.
 type unanswered struct {
-	pause time.Duration // without questions, after which the count begins anew
+	pause time.Duration // without questions, which resets the count
 
 	mu     sync.Mutex
 	leader Leadership
-	since  time.Duration // monotonic time of the first
+	since  time.Duration // monotonic time of the first question
 	last   time.Duration
 	count  int
-	luck   bool // the last one had an answer
+	luck   bool // the last question was answered
 }
 
-// answered is told of an answer.
+// answered records an answer.
 func (u *unanswered) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -46,8 +44,8 @@ func (u *unanswered) answered() {
 	u.luck = true
 }
 
-// another counts a question put to the leader at a time, and returns how many there are
-// and how long ago the first was put.
+// another counts a question sent at a time. It returns the count and the time since the first
+// question.
 func (u *unanswered) another(leader Leadership, asked, now time.Duration) (count int, lasting time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

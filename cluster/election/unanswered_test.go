@@ -7,8 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A leader behind a slow line is heard a moment ago by each follower at any time and
-// answers none of them. It is replaced once that has lasted for a heartbeat timeout.
+// A leader behind a slow link has recent contact with every follower and answers none. It is
+// replaced after a heartbeat timeout.
 func TestLeaderThatAnswersNothingIsReplaced(t *testing.T) {
 	const gone = "gone-4"
 	clock := clustertest.NewHandClock(0)

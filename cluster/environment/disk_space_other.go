@@ -4,5 +4,5 @@ package environment
 
 import "errors"
 
-// systemDiskSpace is not known here; the marks then never take effect.
-func systemDiskSpace(string) (DiskSpace, error) { return DiskSpace{}, errors.ErrUnsupported }
+// SystemDiskSpace is not supported here: the disk space limits never take effect.
+func SystemDiskSpace(string) (DiskSpace, error) { return DiskSpace{}, errors.ErrUnsupported }

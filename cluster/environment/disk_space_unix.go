@@ -4,7 +4,7 @@ package environment
 
 import "syscall"
 
-// SystemDiskSpace asks the system for the space of the file system of a path.
+// SystemDiskSpace returns the space of the file system that holds path.
 func SystemDiskSpace(path string) (DiskSpace, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

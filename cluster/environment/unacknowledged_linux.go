@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unacknowledgedMillis is how long sent bytes may stay without acknowledgement
-// before the connection is given up. The system's own limit is a quarter of an
-// hour, during which a node behind a cut cable looks merely slow.
+// unacknowledgedMillis bounds how long sent bytes may stay unacknowledged before the connection
+// breaks. The system's default is 15 minutes, during which a node behind a cut cable looks merely
+// slow.
 const unacknowledgedMillis = 10_000
 
 func limitUnacknowledged(_, _ string, conn syscall.RawConn) error {

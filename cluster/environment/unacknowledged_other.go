@@ -4,6 +4,6 @@ package environment
 
 import "syscall"
 
-// limitUnacknowledged does nothing where the option does not exist; there the
-// deadlines of each exchange must do.
+// limitUnacknowledged does nothing where the option does not exist; only the deadlines of each
+// exchange apply.
 func limitUnacknowledged(_, _ string, _ syscall.RawConn) error { return nil }

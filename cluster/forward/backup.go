@@ -14,28 +14,27 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// A backup goes from the node that got it to the leader on a connection of its
-// own: pieces of length (4 bytes) and as many bytes, a length of zero, then the
-// answer as JSON. A connection that breaks before the zero restores nothing.
+// A backup has a connection of its own from the node that received it to the leader. It consists of
+// pieces, each a length (4 bytes) and as many bytes, and ends with a length of zero. The answer
+// follows as JSON. A connection that breaks before the zero restores nothing.
 const (
 	backupPieceMax = 1 << 20
-	// backupIdleTimeout is how long either end may be silent while a backup is sent.
+	// backupIdleTimeout bounds the silence of either end during a transfer.
 	backupIdleTimeout = 30 * time.Second
 )
 
-// refusalTimeout is how long an answer may take that comes before the whole backup is
-// sent.
+// refusalTimeout bounds the wait for an answer that precedes the end of the backup.
 const refusalTimeout = 5 * time.Second
 
-// SendBackup sends a backup to the leader over conn, which it closes, and decodes
-// the answer. When it returns, nothing more is read from backup. The error is
-// ErrOutcomeUnknown if all was sent and no answer came.
+// SendBackup sends a backup to the leader over conn, which it closes, and decodes the answer. It
+// does not read backup after its return. The error is ErrOutcomeUnknown if everything was sent and
+// no answer came.
 func SendBackup(ctx context.Context, conn net.Conn, backup io.Reader, answer any) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	// The leader may refuse before all is sent. Then the sending ends with the
-	// connection, and must end before backup goes back to the caller.
+	// The leader may refuse early. Closing conn then ends the sender, which must happen before
+	// backup returns to the caller.
 	sent := make(chan error, 1)
 	go func() {
 		reading, writing := sendPieces(conn, backup)
@@ -59,8 +58,7 @@ func SendBackup(ctx context.Context, conn net.Conn, backup io.Reader, answer any
 	}
 }
 
-// sendPieces sends a backup. It returns the errors of reading the backup and of writing
-// to the connection.
+// sendPieces sends a backup. It returns the errors of reading from backup and of writing to conn.
 func sendPieces(conn net.Conn, backup io.Reader) (reading, writing error) {
 	idle := time.AfterFunc(backupIdleTimeout, func() { conn.Close() })
 	defer idle.Stop()
@@ -83,8 +81,8 @@ func sendPieces(conn net.Conn, backup io.Reader) (reading, writing error) {
 	}
 }
 
-// ReceiveBackup calls restore with the backup that SendBackup sends over conn, which
-// it closes, and sends the answer. restore need not read all of it.
+// ReceiveBackup calls restore with the backup that SendBackup sends over conn, and sends its
+// answer. restore may stop reading early. ReceiveBackup closes conn.
 func ReceiveBackup(ctx context.Context, conn net.Conn, restore func(backup io.Reader) (answer any)) {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -95,14 +93,14 @@ func ReceiveBackup(ctx context.Context, conn net.Conn, restore func(backup io.Re
 	if json.NewEncoder(conn).Encode(answer) != nil {
 		return // the other end sees a broken connection
 	}
-	// Read what is still sent until the other end has read the answer and closes. If
-	// this end closed first, the connection would be reset and the answer lost.
+	// Read until the other end has the answer and closes: closing first would reset the connection
+	// and lose the answer.
 	stopWaiting := time.AfterFunc(refusalTimeout, func() { conn.Close() })
 	defer stopWaiting.Stop()
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// pieceReader reads what sendPieces sent. Only a length of zero ends it.
+// pieceReader reads the output of sendPieces. Only a length of zero ends it.
 type pieceReader struct {
 	source *bufio.Reader
 	idle   *time.Timer // closes the connection
@@ -120,7 +118,7 @@ func (p *pieceReader) Read(content []byte) (int, error) {
 			return 0, fmt.Errorf("the backup broke off: %w", errors.Join(err, io.ErrUnexpectedEOF))
 		}
 		if p.idle.Reset(backupIdleTimeout); p.left == 0 {
-			p.idle.Stop() // nothing more is waited for
+			p.idle.Stop() // nothing more is expected
 			p.ended = true
 		}
 	}

@@ -29,13 +29,13 @@ func connected(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// received is what the leader in these tests answers.
+// received is the leader's answer in these tests.
 type received struct {
 	Bytes int
 	Error string
 }
 
-// receiveAll answers with the size of the backup, or why it could not be read.
+// receiveAll answers with the size of the backup, or with the error of reading it.
 func receiveAll(want []byte) func(io.Reader) any {
 	return func(backup io.Reader) any {
 		content, err := io.ReadAll(backup)
@@ -63,7 +63,7 @@ func TestBackupArrives(t *testing.T) {
 	}
 }
 
-// endless is a backup without an end.
+// endless is an infinite backup.
 type endless struct{}
 
 func (endless) Read(content []byte) (int, error) { return len(content), nil }
@@ -82,8 +82,8 @@ func TestBackupIsRefusedBeforeAllIsSent(t *testing.T) {
 	<-ended
 }
 
-// What the sender could not read is not taken for a whole backup, and a leader that
-// is gone after it has all leaves the outcome unknown.
+// A read error of the sender does not end the backup. If the leader disappears after the end, the
+// outcome is unknown.
 func TestBackupBreaksOff(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	near, far := connected(t)
@@ -105,7 +105,7 @@ func TestBackupBreaksOff(t *testing.T) {
 	go func() {
 		var length uint32
 		for binary.Read(far, binary.BigEndian, &length) == nil && length > 0 {
-			_, _ = io.CopyN(io.Discard, far, int64(length)) // an error ends the next read, too
+			_, _ = io.CopyN(io.Discard, far, int64(length)) // an error also ends the next read
 		}
 		far.Close()
 	}()

@@ -15,8 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// BenchmarkForward is a forwarded command's way to the leader's group committer and
-// back, over a connection in memory, with 64 callers.
+// BenchmarkForward measures a forwarded command through the leader's group committer, over a
+// connection in memory, with 64 callers.
 func BenchmarkForward(b *testing.B) {
 	ctx, cancel := context.WithCancel(b.Context())
 	var running sync.WaitGroup
@@ -37,13 +37,12 @@ func BenchmarkForward(b *testing.B) {
 		Self: "self", NodeID: "leader", Group: testGroup, Limits: leader.Limits{}.WithDefaults(), Log: slog.New(slog.DiscardHandler),
 		Leads:  func() (string, <-chan struct{}) { return "leader", nil },
 		Silent: func() {}, Silence: time.Second,
-		Connect: func(ctx context.Context, _ string) (Stream, func() error, error) {
+		Connect: func(ctx context.Context, _ string) (Stream, error) {
 			conn, err := listener.DialContext(ctx)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			stream := NewFramedStream(ctx, conn)
-			return stream, stream.Close, nil
+			return NewFramedStream(ctx, conn), nil
 		},
 	})
 	request := Request{Request: leader.Request{Frame: clustertest.EncodedSend(b)}, Kind: Submit, Term: 5, Budget: 10 * time.Second}

@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// frameRequestsMax bounds the requests or answers of one frame; measured
-	// as enough to make the stream five times as fast as single calls
-	// (raft.md A6, B7).
+	// frameRequestsMax bounds the requests or answers in one frame. Batches of this size make the
+	// stream five times as fast as single calls (raft.md A6, B7).
 	frameRequestsMax = 64
-	// frameItemsMax bounds the requests or answers that a node accepts in a frame: an empty
-	// one has two bytes in the frame and 150 in memory.
+	// frameItemsMax bounds the requests or answers that a node accepts in one frame: an empty one
+	// takes 2 bytes in the frame and 150 in memory.
 	frameItemsMax = 1024
-	// frameBytesMax ends a frame early; one larger request makes its own.
+	// frameBytesMax ends a frame early. A larger request gets a frame of its own.
 	frameBytesMax = 1 << 20
-	// frameLimit is the largest frame a node accepts: ten messages of 1 MiB
-	// with their attributes, escaped and packed, and room to spare.
+	// frameLimit is the largest frame that a node accepts: ten messages of 1 MiB with their
+	// attributes, escaped and packed, and a reserve.
 	frameLimit = 64 << 20
 )
 
-// Tags of the lists in peer.proto: the number of the field, and the type of messages.
+// Tags of the lists in peer.proto: field number and wire type.
 const (
 	requestsTag = 3<<3 | 2
 	answersTag  = 1<<3 | 2
@@ -45,7 +44,7 @@ func appendFrame(b []byte, frame message) ([]byte, error) {
 	return proto.MarshalOptions{}.MarshalAppend(b, frame)
 }
 
-// decodeFrame decodes a frame with the list of a tag. The frame refers to data.
+// decodeFrame decodes a frame whose list has the given tag. The frame refers to data.
 func decodeFrame(data []byte, list uint64, frame message) error {
 	if n := peerpb.FastCount(data, list); n > frameItemsMax {
 		return fmt.Errorf("a frame of another node has %d requests or answers, and may have %d", n, frameItemsMax)
@@ -53,8 +52,8 @@ func decodeFrame(data []byte, list uint64, frame message) error {
 	if frame.ReadFast(data, "") {
 		return nil
 	}
-	// It is malformed, or has fields of a later version.
-	if err := proto.Unmarshal(data, frame); err != nil { // which resets it
+	// The frame is malformed, or has fields of a later version.
+	if err := proto.Unmarshal(data, frame); err != nil { // resets it
 		return fmt.Errorf("a frame of another node: %w", err)
 	}
 	return nil
@@ -67,7 +66,7 @@ func decodeRequests(data []byte) (*peerpb.RequestFrame, error) {
 		return nil, err
 	}
 	for _, r := range frame.Requests {
-		if r.Kind == Receive { // it may wait longer than the other requests of its frame
+		if r.Kind == Receive { // it may outlive the other requests of its frame
 			r.Command = slices.Clone(r.Command)
 		}
 	}

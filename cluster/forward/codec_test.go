@@ -51,7 +51,7 @@ func decode(data []byte, frame proto.Message) error {
 
 // TestFrameCodec exchanges frames with the generated code, both ways.
 func TestFrameCodec(t *testing.T) {
-	exchange := func(t *rapid.T, sent, byHand, generated proto.Message) {
+	exchange := func(t *rapid.T, sent, fast, generated proto.Message) {
 		ours, err := appendFrame(nil, sent.(message))
 		if err != nil {
 			t.Fatal(err)
@@ -66,10 +66,10 @@ func TestFrameCodec(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := decode(theirs, byHand); err != nil {
+		if err := decode(theirs, fast); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(sent, byHand, protocmp.Transform()); diff != "" {
+		if diff := cmp.Diff(sent, fast, protocmp.Transform()); diff != "" {
 			t.Fatalf("written by the generated code, read here:\n%s", diff)
 		}
 	}
@@ -90,7 +90,7 @@ func TestFrameCodec(t *testing.T) {
 	})
 }
 
-// FuzzFrameCodec reads what no node sent as the generated code does.
+// FuzzFrameCodec compares the reading of arbitrary bytes with the library.
 func FuzzFrameCodec(f *testing.F) {
 	request, err := proto.Marshal(&peerpb.RequestFrame{GroupId: 1, LeaderId: "n1", Requests: []*peerpb.Request{{Id: 1, Command: []byte("c"), WaitMillis: -1}}})
 	if err != nil {
@@ -120,8 +120,7 @@ func FuzzFrameCodec(f *testing.F) {
 	})
 }
 
-// TestFrameCodecKnowsAllFields: a field that the generated methods leave to the library would
-// make each frame with it slow.
+// Every field is known to the generated methods; another one would make each frame slow.
 func TestFrameCodecKnowsAllFields(t *testing.T) {
 	whole := &peerpb.RequestFrame{GroupId: 1, LeaderId: "l", SenderId: "s", Requests: []*peerpb.Request{{
 		Id: 1, Kind: Submit, Term: 2, Command: []byte("c"), MinimumVersion: 3, BudgetMillis: 4, WaitMillis: 5, WaitedMillis: 6,
@@ -147,7 +146,7 @@ func TestFrameCodecKnowsAllFields(t *testing.T) {
 	}
 }
 
-// A frame that would take much more memory than it has bytes is refused.
+// A frame that would take much more memory than its size is refused.
 func TestFrameCodecBoundsItems(t *testing.T) {
 	for _, frame := range []struct {
 		item []byte

@@ -12,30 +12,29 @@ import (
 )
 
 const (
-	// readAhead takes several small frames with one call.
-	readAhead = 16 << 10
-	// keepMax is the largest buffer that is kept for the next frame.
+	// readBuffer lets one call read several small frames.
+	readBuffer = 16 << 10
+	// keepMax is the largest buffer kept for the next frame.
 	keepMax = 256 << 10
 )
 
-// Kinds of frames. The content of the first two is data: a RequestFrame or an AnswerFrame
-// of peer.proto. The numbers are part of the protocol between nodes and are never reused.
+// Kinds of frames. The first two carry a RequestFrame or an AnswerFrame of peer.proto. The numbers
+// are part of the protocol between nodes and are never reused.
 const (
 	framedRequests = 1
 	framedAnswers  = 2
-	framedEnd      = 3 // the node asks nothing more
-	framedAlive    = 4 // the node has nothing to say
+	framedEnd      = 3 // no more requests follow
+	framedAlive    = 4 // keeps an idle connection open
 )
 
 // An end that wrote nothing for silenceMax writes framedAlive. An end that read nothing for
-// silentTicks times as long closes the connection: the other machine may have stopped.
+// silentTicks times as long closes the connection, because the other machine may have stopped.
 const (
 	silenceMax  = 5 * time.Second
 	silentTicks = 3
 )
 
-// framedConn is one end of a connection. One goroutine reads; writing is safe for
-// concurrent use.
+// framedConn is one end of a connection. One goroutine reads; sending is safe for concurrent use.
 type framedConn struct {
 	conn net.Conn
 	in   *frame.Reader
@@ -44,7 +43,7 @@ type framedConn struct {
 	out []byte // the frame being written
 
 	written, read atomic.Uint64 // frames
-	ended         atomic.Bool   // the other end has said that it asks nothing more
+	ended         atomic.Bool   // framedEnd was read
 	closed        atomic.Bool
 
 	// Used by tick only.
@@ -52,20 +51,20 @@ type framedConn struct {
 	silent                    int // ticks since a frame was read
 }
 
-// newFramedConn uses a connection until close.
+// newFramedConn uses conn until close.
 func newFramedConn(conn net.Conn) *framedConn {
-	c := &framedConn{conn: conn, in: frame.NewReader(conn, readAhead, frame.Limits{Data: frameLimit})}
+	c := &framedConn{conn: conn, in: frame.NewReader(conn, readBuffer, frame.Limits{Data: frameLimit})}
 	time.AfterFunc(silenceMax, c.tick)
 	return c
 }
 
-// close ends the connection; more than once is allowed.
+// close closes the connection. You may call it more than once.
 func (c *framedConn) close() error {
 	c.closed.Store(true)
 	return c.conn.Close()
 }
 
-// tick checks that both ends have written something since the last tick.
+// tick checks that both ends have written since the last tick.
 func (c *framedConn) tick() {
 	if c.closed.Load() {
 		return
@@ -80,19 +79,29 @@ func (c *framedConn) tick() {
 	}
 	// If the lock is taken, a frame is being written.
 	if written == c.writtenBefore && c.mu.TryLock() {
-		c.begin()
-		_ = c.write(framedAlive) // if it fails, reads fail too
+		_ = c.write(framedAlive, nil) // on failure, reads fail too
 		c.mu.Unlock()
 	}
 	c.writtenBefore, c.readBefore = c.written.Load(), read
 	time.AfterFunc(silenceMax, c.tick)
 }
 
-// begin makes room for the head of a frame. The caller holds mu.
-func (c *framedConn) begin() { c.out = frame.Begin(c.out) }
+// send writes a frame with one call. content may be nil.
+func (c *framedConn) send(kind uint8, content message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.write(kind, content)
+}
 
-// write writes the frame in out, with one call. The caller holds mu.
-func (c *framedConn) write(kind uint8) error {
+// write is send for a caller that holds mu.
+func (c *framedConn) write(kind uint8, content message) error {
+	c.out = frame.Begin(c.out)
+	if content != nil {
+		var err error
+		if c.out, err = appendFrame(c.out, content); err != nil {
+			return err
+		}
+	}
 	if size := len(c.out) - frame.Head; size > frameLimit {
 		return fmt.Errorf("a frame of %d bytes for another node is larger than it takes", size)
 	}
@@ -105,8 +114,8 @@ func (c *framedConn) write(kind uint8) error {
 	return err
 }
 
-// next returns the data of the next frame of the kind. The error is io.EOF if the other
-// end has closed the connection or asks nothing more. Any other error ends the connection.
+// next returns the data of the next frame, of kind want. The error is io.EOF if the other end has
+// closed the connection or sends no more requests. Any other error ends the connection.
 func (c *framedConn) next(want uint8) ([]byte, error) {
 	for {
 		kind, _, size, err := c.in.Next()

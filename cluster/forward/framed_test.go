@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
-// framedServing serves frames of our own on connections that connect opens.
+// framedServing serves the connections that connect opens.
 type framedServing struct {
 	*serverTest
 	server  *Server
@@ -75,7 +75,7 @@ func TestFramesAreAnswered(t *testing.T) {
 	}
 }
 
-// What was asked before the end is answered; then the stream ends.
+// Requests before the end are answered; then the stream ends.
 func TestFramesEnd(t *testing.T) {
 	s := serveFramed(t) // not open: the request waits
 	stream := s.connect(t)
@@ -92,7 +92,8 @@ func TestFramesEnd(t *testing.T) {
 	}
 }
 
-// A server that closes asks for the end, waits for it, and takes no other connection.
+// A closing server asks the other nodes to end their streams, waits for them, and accepts no
+// others.
 func TestServerClosesFramedStreams(t *testing.T) {
 	s := serveFramed(t)
 	s.open()
@@ -124,7 +125,7 @@ func TestServerClosesFramedStreams(t *testing.T) {
 	}
 }
 
-// A server that is to close, and whose time is up, breaks off what is open.
+// A server whose time to close is up breaks open connections.
 func TestServerBreaksOffFramedStreams(t *testing.T) {
 	s := serveFramed(t) // not open: the request is never answered
 	stream := s.connect(t)
@@ -145,7 +146,7 @@ func TestServerBreaksOffFramedStreams(t *testing.T) {
 	}
 }
 
-// TestServerFencesTheOldStream plays the streams; here they have connections.
+// TestServerFencesTheOldStream simulates streams; this test uses connections.
 func TestAFramedConnectionSucceedsAnother(t *testing.T) {
 	s := serveFramed(t) // not open: the requests wait
 	first, second := s.connect(t), s.connect(t)
@@ -170,9 +171,9 @@ func TestAFramedConnectionSucceedsAnother(t *testing.T) {
 	}
 }
 
-// Both ends of a connection on which nothing is said for hours know that the other is
-// alive. An end that is not heard of is given up.
-func TestFramesTellWhoIsAlive(t *testing.T) {
+// Both ends of an idle connection stay open for hours. An end that receives nothing closes the
+// connection.
+func TestFramesKeepIdleConnectionsOpen(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			near, far := net.Pipe()

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
-// FuzzRequestFrame: whatever frame another node sends, the leader does not panic,
-// proposes nothing that it cannot read itself, and answers each request once.
+// FuzzRequestFrame: for any frame, the leader does not panic, proposes nothing that it cannot read
+// itself, and answers each request once.
 func FuzzRequestFrame(f *testing.F) {
 	add := func(requests ...*peerpb.Request) {
 		frame, err := proto.Marshal(&peerpb.RequestFrame{LeaderId: "leader", SenderId: "asker", Requests: requests})

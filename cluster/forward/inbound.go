@@ -16,16 +16,16 @@ import (
 // inbound is one stream from another node.
 type inbound struct {
 	server  *requests
-	decoder codec.Decoder  // used by submit only, as one goroutine accepts
-	waiting sync.WaitGroup // for bodies of answers
+	decoder codec.Decoder  // used by submit only, on one goroutine
+	waiting sync.WaitGroup // for goroutines that wait for bodies
 
 	mu      sync.Mutex
-	cancels map[uint64]func() // of requests that are under way
+	cancels map[uint64]func() // of unfinished requests
 	answers []inboundAnswer   // not yet sent
 	sending bool              // a frame is being sent
-	idled   chan struct{}     // closed and forgotten when nothing is left to do
+	idled   chan struct{}     // closed when no request or answer is left; nil if no flush waits
 	closed  bool              // the stream is gone or has a successor
-	queued  wakeup.Signal     // that answers is not empty
+	queued  wakeup.Signal     // notified when answers has an element
 }
 
 func newInbound(p *requests) *inbound {
@@ -37,7 +37,7 @@ type inboundAnswer struct {
 	outcome leader.Outcome
 }
 
-// accept begins one request. Its answer may come later or at once.
+// accept begins one request. Its answer may come at once.
 func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *peerpb.RequestFrame, r *peerpb.Request) {
 	p := in.server
 	if r.Kind == cancelRequest {
@@ -79,8 +79,8 @@ func (in *inbound) accept(ctx context.Context, running *sync.WaitGroup, frame *p
 }
 
 func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Duration) {
-	// A command that cannot be decoded would stop every node that finds it in the log, at
-	// each of its starts. The command itself is not kept.
+	// A command that cannot be decoded would stop every node that applies it, again after each
+	// restart.
 	defer in.decoder.Reset()
 	cmd, err := in.decoder.Decode(r.Command)
 	if err != nil {
@@ -102,7 +102,7 @@ func (in *inbound) submit(t *leader.Term, r *peerpb.Request, deadline time.Durat
 
 func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *leader.Term, r *peerpb.Request, deadline time.Duration) {
 	cmd, err := codec.DecodeCommand(r.Command)
-	if err != nil || !leader.Waits(cmd) {
+	if err != nil || codec.WaitingOf(cmd) == nil {
 		in.server.options.Log.Error("a node forwarded a receive that cannot be read", "error", err)
 		in.answer(r.Id, leader.Outcome{Verdict: leader.Unsupported})
 		return
@@ -124,7 +124,7 @@ func (in *inbound) receive(ctx context.Context, running *sync.WaitGroup, t *lead
 	go call.Begin() // counted by running until its outcome
 }
 
-// expect registers a request. It reports false if the stream is gone, so that nothing must
+// expect registers a request. It reports false if the stream is closed; then the request must not
 // begin.
 func (in *inbound) expect(id uint64, cancel func()) bool {
 	in.mu.Lock()
@@ -136,7 +136,7 @@ func (in *inbound) expect(id uint64, cancel func()) bool {
 	return true
 }
 
-// cancel cancels one request. It calls the function without the lock, because that may answer at
+// cancel cancels one request. It calls the function without the lock because that may answer at
 // once.
 func (in *inbound) cancel(id uint64) {
 	in.mu.Lock()
@@ -147,14 +147,14 @@ func (in *inbound) cancel(id uint64) {
 	}
 }
 
-// cancelAll cancels all requests when the stream is gone or has a successor.
+// cancelAll closes the stream and cancels all its requests.
 func (in *inbound) cancelAll() {
 	in.mu.Lock()
 	in.closed = true
 	cancels := in.cancels
 	in.cancels = make(map[uint64]func())
 	in.mu.Unlock()
-	for _, cancel := range cancels { // order does not matter: they are independent
+	for _, cancel := range cancels { // order does not matter
 		cancel()
 	}
 }
@@ -185,7 +185,7 @@ func (in *inbound) send(ctx context.Context, stream inboundStream) {
 			}
 		case <-in.queued:
 		}
-		runtime.Gosched() // the other commands of the entry are answered: one frame for all of them
+		runtime.Gosched() // lets the other commands of the entry be answered: one frame for all of them
 		for taken := in.takeAnswers(); len(taken) > 0; taken = in.takeAnswers() {
 			if !in.sendAnswers(ctx, stream, taken) {
 				return
@@ -194,7 +194,7 @@ func (in *inbound) send(ctx context.Context, stream inboundStream) {
 	}
 }
 
-// takeAnswers takes all that waits, and notices when nothing is left to do.
+// takeAnswers returns all queued answers. It ends a flush if nothing is left to do.
 func (in *inbound) takeAnswers() []inboundAnswer {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -245,16 +245,16 @@ func (in *inbound) sendAnswers(ctx context.Context, stream inboundStream, taken 
 	return len(frame.Answers) == 0 || stream.Send(frame) == nil
 }
 
-// late is the error of a body that can be read when Done is closed, or never. The asking
-// node waits for it as long as its client does, and other answers go on meanwhile.
+// late is an error for a body that becomes readable when Done is closed, or never. The calling node
+// waits for it as long as its client does; other answers continue.
 type late interface {
 	error
 	Done() <-chan struct{}
-	// Outcome is nil if it can be read now.
+	// Outcome returns nil if the body can be read now.
 	Outcome() error
 }
 
-// answerAfter gives an answer when its body can be read.
+// answerAfter answers when the body can be read.
 func (in *inbound) answerAfter(ctx context.Context, body late, a inboundAnswer) {
 	if !in.expect(a.id, func() {}) {
 		return
@@ -272,7 +272,7 @@ func (in *inbound) answerAfter(ctx context.Context, body late, a inboundAnswer) 
 	})
 }
 
-// encode encodes an answer with the bodies that belong to it.
+// encode encodes an answer with its bodies.
 func (p *requests) encode(response codec.Response) ([]byte, error) {
 	if p.options.Bodies != nil {
 		var err error
@@ -286,7 +286,7 @@ func (p *requests) encode(response codec.Response) ([]byte, error) {
 func (in *inbound) encode(a *inboundAnswer) (answer *peerpb.Answer, delay late) {
 	answer = &peerpb.Answer{
 		Id:      a.id,
-		Outcome: wireOutcome(a.outcome.Verdict),
+		Outcome: outcomes[a.outcome.Verdict],
 		Index:   a.outcome.At.Index,
 		LogTime: int64(a.outcome.At.LogTime),
 		Reason:  a.outcome.Reason,

@@ -17,32 +17,33 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Stream is the asking node's end of a connection: a FramedStream, or a stub in tests.
+// Stream is the calling node's end of a connection: a FramedStream, or a stub in tests.
 type Stream interface {
 	Send(*peerpb.RequestFrame) error
-	// Recv is io.EOF when the other node has ended the stream.
+	// Recv returns io.EOF when the other node has ended the stream.
 	Recv() (*peerpb.AnswerFrame, error)
-	// CloseSend says that nothing more is asked.
+	// CloseSend announces that no more requests follow.
 	CloseSend() error
+	// Close closes the connection.
+	Close() error
 }
 
-// ConnectFunc opens a stream to a node. The stream ends with ctx; disconnect closes the
-// connection.
-type ConnectFunc func(ctx context.Context, nodeID string) (stream Stream, disconnect func() error, err error)
+// ConnectFunc opens a stream to a node. The stream ends with ctx.
+type ConnectFunc func(ctx context.Context, nodeID string) (Stream, error)
 
 // LinkOptions configures a Link.
 type LinkOptions struct {
 	Self    string // this node
-	NodeID  string // the other one
-	Group   uint32 // of consensus
+	NodeID  string // the other node
+	Group   uint32 // consensus group
 	Connect ConnectFunc
 	// Leads returns the id of the leader, and a channel that is closed when it changes.
 	Leads func() (id string, changed <-chan struct{})
-	// Silent is called when calls wait and nothing came from the node for Silence, and when
-	// there is no connection to it. It must not block.
+	// Silent is called when calls wait and nothing came from the node for Silence, and when a
+	// connection to it fails. It must not block.
 	Silent  func()
 	Silence time.Duration
-	// Closing is closed when this node stops, which receives that wait must not hold up.
+	// Closing is closed when this node stops; it cancels waiting receives.
 	Closing <-chan struct{}
 	Limits  leader.Limits
 	Log     *slog.Logger
@@ -61,14 +62,14 @@ type Link struct {
 	outbox []*peerpb.Request       // not yet handed to the stream
 	bytes  int                     // of commands in outbox
 	open   bool                    // a session runs
-	queued wakeup.Signal           // that outbox is not empty
+	queued wakeup.Signal           // notified when outbox has an element
 
-	unanswered int           // of calls, those that do not wait
-	looking    bool          // whether anything comes, see expectAnswers
-	heard      atomic.Uint64 // frames that came
+	unanswered int           // calls, without receives
+	looking    bool          // checks for silence are running, see expectAnswers
+	heard      atomic.Uint64 // frames received
 }
 
-// NewLink returns a Link that ends with life. What it runs is counted in running.
+// NewLink returns a Link that ends with life. It counts its goroutines in running.
 func NewLink(life context.Context, running *sync.WaitGroup, options LinkOptions) *Link {
 	return &Link{
 		options: options,
@@ -95,14 +96,14 @@ func (l *Link) session() {
 	defer helpers.Wait()
 	defer cancel() // ends the helpers
 	helpers.Go(func() { l.watch(ctx) })
-	stream, disconnect, err := l.options.Connect(ctx, l.options.NodeID)
+	stream, err := l.options.Connect(ctx, l.options.NodeID)
 	if err != nil {
 		l.options.Log.Debug("connecting to a node failed", "peer", l.options.NodeID, "error", err)
 		l.options.Silent()
 		return
 	}
 	defer func() {
-		if err := disconnect(); err != nil {
+		if err := stream.Close(); err != nil {
 			l.options.Log.Debug("closing a connection failed", "peer", l.options.NodeID, "error", err)
 		}
 	}()
@@ -121,15 +122,15 @@ func (l *Link) session() {
 		case <-ctx.Done():
 			return
 		case <-closing:
-			// Everything sent so far will be answered, then the stream
-			// ends; what was not sent was not proposed.
+			// The server answers everything sent so far, then the stream ends. Unsent requests were
+			// not proposed.
 			if stream.CloseSend() == nil {
 				receiver.Wait()
 			}
 			return
 		case <-l.queued:
 		}
-		runtime.Gosched() // other goroutines enqueue their calls: one frame for all of them
+		runtime.Gosched() // lets other goroutines enqueue their calls: one frame for all of them
 		for frame := l.takeFrame(); frame != nil; frame = l.takeFrame() {
 			if err := stream.Send(frame); err != nil {
 				return
@@ -220,7 +221,7 @@ func (l *Link) failAll() {
 	l.calls = make(map[uint64]*pendingCall)
 	l.outbox, l.bytes, l.open, l.unanswered = nil, 0, false, 0
 	l.mu.Unlock()
-	for _, c := range calls { // order does not matter: each is its own
+	for _, c := range calls { // order does not matter
 		c.stopGrace()
 		verdict := leader.NotProposed
 		if c.sent {

@@ -8,18 +8,16 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
-// departureGrace is the time that a call waits for an answer of a node after another node became
-// the leader. A node that is alive answers at once when it loses leadership; a node that is cut
-// off or hangs never does.
+// departureGrace bounds the wait for an answer after another node became the leader. A live node
+// answers at once when it loses leadership; one that hangs or is cut off never does.
 const departureGrace = 500 * time.Millisecond
 
-// pendingCall is a request that another node executes. The mu of its link guards the fields that
-// change.
+// pendingCall is a request sent to another node. The mu of its Link protects sent and grace.
 type pendingCall struct {
 	complete func(leader.Outcome) // called once
-	waits    bool                 // it is a receive
-	sent     bool                 // handed to the stream, so that it may take effect
-	grace    *time.Timer          // ends its departureGrace; nil: that has not begun
+	waits    bool                 // a receive
+	sent     bool                 // passed to the stream: it may take effect
+	grace    *time.Timer          // ends its departureGrace; nil before that
 }
 
 func (c *pendingCall) stopGrace() {
@@ -30,7 +28,7 @@ func (c *pendingCall) stopGrace() {
 
 // Call sends a request and waits for its outcome.
 func (l *Link) Call(ctx context.Context, request Request) leader.Outcome {
-	done := make(chan leader.Outcome, 1) // the only outcome
+	done := make(chan leader.Outcome, 1) // never blocks
 	id := l.Begin(request, func(o leader.Outcome) { done <- o })
 	select {
 	case o := <-done:
@@ -42,27 +40,27 @@ func (l *Link) Call(ctx context.Context, request Request) leader.Outcome {
 	return <-done
 }
 
-// Begin sends a request. complete takes its outcome, once and maybe before Begin returns;
-// it must not block.
+// Begin sends a request. It calls complete with the outcome once, possibly before it returns;
+// complete must not block.
 func (l *Link) Begin(request Request, complete func(leader.Outcome)) (id uint64) {
 	r := request.wire()
 	if refused := l.start(r, complete); refused != 0 {
 		complete(leader.Outcome{Verdict: refused})
 		return 0
 	}
-	// The watch has seen changes before this call was added.
+	// watch may have seen the change before this call was added.
 	if id, _ := l.options.Leads(); l.replaced(id) {
-		l.doubt()
+		l.beginGraces()
 	}
 	select {
 	case <-l.options.Closing:
-		l.withdraw()
+		l.cancelReceives()
 	default:
 	}
 	return r.Id
 }
 
-// start sets the id of a request and enqueues it, or returns the reason for a refusal.
+// start numbers and enqueues a request, or returns the reason for a refusal.
 func (l *Link) start(r *peerpb.Request, complete func(leader.Outcome)) (refused leader.Verdict) {
 	bytesMax, commandsMax := l.options.Limits.Room(leader.Essential(r.Command))
 	l.mu.Lock()
@@ -89,7 +87,7 @@ func (l *Link) start(r *peerpb.Request, complete func(leader.Outcome)) (refused 
 	return 0
 }
 
-// Abandon completes a request that has no outcome yet: as unknown if it was sent.
+// Abandon completes a pending request: as unknown if it was sent, otherwise as expired.
 func (l *Link) Abandon(id uint64) {
 	l.mu.Lock()
 	c := l.take(id)
@@ -126,7 +124,7 @@ func (l *Link) watch(ctx context.Context) {
 	for {
 		id, changed := l.options.Leads()
 		if l.replaced(id) {
-			l.doubt()
+			l.beginGraces()
 		}
 		select {
 		case <-ctx.Done():
@@ -134,28 +132,28 @@ func (l *Link) watch(ctx context.Context) {
 		case <-changed:
 		case <-closing:
 			closing = nil
-			l.withdraw()
+			l.cancelReceives()
 		}
 	}
 }
 
-// replaced reports whether a node other than that of this link leads.
+// replaced reports whether another node than that of this link leads.
 func (l *Link) replaced(by string) bool { return by != "" && by != l.options.NodeID }
 
-// doubt begins the departureGrace of all calls.
-func (l *Link) doubt() {
+// beginGraces begins the departureGrace of all calls.
+func (l *Link) beginGraces() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, c := range l.calls { // order does not matter: each is its own
+	for id, c := range l.calls { // order does not matter
 		l.beginGrace(id, c)
 	}
 }
 
-// withdraw asks the other node to cancel receives that it has not proposed.
-func (l *Link) withdraw() {
+// cancelReceives asks the other node to cancel receives that it has not proposed.
+func (l *Link) cancelReceives() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, c := range l.calls { // order does not matter: each is its own
+	for id, c := range l.calls { // order does not matter
 		if c.waits && c.grace == nil {
 			l.enqueue(&peerpb.Request{Id: id, Kind: cancelRequest})
 			l.beginGrace(id, c)

@@ -2,11 +2,11 @@ package forward
 
 import "time"
 
-// A node may lead and answer no calls: its consensus messages arrive, but this stream is cut or
-// stuck. So while calls wait, the link checks at intervals whether a frame came, and calls Silent
-// if none did. Receives do not count: they may wait for a message.
+// A leader may answer no calls although its consensus messages arrive, because this stream is cut
+// or stuck. While calls wait, the link checks at intervals for frames and calls Silent if none
+// came. Receives do not count: they may wait for a message.
 
-// expectAnswers begins these checks, unless they are running. The caller holds mu.
+// expectAnswers begins the checks, unless they run. The caller holds mu.
 func (l *Link) expectAnswers() {
 	if !l.looking {
 		l.looking = true
@@ -19,7 +19,7 @@ func (l *Link) lookAgain() {
 	time.AfterFunc(l.options.Silence, func() { l.look(heard) })
 }
 
-// look is one of the checks; before is the number of frames at the one before.
+// look makes one check. before is the number of frames at the last one.
 func (l *Link) look(before uint64) {
 	l.mu.Lock()
 	l.looking = l.unanswered > 0 && l.life.Err() == nil

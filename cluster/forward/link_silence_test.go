@@ -12,14 +12,14 @@ import (
 
 const testSilence = time.Second
 
-// A node that says nothing while a call waits is silent; one that answers some calls is
-// not, and receives may wait.
+// A node that sends nothing while a call waits is silent, unless it answers other calls. Receives
+// may wait.
 func TestSilentNode(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		kind    Kind
 		answers bool // another call, in time
-		silent  int  // after two looks
+		silent  int  // after two checks
 	}{
 		{"a send", Submit, false, 2},
 		{"a send, and another is answered", Submit, true, 0},
@@ -57,7 +57,7 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// A node to which there is no connection is silent, too.
+// A failed connection counts as silence.
 func TestNoConnectionIsSilence(t *testing.T) {
 	lt := newLinkTest(t, leader.Limits{})
 	lt.refuse = errors.New("no route")
@@ -65,6 +65,6 @@ func TestNoConnectionIsSilence(t *testing.T) {
 		t.Errorf("verdict %d", o.Verdict)
 	}
 	if len(lt.silent) == 0 {
-		t.Error("nobody was told")
+		t.Error("no silence was reported")
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// streamStub is the other end of a stream, played by the test.
+// streamStub is a stream whose other end is the test.
 type streamStub struct {
 	ctx     context.Context
-	frames  chan *peerpb.RequestFrame // what the link sends; unbuffered
-	answers chan *peerpb.AnswerFrame  // closed: the stream ended well
+	frames  chan *peerpb.RequestFrame // sent by the link; unbuffered
+	answers chan *peerpb.AnswerFrame  // closed when the stream ends without an error
 	broken  chan struct{}
 	closed  chan struct{} // closed by CloseSend
 }
@@ -50,12 +50,13 @@ func (s *streamStub) Recv() (*peerpb.AnswerFrame, error) {
 }
 
 func (s *streamStub) CloseSend() error { close(s.closed); return nil }
+func (s *streamStub) Close() error     { return nil }
 
-// linkTest is a link whose streams are played by the test.
+// linkTest is a link whose other end is the test.
 type linkTest struct {
 	*Link
 	t       *testing.T
-	streams chan *streamStub // one per session, as it connects
+	streams chan *streamStub // one per session
 	refuse  error
 
 	mu      sync.Mutex
@@ -63,7 +64,7 @@ type linkTest struct {
 	changed chan struct{}
 
 	closing chan struct{}
-	silent  chan struct{} // one for each time that the link found the node silent
+	silent  chan struct{} // one value per call of Silent
 }
 
 func (lt *linkTest) currentLeader() (string, <-chan struct{}) {
@@ -85,9 +86,9 @@ func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
 	life, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	t.Cleanup(func() { end(); running.Wait() })
-	connect := func(ctx context.Context, _ string) (Stream, func() error, error) {
+	connect := func(ctx context.Context, _ string) (Stream, error) {
 		if lt.refuse != nil {
-			return nil, nil, lt.refuse
+			return nil, lt.refuse
 		}
 		s := &streamStub{
 			ctx:     ctx,
@@ -97,7 +98,7 @@ func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
 			closed:  make(chan struct{}),
 		}
 		lt.streams <- s
-		return s, func() error { return nil }, nil
+		return s, nil
 	}
 	lt.Link = NewLink(life, &running, LinkOptions{
 		Self: "self", NodeID: "peer", Group: testGroup, Connect: connect, Leads: lt.currentLeader, Closing: lt.closing,
@@ -107,10 +108,10 @@ func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
 	return lt
 }
 
-// ask starts a call and returns where its outcome will be.
+// ask starts a call and returns the channel for its outcome.
 func (lt *linkTest) ask(ctx context.Context, r Request) <-chan leader.Outcome {
 	done := make(chan leader.Outcome, 1)
-	go func() { // ends with its outcome, which every test awaits
+	go func() { // every test awaits its outcome
 		done <- lt.Call(ctx, r)
 	}()
 	return done
@@ -144,7 +145,7 @@ func TestLinkAnswers(t *testing.T) {
 		t.Fatalf("sent %v", frame)
 	}
 	stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{
-		{Id: frame.Requests[0].Id + 100, Outcome: peerpb.Outcome_OUTCOME_ANSWERED}, // of nobody
+		{Id: frame.Requests[0].Id + 100, Outcome: peerpb.Outcome_OUTCOME_ANSWERED}, // of no call
 		{Id: frame.Requests[0].Id, Outcome: peerpb.Outcome_OUTCOME_ANSWERED, Response: response, Index: 7, LogTime: 8},
 	}}
 	o := outcomeOf(t, done)
@@ -157,8 +158,8 @@ func TestLinkVerdicts(t *testing.T) {
 	for _, v := range []leader.Verdict{
 		leader.Answered, leader.NotProposed, leader.Overloaded, leader.Expired, leader.Unknown, leader.Unsupported, leader.UnderPressure,
 	} {
-		if got := verdictOf(wireOutcome(v)); got != v {
-			t.Errorf("verdict %d travels as %v and arrives as %d", v, wireOutcome(v), got)
+		if got := verdictOf(outcomes[v]); got != v {
+			t.Errorf("verdict %d travels as %v and arrives as %d", v, outcomes[v], got)
 		}
 	}
 	if got := verdictOf(peerpb.Outcome(99)); got != leader.Unknown {
@@ -166,8 +167,8 @@ func TestLinkVerdicts(t *testing.T) {
 	}
 }
 
-// faults.md 0.1: no bytes written means certainly nothing happened; else the
-// outcome of what was under way is unknown.
+// Without a byte written, a request certainly had no effect; otherwise its outcome is unknown
+// (faults.md 0.1).
 func TestLinkBreaks(t *testing.T) {
 	t.Run("before connecting", func(t *testing.T) {
 		lt := newLinkTest(t, leader.Limits{})
@@ -187,7 +188,7 @@ func TestLinkBreaks(t *testing.T) {
 		}
 		again := lt.ask(t.Context(), submitted())
 		o := leader.Outcome{Verdict: leader.NotProposed}
-		for o.Verdict == leader.NotProposed { // it may still have met the old session
+		for o.Verdict == leader.NotProposed { // it may have used the old session
 			select {
 			case stream := <-lt.streams:
 				frame := <-stream.frames
@@ -222,8 +223,8 @@ func TestLinkDropsWhatWasNotSent(t *testing.T) {
 	lt := newLinkTest(t, leader.Limits{})
 	first := lt.ask(t.Context(), submitted())
 	stream := <-lt.streams
-	// The stream takes nothing yet: the link blocks in its first frame or has
-	// not begun it, so one of these two at least waits.
+	// The stream takes nothing yet: the link blocks in its first frame or has not begun it, so one
+	// of these two waits.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	second := lt.ask(ctx, submitted())
@@ -240,8 +241,7 @@ func TestLinkDropsWhatWasNotSent(t *testing.T) {
 	}
 }
 
-// A node that another has replaced as leader and that does not answer is not
-// waited for.
+// A call does not wait for a node that is no longer leader and does not answer.
 func TestLinkLeavesADeadLeader(t *testing.T) {
 	lt := newLinkTest(t, leader.Limits{})
 	done := lt.ask(t.Context(), submitted())
@@ -253,9 +253,9 @@ func TestLinkLeavesADeadLeader(t *testing.T) {
 	}
 }
 
-// A call that begins when another node leads already is not waited for either, and
-// receives are withdrawn when this node stops, also those that begin after it.
-func TestLinkMindsWhatBeginsLate(t *testing.T) {
+// Neither does a call that begins after the change. Receives are cancelled when this node stops,
+// even if they begin later.
+func TestLinkEndsLateCalls(t *testing.T) {
 	lt := newLinkTest(t, leader.Limits{})
 	early := lt.ask(t.Context(), Request{Kind: Receive})
 	stream := <-lt.streams
@@ -298,7 +298,7 @@ func TestLinkEndsWhenAsked(t *testing.T) {
 		if o.Verdict != leader.NotProposed {
 			t.Fatalf("verdict %d of what was not sent", o.Verdict)
 		}
-	case stream := <-lt.streams: // it came after the end, and got a stream of its own
+	case stream := <-lt.streams: // it came after the end and has its own stream
 		close(stream.broken)
 		outcomeOf(t, late)
 	}

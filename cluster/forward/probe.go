@@ -7,10 +7,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 )
 
-// Probe tests on a connection after its handshake whether a node answers the calls of other nodes,
-// and closes the connection. It sends a request for term 0, which any node refuses at once. The
-// sender must be different from that of a Link and of other probes under way: the newest
-// connection of a sender ends those before.
+// Probe tests whether a node answers forwarded calls, on a connection after its handshake, which it
+// closes. It sends a request for term 0, which any node refuses at once. sender must differ from
+// those of Links and of concurrent probes, because the newest connection of a sender ends the
+// earlier ones.
 func Probe(ctx context.Context, conn net.Conn, sender, nodeID string, group uint32) error {
 	stream := NewFramedStream(ctx, conn)
 	defer stream.Close()

@@ -19,7 +19,7 @@ func dialed(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// A probe is answered, and takes nothing from the stream of the node that probes.
+// A probe is answered and does not affect the stream of the same node.
 func TestProbe(t *testing.T) {
 	s := serveFramed(t)
 	s.open()
@@ -34,7 +34,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// A node that does not lead answers it as well.
+// A node that does not lead answers a probe, too.
 func TestProbeOfAFollower(t *testing.T) {
 	s := newServing(t)
 	s.options.Term = func() *leader.Term { return nil }
@@ -43,10 +43,10 @@ func TestProbeOfAFollower(t *testing.T) {
 	}
 }
 
-// A probe that nobody answers ends with its context.
+// A probe without an answer ends with its context.
 func TestProbeWithoutAnAnswer(t *testing.T) {
 	var config net.ListenConfig
-	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // nobody accepts
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0") // accepts nothing
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"slices"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/leader"
@@ -24,16 +25,16 @@ const (
 
 // Request is a request that another node executes if it leads in Term.
 type Request struct {
-	leader.Request // but its Deadline: clocks differ, see Budget
+	leader.Request // without its Deadline: clocks differ, see Budget
 	Kind           Kind
 	Term           uint64
-	Wait           time.Duration // of a Receive; negative: as the queue says
-	Waited         time.Duration // of Wait, so far
+	Wait           time.Duration // of a Receive; negative: the queue's default
+	Waited         time.Duration // part of Wait that has passed
 	Budget         time.Duration // until the request expires; 0: never
 	Report         *peerpb.Audit // of an Audit
 }
 
-// wire returns the form in which a request is sent.
+// wire returns the message to send.
 func (r Request) wire() *peerpb.Request {
 	wire := &peerpb.Request{
 		Kind:           r.Kind,
@@ -52,8 +53,8 @@ func (r Request) wire() *peerpb.Request {
 	return wire
 }
 
-// requestOf converts a forwarded request with a command. It computes the format that the command
-// needs, because the other node may be wrong about it.
+// requestOf converts a forwarded request. It computes the format version itself, because the other
+// node may be wrong.
 func requestOf(r *peerpb.Request, cmd queue.Command, deadline time.Duration) leader.Request {
 	return leader.Request{
 		Frame:          r.Command,
@@ -63,42 +64,21 @@ func requestOf(r *peerpb.Request, cmd queue.Command, deadline time.Duration) lea
 	}
 }
 
-// wireOutcome returns the number of a verdict in an Answer.
-func wireOutcome(v leader.Verdict) peerpb.Outcome {
-	switch v {
-	case leader.Answered:
-		return peerpb.Outcome_OUTCOME_ANSWERED
-	case leader.NotProposed:
-		return peerpb.Outcome_OUTCOME_NOT_LEADER
-	case leader.Overloaded:
-		return peerpb.Outcome_OUTCOME_OVERLOADED
-	case leader.Expired:
-		return peerpb.Outcome_OUTCOME_EXPIRED
-	case leader.Unsupported:
-		return peerpb.Outcome_OUTCOME_UNSUPPORTED
-	case leader.UnderPressure:
-		return peerpb.Outcome_OUTCOME_PRESSURE
-	default:
-		return peerpb.Outcome_OUTCOME_UNKNOWN
-	}
+// outcomes holds the outcome of an Answer for each verdict.
+var outcomes = [...]peerpb.Outcome{
+	leader.Answered:      peerpb.Outcome_OUTCOME_ANSWERED,
+	leader.NotProposed:   peerpb.Outcome_OUTCOME_NOT_LEADER,
+	leader.Overloaded:    peerpb.Outcome_OUTCOME_OVERLOADED,
+	leader.Expired:       peerpb.Outcome_OUTCOME_EXPIRED,
+	leader.Unknown:       peerpb.Outcome_OUTCOME_UNKNOWN,
+	leader.Unsupported:   peerpb.Outcome_OUTCOME_UNSUPPORTED,
+	leader.UnderPressure: peerpb.Outcome_OUTCOME_PRESSURE,
 }
 
-// verdictOf converts the number of a verdict; an undefined number is an unknown outcome.
+// verdictOf converts the outcome of an Answer. An undefined number is an unknown outcome.
 func verdictOf(o peerpb.Outcome) leader.Verdict {
-	switch o {
-	case peerpb.Outcome_OUTCOME_ANSWERED:
-		return leader.Answered
-	case peerpb.Outcome_OUTCOME_NOT_LEADER:
-		return leader.NotProposed
-	case peerpb.Outcome_OUTCOME_OVERLOADED:
-		return leader.Overloaded
-	case peerpb.Outcome_OUTCOME_EXPIRED:
-		return leader.Expired
-	case peerpb.Outcome_OUTCOME_UNSUPPORTED:
-		return leader.Unsupported
-	case peerpb.Outcome_OUTCOME_PRESSURE:
-		return leader.UnderPressure
-	default:
-		return leader.Unknown
+	if v := slices.Index(outcomes[:], o); v > 0 {
+		return leader.Verdict(v)
 	}
+	return leader.Unknown
 }

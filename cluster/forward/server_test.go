@@ -19,11 +19,11 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// inboundStub is the asking node's end of a stream, played by the test.
+// inboundStub is a stream whose calling end is the test.
 type inboundStub struct {
 	ctx      context.Context
 	requests chan *peerpb.RequestFrame // unbuffered
-	answers  chan *peerpb.AnswerFrame  // capacity: plenty
+	answers  chan *peerpb.AnswerFrame  // large capacity
 }
 
 func (s *inboundStub) Recv() (*peerpb.RequestFrame, error) {
@@ -43,14 +43,14 @@ func (s *inboundStub) Send(frame *peerpb.AnswerFrame) error {
 // testGroup is the group of these tests.
 const testGroup = 0
 
-// stubGroup is a group whose log the tests look at. It applies nothing: commands are
-// done when they are proposed.
+// stubGroup is a group that records commands and applies nothing. Commands complete when they are
+// proposed.
 type stubGroup struct {
 	ready chan struct{} // Barrier ends when it is closed
 
 	mu      sync.Mutex
 	index   uint64
-	clients int // commands proposed that are not of the leader itself
+	clients int // proposed commands of clients
 }
 
 func (g *stubGroup) Propose(entry []byte) (func() (fsm.EntryResult, error), error) {
@@ -77,7 +77,7 @@ func (g *stubGroup) Barrier(ctx context.Context) error {
 	}
 }
 
-// proposed counts the commands of clients in the log.
+// proposed returns the number of commands of clients in the log.
 func (g *stubGroup) proposed() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,8 +90,8 @@ func (g *stubGroup) Writing(func()) bool                             { return fa
 func (g *stubGroup) CommitIndex() uint64                             { return 0 }
 func (g *stubGroup) WaitApplied(context.Context, uint64) error       { return nil }
 
-// startTerm begins a term that proposes nothing before g is ready. It ends with the
-// test. format is the one in force, zero for none yet.
+// startTerm begins a term that proposes nothing before g is ready and ends with the test. format is
+// the version in force, 0 for none.
 func startTerm(t testing.TB, g *stubGroup, format uint32) *leader.Term {
 	t.Helper()
 	replica := fsm.New(fsm.Options{StateLock: new(sync.RWMutex)})
@@ -111,8 +111,7 @@ func startTerm(t testing.TB, g *stubGroup, format uint32) *leader.Term {
 	return term
 }
 
-// serverTest serves the requests of other nodes with a term that does not propose
-// until opened.
+// serverTest serves requests with a term that proposes nothing until open.
 type serverTest struct {
 	*requests
 	t     testing.TB
@@ -130,7 +129,7 @@ func newServingOf(t testing.TB, format uint32) *serverTest {
 	})}
 }
 
-// open lets commands be proposed.
+// open allows proposals.
 func (s *serverTest) open() { close(s.group.ready) }
 
 func tickFrame(t testing.TB) []byte {
@@ -142,7 +141,7 @@ func tickFrame(t testing.TB) []byte {
 	return frame
 }
 
-// connect serves one more stream, which ends with the test.
+// connect serves another stream, which ends with the test.
 func (s *serverTest) connect() *inboundStub {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	stub := &inboundStub{ctx: ctx, requests: make(chan *peerpb.RequestFrame), answers: make(chan *peerpb.AnswerFrame, 64)}
@@ -186,8 +185,8 @@ func TestServerExecutes(t *testing.T) {
 	}
 }
 
-// A request for another leader, another term or another group is not executed:
-// at most one hop, and nothing that was on its way through an election.
+// A request for another leader, term or group is not executed. So a request makes at most one hop,
+// and none takes effect after an election.
 func TestServerRefuses(t *testing.T) {
 	cases := []struct {
 		name   string
@@ -219,8 +218,8 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// A command whose number is known but whose body is not what its number says never
-// gets into the log, where it would stop every node.
+// A command with a known number and an unreadable body never enters the log, where it would stop
+// every node.
 func TestServerRefusesBodiesThatCannotBeDecoded(t *testing.T) {
 	s := newServing(t)
 	s.open()
@@ -253,8 +252,7 @@ func TestServerRefusesBodiesThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// Which format a command needs is known here; what the other node says of it may
-// be wrong.
+// The server computes the format version that a command needs; the other node may be wrong.
 func TestServerKnowsWhichFormatACommandNeeds(t *testing.T) {
 	s := newServingOf(t, 0)
 	s.open()
@@ -310,9 +308,8 @@ func exchange(t *testing.T, stream Stream, frame *peerpb.RequestFrame) *peerpb.A
 	}
 }
 
-// What a node sent over an older connection and what arrives late, as after a
-// partition, does not take the place of its newest stream: that goes on being
-// answered.
+// Requests that arrive late on an older connection, for example after a partition, do not replace
+// the node's newest stream.
 func TestServerKnowsALateStreamByItsConnection(t *testing.T) {
 	s := newServing(t)
 	s.open()
@@ -336,18 +333,18 @@ func TestServerKnowsALateStreamByItsConnection(t *testing.T) {
 	}
 }
 
-// When a node asks again over a new stream, nothing it asked over the old one is
-// proposed any more (faults.md I12), whether it had arrived or still arrives.
+// When a node repeats requests over a new stream, the leader proposes nothing more from the old one
+// (faults.md I12), whether it had arrived or arrives later.
 func TestServerFencesTheOldStream(t *testing.T) {
 	s := newServing(t) // not open: the first requests wait
 	old := s.connect()
 	old.requests <- s.frame(nil)
-	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 4 }) // the first frame is taken on
+	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 4 }) // after the first frame was accepted
 	newer := s.connect()
 	newer.requests <- s.frame(nil)
-	newer.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 2 }) // the first frame is taken on
+	newer.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 2 }) // after the first frame was accepted
 	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 2 })
-	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 3 }) // the one before is taken on
+	old.requests <- s.frame(func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Id = 3 }) // after the previous one was accepted
 	s.open()
 	for answered := 0; answered < 2; {
 		select {

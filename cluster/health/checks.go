@@ -2,24 +2,24 @@
 // Finding is one measured value.
 package health
 
-// Check is one thing that is measured and compared with two thresholds.
+// Check compares one measured value with two thresholds.
 type Check struct {
 	Name  string
 	Short string // for help
-	// Unit is that of values other than one, One that of exactly one.
+	// Unit follows values other than one, One follows exactly one.
 	Unit, One string
-	// Plain says that the value is a rank and the text of a finding says all.
+	// Plain: the value is a rank, and the text of a finding needs no value.
 	Plain bool
-	// EachNode says that every member measures it.
+	// EachNode: every member measures it.
 	EachNode bool
-	// Below says that low values are bad, Newest that only the best value counts.
+	// Below: low values are bad. Newest: only the best value counts.
 	Below, Newest bool
 	Warn, Crit    float64
-	None          string // what it means that nothing was measured
-	Advice        string // what to do if it is not OK
+	None          string // explains a missing value
+	Advice        string // for a level other than OK
 }
 
-// Names of checks that this module refers to in code.
+// Names of the checks.
 const (
 	Members    = "members"
 	Quorum     = "quorum"
@@ -43,10 +43,10 @@ const (
 	Secrets    = "secrets"
 )
 
-// Checks are all checks, what concerns the whole cluster first.
+// Checks returns all checks, those of the whole cluster first.
 func Checks() []Check { return checks }
 
-// Named finds a check.
+// Named returns the check with a name.
 func Named(name string) (Check, bool) {
 	for _, c := range checks {
 		if c.Name == name {
@@ -75,18 +75,23 @@ func (c Check) Level(value, warn, crit float64) Level {
 var checks = []Check{
 	{
 		Name: Members, Short: "Whether all members answer and are ready", Unit: "(0 ready, 1 ready soon or drained, 2 not ready)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
-		None:   "no member is known",
-		Advice: "start the node if it is down; its log says why it is not ready. 'seriatim cluster uncordon NODE' ends a drain. Do not restart another node meanwhile",
+		None: "no member is known",
+		Advice: "start the node if it is down; its log gives the reason if it is not ready. " +
+			"'seriatim cluster uncordon NODE' ends a drain. Do not restart another node meanwhile",
 	},
 	{
 		Name: Quorum, Short: "How many more nodes may fail", Unit: "nodes may fail", One: "node may fail", Below: true, Warn: 1, Crit: 0,
-		None:   "nothing is known about the members",
-		Advice: "start the voters that are away; one more than half must reach each other's peer ports. Replace a voter whose disk is lost: start it empty, then 'seriatim cluster replace NAME'. If no voter is away, add nodes: start each with an empty data directory, --bootstrap-expect 0 and --join. If most voters will never come back: 'seriatim cluster force-recover --help'",
+		None: "nothing is known about the members",
+		Advice: "start the voters that are away; one more than half must reach each other's peer ports. " +
+			"Replace a voter whose disk is lost: start it empty, then 'seriatim cluster replace NAME'. " +
+			"If no voter is away, add nodes: start each with an empty data directory, --bootstrap-expect 0 and --join. " +
+			"If most voters will never come back: 'seriatim cluster force-recover --help'",
 	},
 	{
 		Name: Sends, Short: "Whether sends are refused", Unit: "(0 none, 1 if this node led, 2 refused now)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
-		None:   "no member tells whether it refuses sends",
-		Advice: "receives and deletes go on: let consumers catch up or purge what is not needed, and give the node the space or memory that it lacks",
+		None: "no member tells whether it refuses sends",
+		Advice: "let consumers catch up, purge messages that you do not need, or give the node more space or memory. " +
+			"Receives and deletes still work",
 	},
 	{
 		Name: Disk, Short: "Free space of the data directories", Unit: "% free", One: "% free", EachNode: true, Below: true, Warn: 20, Crit: 10,
@@ -100,23 +105,26 @@ var checks = []Check{
 	},
 	{
 		Name: Replicas, Short: "Whether replicas differ, or bodies of messages are damaged", Unit: "(0 sound, 1 repaired, 2 differs or damaged)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
-		None:   "no member tells about its replica",
-		Advice: "keep the data directories as they are and make a backup from each node; the logs name the index and the hashes of replicas that differ, or the file of a damaged body. Look at the error counters of the disk",
+		None: "no member tells about its replica",
+		Advice: "keep the data directories and make a backup from each node. " +
+			"The logs name the index and hashes of differing replicas, or the file of a damaged body. Check the disk's error counters",
 	},
 	{
 		Name: Clock, Short: "How far clocks are apart", Unit: "seconds apart", One: "second apart", EachNode: true, Warn: 1, Crit: 10,
 		None:   "no node knows of others",
-		Advice: "see whether both machines set their clocks by NTP; beyond clock-skew-max a node does not lead",
+		Advice: "check that both machines set their clocks by NTP; beyond clock-skew-max a node does not lead",
 	},
 	{
 		Name: Lag, Short: "How far members are behind the leader", Unit: "entries behind", One: "entry behind", Warn: 1000, Crit: 100_000,
 		None:   "the leader has no followers, or is not known",
-		Advice: "wait if the member was just started; otherwise look at its disk, processor and network",
+		Advice: "wait if the member was just started; otherwise check its disk, processor and network",
 	},
 	{
 		Name: Secrets, Short: "Whether all members open the secrets of access keys", Unit: "(0 open, 2 not)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
-		None:   "no secret of an access key is sealed",
-		Advice: "start a member that opens them: it gives the others the sealing key. If none does, stop a member, put a kept copy of its secrets.key back and start it; without a copy, revoke all access keys and make new ones",
+		None: "no secret of an access key is sealed",
+		Advice: "start a member that opens them: it sends the others the sealing key. " +
+			"If none does, stop a member, restore a kept copy of its secrets.key and start it. " +
+			"Without a copy, revoke all access keys and make new ones",
 	},
 	{
 		Name: Certs, Short: "Days until the first certificate ends", Unit: "days left", One: "day left", EachNode: true, Below: true, Warn: 14, Crit: 3,
@@ -125,13 +133,14 @@ var checks = []Check{
 	},
 	{
 		Name: Encryption, Short: "Whether encryption-key-file is set and something is still in clear text", Unit: "(0 nothing, 1 something)", Plain: true, EachNode: true, Warn: 0, Crit: 1,
-		None:   "encryption-key-file is not set on any member",
-		Advice: "what was written before the setting goes with the next snapshots and deletes; replace the nodes one by one to encrypt all of it at once. 'seriatim encryption-key status' lists the nodes and keys",
+		None: "encryption-key-file is not set on any member",
+		Advice: "wait: the next snapshots and deletes remove the clear text. Replace the nodes one by one to encrypt everything at once. " +
+			"'seriatim encryption-key status' lists the nodes and keys",
 	},
 	{
 		Name: Backup, Short: "Hours since the newest backup", Unit: "hours old", One: "hour old", EachNode: true, Newest: true, Warn: 26, Crit: 50,
 		None:   "no backup is known",
-		Advice: "run 'seriatim backup create', and see whether the job that does so daily still runs",
+		Advice: "run 'seriatim backup create', and check that the daily backup job still runs",
 	},
 	{
 		Name: Upgrade, Short: "Whether an upgrade is to be finalized", Unit: "(0 finalized, 1 not finalized)", Plain: true, Warn: 0, Crit: 1,
@@ -145,8 +154,9 @@ var checks = []Check{
 	},
 	{
 		Name: Groups, Short: "Minutes that the first message of a group has been with receivers", Unit: "minutes blocked", One: "minute blocked", Warn: 15, Crit: 12 * 60,
-		None:   "no group is blocked",
-		Advice: "'seriatim group explain QUEUE GROUP' says what the group waits for; restart the receiver that hangs, or take the group away from it with 'seriatim group release QUEUE GROUP'",
+		None: "no group is blocked",
+		Advice: "'seriatim group explain QUEUE GROUP' shows the reason. " +
+			"Restart the receiver that hangs, or release the group with 'seriatim group release QUEUE GROUP'",
 	},
 	{
 		Name: InFlight, Short: "Messages in flight, of how many a queue may have", Unit: "% used", One: "% used", Warn: 80, Crit: 99.9,
@@ -160,17 +170,19 @@ var checks = []Check{
 	},
 	{
 		Name: Deliveries, Short: "Messages that topics lost within an hour, because a subscribed queue could not take them", Unit: "messages lost", One: "message lost", EachNode: true, Warn: 0, Crit: 0,
-		None:   "no delivery was lost",
-		Advice: "the subscribed queue is deleted, full or forbids it: create it again or remove the subscription, and give the subscription a RedrivePolicy so that such messages are kept",
+		None: "no delivery was lost",
+		Advice: "the subscribed queue is deleted, full or forbids it: create it again or remove the subscription. " +
+			"A RedrivePolicy of the subscription keeps such messages",
 	},
 	{
 		Name: Posts, Short: "Deliveries over HTTP that wait after a failed attempt", Unit: "deliveries wait", One: "delivery waits", Warn: 0, Crit: 1000,
-		None:   "no delivery over HTTP waits",
-		Advice: "see whether the subscriber answers with a status of 2xx in time; remove the subscription if it is gone, and give it a RedrivePolicy so that messages are kept",
+		None: "no delivery over HTTP waits",
+		Advice: "check that the subscriber answers in time with a status of 2xx, or remove the subscription. " +
+			"A RedrivePolicy of the subscription keeps the messages",
 	},
 	{
 		Name: Quota, Short: "Usage of account quotas", Unit: "% used", One: "% used", Warn: 80, Crit: 99.9,
 		None:   "no account has a quota",
-		Advice: "'seriatim account show ACCOUNT' says what the account has; 'seriatim account quota' changes what it may have",
+		Advice: "'seriatim account show ACCOUNT' shows the usage; 'seriatim account quota' changes the quota",
 	},
 }

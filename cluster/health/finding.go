@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Level says how bad a value is. The numbers are exit codes, as monitoring systems in the
-// tradition of Nagios expect them.
+// Level is the severity of a value. The numbers are exit codes for Nagios-compatible monitoring.
 type Level int
 
 // Levels.
@@ -21,13 +20,13 @@ const (
 
 var levelNames = [...]string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}
 
-// String is the name of the level.
+// String returns the name of the level.
 func (l Level) String() string { return levelNames[l] }
 
-// MarshalText writes the name.
+// MarshalText returns the name.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText reads a name. One that this program does not know is Unknown.
+// UnmarshalText reads a name. Any other text is Unknown.
 func (l *Level) UnmarshalText(text []byte) error {
 	*l = Unknown
 	if i := slices.Index(levelNames[:], string(text)); i >= 0 {
@@ -36,8 +35,7 @@ func (l *Level) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Worse is the worse of two levels. An unknown value may be as bad as can be, but one that
-// is known to be critical comes first.
+// Worse returns the worse of two levels. Unknown is worse than Warning and better than Critical.
 func Worse(a, b Level) Level {
 	if rank(b) > rank(a) {
 		return b
@@ -47,18 +45,18 @@ func Worse(a, b Level) Level {
 
 func rank(l Level) int { return [...]int{OK: 0, Warning: 1, Unknown: 2, Critical: 3}[l] }
 
-// Finding is the value that a check measured, of one node or of the state that all nodes
-// have. Its JSON form is a contract with other programs and between nodes.
+// Finding is the measured value of a check, of one node or of the replicated state. Its JSON form
+// is a contract with other programs and between nodes.
 type Finding struct {
 	Check string  `json:"check"` // the name of a Check
 	Level Level   `json:"level"` // by the thresholds of the Check
 	Node  string  `json:"node,omitempty"`
-	Of    string  `json:"of,omitempty"` // the queue, topic, account, port or member it is about
+	Of    string  `json:"of,omitempty"` // the queue, topic, account, port or member
 	Value float64 `json:"value"`        // in the unit of the Check
-	Text  string  `json:"text"`         // for people, with the name of what it is about
+	Text  string  `json:"text"`         // readable, includes the name in Of
 }
 
-// Found makes a Finding. The check must be one of the table.
+// Found returns a Finding. It panics unless the check is in the table.
 func Found(check, of string, value float64, format string, args ...any) Finding {
 	c, known := Named(check)
 	if !known {
@@ -67,7 +65,7 @@ func Found(check, of string, value float64, format string, args ...any) Finding 
 	return Finding{Check: check, Level: c.Level(value, c.Warn, c.Crit), Of: of, Value: value, Text: fmt.Sprintf(format, args...)}
 }
 
-// Sentence is the finding with its node.
+// Sentence returns the text, preceded by the node.
 func (f Finding) Sentence() string {
 	if f.Node == "" {
 		return f.Text
@@ -75,15 +73,15 @@ func (f Finding) Sentence() string {
 	return f.Node + ": " + f.Text
 }
 
-// Problems are the findings that are not OK, the worst first.
+// Problems returns the findings that are not OK, the worst first.
 func Problems(list []Finding) []Finding {
 	bad := slices.DeleteFunc(slices.Clone(list), func(f Finding) bool { return f.Level == OK })
 	slices.SortStableFunc(bad, func(a, b Finding) int { return cmp.Compare(rank(b.Level), rank(a.Level)) })
 	return bad
 }
 
-// Sentences are the problems as people read them, the worst first. What keeps the cluster
-// from surviving a failure is not among them: the summary of the members says it.
+// Sentences returns the problems as text, the worst first, without those of Quorum, which the
+// summary of the members covers.
 func Sentences(list []Finding) []string {
 	texts := []string{}
 	for _, f := range Problems(list) {
@@ -94,7 +92,7 @@ func Sentences(list []Finding) []string {
 	return texts
 }
 
-// CriticalChecks are the names of the checks that are critical, each once.
+// CriticalChecks returns the names of critical checks, without duplicates.
 func CriticalChecks(list []Finding) (names []string) {
 	for _, f := range list {
 		if f.Level == Critical && !slices.Contains(names, f.Check) {
@@ -104,13 +102,13 @@ func CriticalChecks(list []Finding) (names []string) {
 	return names
 }
 
-// Worst are the worst of a list by value, at most so many.
+// Worst returns the most findings with the highest values.
 func Worst(list []Finding, most int) []Finding {
 	slices.SortStableFunc(list, func(a, b Finding) int { return cmp.Compare(b.Value, a.Value) })
 	return list[:min(most, len(list))]
 }
 
-// Bytes shows a number of bytes with a binary unit.
+// Bytes formats a number of bytes with a binary unit.
 func Bytes(n uint64) string {
 	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB"}
 	value, unit := float64(n), 0

@@ -14,23 +14,23 @@ type Holder struct {
 	AccessKey string `json:"accessKey,omitempty"` // id; empty: the request had none
 }
 
-// Caller is the client on whose behalf a command is executed.
+// Caller returns the client that sent a command.
 type Caller interface{ Caller() Holder }
 
-// CallerKey is the key under which the context of a command has its Caller.
+// CallerKey is the context key of a Caller.
 type CallerKey struct{}
 
-// Hold names a receiver's hold in terms of the state: the first message of a group, or the
-// lock of a session.
+// Hold identifies a receiver's hold in the state: the first message of a group, or the lock of a
+// session.
 type Hold struct {
 	Queue      string          `json:"queue"`
 	Group      string          `json:"group"`
 	Sequence   uint64          `json:"sequence,omitempty"`   // of the message
-	ReceivedAt queue.Timestamp `json:"receivedAt,omitempty"` // log time, of the message
-	Lock       uint64          `json:"lock,omitempty"`       // seal of the token; zero: no lock
+	ReceivedAt queue.Timestamp `json:"receivedAt,omitempty"` // of the message, in log time
+	Lock       uint64          `json:"lock,omitempty"`       // seal of the token; 0: no lock
 }
 
-// Found is the Holder of a Hold.
+// Found is the holder of a Hold.
 type Found struct {
 	Holder
 	Since queue.Timestamp `json:"since"`
@@ -38,21 +38,21 @@ type Found struct {
 
 const (
 	setsMax = 1 << 14
-	ways    = 4 // places of a group
-	// holdersShared bounds the clients that records share.
+	ways    = 4 // slots of a group
+	// holdersShared bounds the shared client records.
 	holdersShared = 4096
 )
 
-// record is the last receive, or the last lock, of a group. The zero record is none.
+// record is the last receive or lock of a group. The zero record is empty.
 type record struct {
-	key         uint64 // of queue and group, and whether it is a lock
+	key         uint64 // hash of queue, group and kind (receive or lock)
 	at          queue.Timestamp
-	first, last uint64 // numbers of the messages; the seal of a lock in first
-	again       bool   // an earlier receive was repeated under its attempt id
+	first, last uint64 // sequence numbers; the seal of a lock in first
+	again       bool   // repeated an earlier receive with its attempt id
 	by          *Holder
 }
 
-// Table remembers the last receives. The zero Table is empty. Safe for concurrent use.
+// Table records the last receives and locks. The zero Table is empty. Safe for concurrent use.
 type Table struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
@@ -60,8 +60,8 @@ type Table struct {
 	holders map[Holder]*Holder
 }
 
-// Received records the messages of one receive, which are in the order of their groups.
-// again says that it repeats an earlier one under its attempt id.
+// Received records the messages of one receive, sorted by group. again reports that it repeats an
+// earlier receive with its attempt id.
 func (t *Table) Received(by Holder, name string, messages []queue.ReceivedMessage, at queue.Timestamp, again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *Table) Locked(by Holder, name, session string, lock uint64, at queue.Ti
 	t.put(name, session, record{at: at, first: lock}, by)
 }
 
-// put replaces the record of the group, or the oldest one in its places.
+// put replaces the record of the group, or the oldest one in its set.
 func (t *Table) put(name, group string, r record, by Holder) {
 	if t.sets == nil {
 		t.seed, t.sets, t.holders = maphash.MakeSeed(), make([][ways]record, setsMax), map[Holder]*Holder{}
@@ -105,7 +105,7 @@ func (t *Table) put(name, group string, r record, by Holder) {
 	*into = r
 }
 
-// share returns the same pointer for equal clients: there are few.
+// share returns the same pointer for equal clients.
 func (t *Table) share(by Holder) *Holder {
 	if shared, ok := t.holders[by]; ok {
 		return shared
@@ -118,12 +118,12 @@ func (t *Table) share(by Holder) *Holder {
 	return shared
 }
 
-// key is that of a group in a queue, or of its lock. It is never zero.
+// key returns the key of a group in a queue, or of its lock. It is never zero.
 func (t *Table) key(name, group string, lock bool) uint64 {
 	var h maphash.Hash
 	h.SetSeed(t.seed)
 	_, _ = h.WriteString(name)
-	_ = h.WriteByte(0) // no name and no group has it
+	_ = h.WriteByte(0) // separator: in no name and no group
 	_, _ = h.WriteString(group)
 	if lock {
 		_ = h.WriteByte(0)
@@ -131,8 +131,8 @@ func (t *Table) key(name, group string, lock bool) uint64 {
 	return h.Sum64() | 1<<63
 }
 
-// Find returns the client that received what the state says is held. It reports false
-// unless this node served the receive and remembers it.
+// Find returns the client that holds h. It reports false unless this node served the receive and
+// still has its record.
 func (t *Table) Find(h Hold) (Found, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,8 +149,8 @@ func (t *Table) Find(h Hold) (Found, bool) {
 	return Found{}, false
 }
 
-// is reports whether the record is of what is held now. The state keeps the time of the
-// receive, which a repeated one leaves as it was.
+// is reports whether the record matches the current hold. A repeated receive does not change the
+// time in the state.
 func (r *record) is(h Hold) bool {
 	if h.Lock != 0 {
 		return r.first == h.Lock

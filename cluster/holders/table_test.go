@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// received are messages of one group with these numbers.
+// received returns messages of one group with these sequence numbers.
 func received(group string, numbers ...uint64) (all []queue.ReceivedMessage) {
 	for _, n := range numbers {
 		all = append(all, queue.ReceivedMessage{GroupID: group, Sequence: queue.SequenceNumber(n)})
@@ -28,8 +28,8 @@ func TestFindsTheLastReceive(t *testing.T) {
 	table.Received(client(1), "q.fifo", append(received("a", 1, 2, 5), received("b", 3, 4)...), 1000, false)
 	table.Received(client(2), "r.fifo", received("a", 1), 1000, false)
 	table.Received(client(3), "q.fifo", received("c", 7), 2000, false)
-	table.Received(client(4), "q.fifo", received("c", 7), 3000, true) // under its attempt id
-	table.Received(client(5), "q.fifo", received("", 8), 3000, false) // of no group
+	table.Received(client(4), "q.fifo", received("c", 7), 3000, true) // repeated with its attempt id
+	table.Received(client(5), "q.fifo", received("", 8), 3000, false) // without a group
 	table.Locked(client(6), "q.fifo", "a", 77, 4000)
 	none := Holder{}
 	for _, tc := range []struct {
@@ -61,7 +61,7 @@ func TestFindsTheLastReceive(t *testing.T) {
 	}
 }
 
-// A group that is blocked stays known while few others are busy, and the memory is bounded.
+// The record of a blocked group stays while few others are busy, and the memory is bounded.
 func TestForgetsTheOldest(t *testing.T) {
 	t.Parallel()
 	var table Table

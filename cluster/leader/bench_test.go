@@ -25,8 +25,7 @@ func (l *instantLog) propose(entry []byte) (func() (fsm.EntryResult, error), err
 	return func() (fsm.EntryResult, error) { return result, nil }, err
 }
 
-// BenchmarkGroupCommitter is a command's way through the group committer over a log
-// that costs nothing, with 64 callers.
+// BenchmarkGroupCommitter measures the group committer with 64 callers, over a log without costs.
 func BenchmarkGroupCommitter(b *testing.B) {
 	log, clock := &instantLog{}, clustertest.NewHandClock(1000)
 	c := newGroupCommitter(groupCommitterOptions{

@@ -10,26 +10,25 @@ import (
 )
 
 const (
-	// clockCommandSpacing separates two clock commands that nobody waits for, so
-	// that thousands of deadlines in one second cost a hundred log entries.
+	// clockCommandSpacing separates two clock commands without a waiting caller: thousands of
+	// deadlines in one second cost at most a hundred log entries.
 	clockCommandSpacing = 10 * time.Millisecond
-	// clockCommandsMax bounds the clock commands of one call of advanceClock: each
-	// handles a bounded number of deadlines, and other calls follow.
+	// clockCommandsMax bounds the clock commands of one call of advanceClock. Each handles a
+	// bounded number of deadlines.
 	clockCommandsMax = 64
 )
 
-// deadlines lets log time pass when nothing else does: it proposes AdvanceClock
-// once a deadline of the state is due, and nothing else. next and due are safe for
-// concurrent use.
+// deadlines proposes AdvanceClock once a deadline of the state is due that no other entry has
+// passed. next and due are safe for concurrent use.
 type deadlines struct {
 	term   *Term
 	at     atomic.Int64  // Broker.NextDeadline; 0: none
-	sooner wakeup.Signal // that at came closer
+	sooner wakeup.Signal // notified when at falls
 }
 
 func newDeadlines(t *Term) *deadlines { return &deadlines{term: t, sooner: wakeup.NewSignal()} }
 
-// next notes the next deadline of the state.
+// next records the next deadline of the state.
 func (d *deadlines) next(at queue.Timestamp) {
 	before := d.at.Swap(int64(at))
 	if at != 0 && (before == 0 || int64(at) < before) {
@@ -37,16 +36,16 @@ func (d *deadlines) next(at queue.Timestamp) {
 	}
 }
 
-// due reports whether a deadline has passed that no log entry has seen.
+// due reports whether a deadline has passed without a log entry at or after it.
 func (d *deadlines) due() bool {
 	at := d.at.Load()
 	return at != 0 && queue.Timestamp(at) <= d.term.logTime.now()
 }
 
-// run proposes until ctx ends.
+// run proposes clock commands until ctx ends.
 func (d *deadlines) run(ctx context.Context) {
-	// Stored while the state cannot change, so that it cannot overwrite what
-	// a later entry says.
+	// Inspect keeps the state from changing, so this cannot overwrite the deadline of a later
+	// entry.
 	d.term.options.Replica.Inspect(func(b *queue.Broker) { d.next(b.NextDeadline()) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -70,7 +69,7 @@ func (d *deadlines) run(ctx context.Context) {
 	}
 }
 
-// untilNext is zero if a deadline is due, negative if there is none.
+// untilNext returns 0 if a deadline is due, and a negative duration if there is none.
 func (d *deadlines) untilNext() time.Duration {
 	at := d.at.Load()
 	if at == 0 {
@@ -80,7 +79,7 @@ func (d *deadlines) untilNext() time.Duration {
 	return time.Duration(max(left, 0)) * time.Millisecond
 }
 
-// advanceClock proposes until nothing is due that was due when it began.
+// advanceClock proposes clock commands until no deadline is due, up to clockCommandsMax.
 func (t *Term) advanceClock(ctx context.Context) (struct{}, error) {
 	for range clockCommandsMax {
 		if !t.deadlines.due() {

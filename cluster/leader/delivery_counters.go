@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// deliverySeriesMax bounds the pairs of a topic and a queue that have a count of their
-// own, so that topics and queues which come and go do not add up. What the others count
-// stands under the empty names.
+// deliverySeriesMax bounds the pairs of topic and queue with counts of their own. Further pairs
+// count under empty names.
 const deliverySeriesMax = 1000
 
-// DeliveryCounters count deliveries by topic and queue. The zero value has counted
-// nothing. Safe for concurrent use.
+// DeliveryCounters count deliveries by topic and queue. The zero value is ready. Safe for
+// concurrent use.
 type DeliveryCounters struct {
 	mu     sync.Mutex
 	counts map[delivery]deliveryCount
@@ -21,7 +20,7 @@ type DeliveryCounters struct {
 
 type deliveryCount struct {
 	count uint64
-	last  time.Duration // when it was last added to, on the monotonic clock
+	last  time.Duration // time of the last addition, on the monotonic clock
 }
 
 type delivery struct{ topic, queue string }
@@ -39,7 +38,7 @@ func (d *DeliveryCounters) add(topic, queue string, count int, now time.Duration
 	d.counts[to] = deliveryCount{d.counts[to].count + uint64(count), now}
 }
 
-// Read calls each with every count and when it last rose, sorted by topic and queue.
+// Read calls each with every count and the time of its last addition, sorted by topic and queue.
 func (d *DeliveryCounters) Read(each func(topic, queue string, count uint64, last time.Duration)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

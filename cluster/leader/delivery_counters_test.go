@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Pairs beyond the bound share one count, and those that have one keep it.
+// Pairs beyond the bound share one count; the others keep theirs.
 func TestDeliveryCounters(t *testing.T) {
 	var d DeliveryCounters
 	for i := range deliverySeriesMax + 2 {

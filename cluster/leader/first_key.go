@@ -4,29 +4,37 @@ import (
 	"context"
 	"time"
 
-	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
+// FirstKey supplies the first access key of a new cluster.
+type FirstKey interface {
+	// Make returns the key, drawn at random or given by the operator.
+	Make() (AccessKey, error)
+	// Publish shows the operator the cluster's key. It is called again, perhaps on another
+	// node, if the leader fails before it has recorded the publication.
+	Publish(key AccessKey)
+}
+
+// AccessKey is an access key of the account itself.
+type AccessKey struct{ ID, Secret, Account string }
+
 // Secrets seals and opens the secret of the first access key. Safe for concurrent use.
 type Secrets interface {
-	// Seal returns a command whose secret is sealed. execute executes the commands that this
-	// needs.
+	// Seal returns cmd with a sealed secret. It runs the commands that sealing needs with execute.
 	Seal(ctx context.Context, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error)
-	// Open returns the secret of an access key, and waits until this node can open it.
+	// Open returns the secret of an access key. It waits until this node can open it.
 	Open(ctx context.Context, a access.Key) (string, error)
 }
 
-// openFirstMax bounds a leader's wait until it can open the first access key that an
-// earlier leader made.
+// openFirstMax bounds the wait for the secret of a first access key that an earlier leader made.
 const openFirstMax = 10 * time.Second
 
-// giveFirstKey gives a new cluster the access key that it begins with, and tells the
-// operator. A cluster is new until it has its first setting, which a leader writes only
-// after this. So one that fails on the way leaves a key, made once, that the next one finds
-// and tells of; whatever the operator was told is the key of the cluster.
-func (t *Term) giveFirstKey(ctx context.Context) error {
+// ensureFirstKey makes the first access key of a new cluster and publishes it. A cluster is new
+// until a leader writes its first setting, which follows this step. If the leader fails in between,
+// the next one publishes the same key again.
+func (t *Term) ensureFirstKey(ctx context.Context) error {
 	if t.options.FirstKey == nil {
 		return nil
 	}
@@ -34,7 +42,7 @@ func (t *Term) giveFirstKey(ctx context.Context) error {
 	if begun {
 		return nil
 	}
-	key := environment.AccessKey{ID: old.ID, Secret: old.Secret, Account: old.User.Account}
+	key := AccessKey{ID: old.ID, Secret: old.Secret, Account: old.User.Account}
 	switch {
 	case old.Sealed != "" && t.options.Secrets != nil:
 		limited, cancel := context.WithTimeout(ctx, openFirstMax)
@@ -44,7 +52,8 @@ func (t *Term) giveFirstKey(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			t.options.Log.Error("a lost node made the first access key of the cluster, and no node can open it. Make another with seriatim key create, then delete this one", "id", old.ID, "error", err)
+			t.options.Log.Error("a lost node made the first access key of the cluster, and no node can open it. "+
+				"Make another with seriatim key create, then delete this one", "id", old.ID, "error", err)
 			return nil
 		}
 		key.Secret = secret
@@ -68,8 +77,8 @@ func (t *Term) giveFirstKey(ctx context.Context) error {
 	return nil
 }
 
-// firstKey is the access key that an earlier leader gave a new cluster, empty if none
-// did. begun says that the cluster is not new any more.
+// firstKey returns the access key that an earlier leader made, empty if none did. begun reports
+// that the cluster is no longer new.
 func (t *Term) firstKey() (key access.Key, begun bool) {
 	t.options.Replica.Read(func(v queue.View) {
 		begun = v.Setting(queue.SettingMinimumWindow) != ""

@@ -5,29 +5,28 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// handedOver is a FirstKey that remembers what it made and published.
-type handedOver struct{ made, published []environment.AccessKey }
+// handedOver is a FirstKey that records calls.
+type handedOver struct{ made, published []AccessKey }
 
-func (h *handedOver) Make() (environment.AccessKey, error) {
-	key := environment.AccessKey{ID: fmt.Sprintf("AKIAFIRSTKEY%04d", len(h.made)), Secret: fmt.Sprintf("secret-of-the-first-key-%d", len(h.made)), Account: "000000000000"}
+func (h *handedOver) Make() (AccessKey, error) {
+	key := AccessKey{ID: fmt.Sprintf("AKIAFIRSTKEY%04d", len(h.made)), Secret: fmt.Sprintf("secret-of-the-first-key-%d", len(h.made)), Account: "000000000000"}
 	h.made = append(h.made, key)
 	return key, nil
 }
 
-func (h *handedOver) Publish(key environment.AccessKey) { h.published = append(h.published, key) }
+func (h *handedOver) Publish(key AccessKey) { h.published = append(h.published, key) }
 
-// brokenGroup fails once, with the given proposal.
+// brokenGroup fails one proposal.
 type brokenGroup struct {
 	Group
-	before  int  // that succeed
-	entered bool // the one that fails enters the log nevertheless
+	before  int  // number of proposals that succeed first
+	entered bool // the failed entry enters the log nevertheless
 }
 
 func (g *brokenGroup) Propose(entry []byte) (func() (fsm.EntryResult, error), error) {
@@ -38,25 +37,25 @@ func (g *brokenGroup) Propose(entry []byte) (func() (fsm.EntryResult, error), er
 	wait, err := g.Group.Propose(entry)
 	if g.before == -1 && err == nil {
 		return func() (fsm.EntryResult, error) {
-			_, _ = wait() // the caller never hears of it
+			_, _ = wait() // the caller gets no outcome
 			return fsm.EntryResult{}, fault.ErrOutcomeUnknown
 		}, nil
 	}
 	return wait, err
 }
 
-func keysOf(s *solo) (keys []environment.AccessKey) {
+func keysOf(s *solo) (keys []AccessKey) {
 	s.options.Replica.Read(func(v queue.View) {
 		v.Access().Keys(func(k access.Key) bool {
-			keys = append(keys, environment.AccessKey{ID: k.ID, Secret: k.Secret, Account: k.User.Account})
+			keys = append(keys, AccessKey{ID: k.ID, Secret: k.Secret, Account: k.User.Account})
 			return true
 		})
 	})
 	return keys
 }
 
-// Wherever a first leader fails, the cluster begins with one key, and it is what the
-// operator was told, each time.
+// Wherever a first leader fails, the cluster begins with one key, and every published key is that
+// key.
 func TestFirstKeyIsMadeOnce(t *testing.T) {
 	for before := range 8 {
 		for _, entered := range []bool{false, true} {
@@ -71,14 +70,14 @@ func TestFirstKeyIsMadeOnce(t *testing.T) {
 					if len(keys) != 1 || len(operator.published) == 0 {
 						t.Fatalf("keys %+v, the operator knows %+v", keys, operator.published)
 					}
-					for _, told := range operator.published {
-						if told != keys[0] {
-							t.Errorf("the operator knows %+v, the cluster has %+v", told, keys[0])
+					for _, shown := range operator.published {
+						if shown != keys[0] {
+							t.Errorf("the operator knows %+v, the cluster has %+v", shown, keys[0])
 						}
 					}
-					told := len(operator.published)
+					published := len(operator.published)
 					s.next()
-					if again := keysOf(s); len(again) != 1 || again[0] != keys[0] || len(operator.published) != told {
+					if again := keysOf(s); len(again) != 1 || again[0] != keys[0] || len(operator.published) != published {
 						t.Errorf("the next leader leaves %+v, the operator knows %+v", again, operator.published)
 					}
 				})
@@ -87,8 +86,7 @@ func TestFirstKeyIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A cluster that began without auth gets no key behind the back of its operator, and one
-// whose keys were all revoked no other.
+// A cluster that began without auth, or whose keys were all revoked, gets no first key.
 func TestNoFirstKeyLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)

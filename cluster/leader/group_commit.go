@@ -16,17 +16,15 @@ import (
 )
 
 const (
-	// batchCommandsMax and batchBytesMax bound one log entry (raft.md A1). A
-	// single larger command makes an entry of its own.
+	// batchCommandsMax and batchBytesMax bound one log entry (raft.md A1). A larger command gets an
+	// entry of its own.
 	batchCommandsMax = 1024
 	batchBytesMax    = 256 << 10
-	// entriesInFlight: one entry in the leader's sync, one in replication.
-	// More made batches smaller and nothing faster (raft.md B3). When the second one
-	// leaves beside the first is up to due.
+	// entriesInFlight allows one entry in the leader's sync and one in replication. More made
+	// batches smaller and nothing faster (raft.md B3).
 	entriesInFlight = 2
 )
 
-// groupCommitterOptions are what a groupCommitter works with.
 type groupCommitterOptions struct {
 	propose       func(entry []byte) (wait func() (fsm.EntryResult, error), err error)
 	writing       func(ended func()) bool // whether the next entry would wait for the disk; see Group
@@ -38,27 +36,27 @@ type groupCommitterOptions struct {
 	counters      *Counters
 }
 
-// groupCommitter packs waiting commands into log entries (group commit). It lives
-// as long as one Term. submit is safe for concurrent use; run has one caller.
+// groupCommitter packs waiting commands into log entries. It lives as long as one Term. submit is
+// safe for concurrent use; run has one caller.
 type groupCommitter struct {
 	groupCommitterOptions
 
 	mu       sync.Mutex
-	internal []*Submission // of the leader itself, proposed ahead of waiting
+	internal []*Submission // of the leader itself, proposed before those of clients
 	waiting  []*Submission
 	bytes    int // of waiting and of backlog
 	commands int // likewise
 	opened   bool
 	ended    bool
-	work     wakeup.Signal // that there may be something to propose
+	work     wakeup.Signal // notified when there may be something to propose
 	slots    chan struct{} // capacity entriesInFlight: held by entries in flight
-	holding  chan struct{} // capacity 1: a mutex of hold whose Lock can be given up
+	holding  chan struct{} // capacity 1: the mutex of hold, as a channel so that waiting can end with a context
 
-	written   func()       // gives work
-	flying    atomic.Int32 // entries proposed and not landed
-	gathering gathering    // under mu
+	written  func()        // notifies work
+	inFlight atomic.Int32  // entries proposed and not yet applied
+	delay    batchingDelay // under mu
 
-	// Taken from internal and waiting. Used by run only.
+	// Claimed from internal and waiting. Used by run only.
 	urgent, backlog []*Submission
 	lastCommands    int // in the entry proposed last; used by run only
 }
@@ -74,8 +72,8 @@ func newGroupCommitter(options groupCommitterOptions) *groupCommitter {
 	return c
 }
 
-// submit queues commands, one right behind the other; if there is no room for
-// one, there is none for those behind it. Each is completed, whatever happens to it.
+// submit queues commands, one right after the other. If one is refused, so are those after it. Each
+// is completed in any case.
 func (c *groupCommitter) submit(commands ...*Submission) {
 	c.mu.Lock()
 	queued, refused := 0, Verdict(0)
@@ -97,8 +95,8 @@ func (c *groupCommitter) submit(commands ...*Submission) {
 	}
 }
 
-// refuses is the verdict on a command that is not to be queued, zero for all
-// others. The caller holds mu.
+// refuses returns the verdict on a command that may not be queued, otherwise zero. The caller holds
+// mu.
 func (c *groupCommitter) refuses(s *Submission) Verdict {
 	bytesMax, commandsMax := c.limits.Room(s.essential)
 	switch {
@@ -112,8 +110,7 @@ func (c *groupCommitter) refuses(s *Submission) Verdict {
 	}
 }
 
-// submitInternal queues a command of the leader itself, ahead of all others
-// and whether or not the group committer is open.
+// submitInternal queues a command of the leader itself, before those of clients, even before open.
 func (c *groupCommitter) submitInternal(s *Submission) {
 	c.mu.Lock()
 	ended := c.ended
@@ -128,14 +125,14 @@ func (c *groupCommitter) submitInternal(s *Submission) {
 	c.work.Notify()
 }
 
-// queued is what waits to be proposed.
+// queued returns the bytes and commands that wait to be proposed.
 func (c *groupCommitter) queued() (bytes, commands int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.bytes, c.commands
 }
 
-// open lets the commands of clients pass.
+// open allows the commands of clients.
 func (c *groupCommitter) open() {
 	c.mu.Lock()
 	c.opened = true
@@ -161,7 +158,7 @@ func (c *groupCommitter) hold(ctx context.Context) (release func(), err error) {
 	return func() { c.release(entriesInFlight) }, nil
 }
 
-// release returns the slots of a hold and lets the next one begin.
+// release returns the slots of a hold and lets the next hold begin.
 func (c *groupCommitter) release(slots int) {
 	for range slots {
 		<-c.slots
@@ -169,14 +166,14 @@ func (c *groupCommitter) release(slots int) {
 	<-c.holding
 }
 
-// flight is one proposed entry with the commands in it.
+// flight is one proposed entry with its commands.
 type flight struct {
 	wait     func() (fsm.EntryResult, error)
 	commands []*Submission
 	began    time.Duration // monotonic
 }
 
-// run proposes until ctx ends; when it returns every command is completed.
+// run proposes until ctx ends. When it returns, every command is completed.
 func (c *groupCommitter) run(ctx context.Context) {
 	flights := make(chan flight, entriesInFlight) // never more than slots, so sending never blocks
 	var collector sync.WaitGroup
@@ -203,29 +200,26 @@ func (c *groupCommitter) run(ctx context.Context) {
 	}
 }
 
-// due reports whether the next entry is to be proposed now: if none is in flight, as
-// soon as those that were answered are back, see gathering; beside one in flight, when
-// as much waits as that one held. A lone command, and one of the leader itself, leaves at
-// once.
+// due reports whether to propose the next entry now. With none in flight, that is after the
+// batching delay; commands of the leader itself are not delayed. With one in flight, as many
+// commands must wait as it holds, because an entry costs as much processor time as ten messages.
 //
-// An entry costs as much processor time as ten messages. To let a few commands leave
-// beside a large entry is what made entries small: on a fast disk that all nodes share,
-// 64 clients made entries of 15 and one entry in flight was faster than two; on slow
-// disks of their own one was a fifth slower. This rule is as fast as one there (entries
-// of 21, and 10 to 25 % more sends) and as two here. Half as much
-// as the other held, and twice as much, were both slower on one of the two.
+// Measured with 64 clients: letting a few commands leave beside a large entry made entries small,
+// and two in flight slower than one on a fast shared disk. On slow disks, one in flight was a fifth
+// slower than two. Half as many commands as the other entry holds, or twice as many, was slower on
+// one of the two.
 func (c *groupCommitter) due() bool {
-	flying := c.flying.Load()
+	inFlight := c.inFlight.Load()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	commands, bytes := len(c.urgent)+len(c.internal)+len(c.backlog), 0
 	if c.opened {
 		commands, bytes = len(c.urgent)+len(c.internal)+c.commands, c.bytes
 	}
-	switch flying {
+	switch inFlight {
 	case 0:
 		own := len(c.urgent)+len(c.internal) > 0
-		return commands > 0 && (own || bytes >= batchBytesMax || c.gathering.over(commands, c.monotonic(), c.work))
+		return commands > 0 && (own || bytes >= batchBytesMax || c.delay.over(commands, c.monotonic(), c.work))
 	case entriesInFlight:
 		return false
 	default:
@@ -233,23 +227,21 @@ func (c *groupCommitter) due() bool {
 	}
 }
 
-// commit proposes one entry, if there is anything to propose. The caller has
-// taken a slot for it.
+// commit proposes one entry, if there is anything to propose. The caller holds a slot for it.
 func (c *groupCommitter) commit(flights chan<- flight) bool {
 	for {
-		batch := c.takeBatch()
+		batch := c.nextBatch()
 		if len(batch) == 0 {
 			return false
 		}
 		wait, err := c.propose(c.encode(batch))
 		if err == nil {
 			c.lastCommands = len(batch)
-			c.flying.Add(1)
+			c.inFlight.Add(1)
 			flights <- flight{wait, batch, c.monotonic()}
 			return true
 		}
-		// Nothing of it is in the log and nothing will be, so that the callers
-		// may ask the next leader.
+		// The entry never enters the log, so callers may try the next leader.
 		for _, s := range batch {
 			s.Complete(Outcome{Verdict: NotProposed})
 		}
@@ -271,9 +263,9 @@ func (c *groupCommitter) encode(batch []*Submission) []byte {
 	return codec.AppendProposal(make([]byte, 0, size), codec.Proposal{At: c.stamp(), Term: c.term, Frames: frames, Requests: ids})
 }
 
-// takeBatch takes what fits one entry. Commands that were cancelled, have
-// expired or cannot be read by all nodes are dropped on the way.
-func (c *groupCommitter) takeBatch() []*Submission {
+// nextBatch returns the commands of the next entry. It drops commands that were cancelled, have
+// expired, or cannot be read by all nodes.
+func (c *groupCommitter) nextBatch() []*Submission {
 	now, version := c.monotonic(), c.formatVersion()
 	var batch []*Submission
 	size := 0
@@ -281,7 +273,7 @@ func (c *groupCommitter) takeBatch() []*Submission {
 		if len(batch) > 0 && (len(batch) >= batchCommandsMax || size+len(s.Frame) > batchBytesMax) {
 			return false
 		}
-		if !s.take() {
+		if !s.claim() {
 			return true // cancelled, and completed by its canceller
 		}
 		switch {
@@ -316,7 +308,7 @@ func (c *groupCommitter) takeBatch() []*Submission {
 	return batch
 }
 
-// refill takes over what waits, so that the next entry is as full as it can be.
+// refill moves waiting commands to the backlog, so that the next entry is as full as possible.
 func (c *groupCommitter) refill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -325,17 +317,16 @@ func (c *groupCommitter) refill() {
 	}
 	if len(c.backlog) < batchCommandsMax && c.opened {
 		c.backlog = append(c.backlog, c.waiting...)
-		clear(c.waiting) // or the array would keep what is completed
+		clear(c.waiting) // release the submissions for garbage collection
 		c.waiting = c.waiting[:0]
 	}
 }
 
-// collect completes the commands of applied entries with their answers.
-// Entries are applied in the order they were proposed in.
+// collect completes the commands of applied entries, in the order of proposal.
 func (c *groupCommitter) collect(flights <-chan flight) {
 	for f := range flights {
 		result, err := f.wait()
-		c.landed(f)
+		c.finished(f)
 		<-c.slots
 		c.work.Notify()
 		verdict := Answered
@@ -356,22 +347,22 @@ func (c *groupCommitter) collect(flights <-chan flight) {
 	}
 }
 
-// landed notes that an entry is applied, or will not be.
-func (c *groupCommitter) landed(f flight) {
+// finished notes that an entry is applied or has failed.
+func (c *groupCommitter) finished(f flight) {
 	now := c.monotonic()
 	c.mu.Lock()
-	c.gathering.landed(len(f.commands), c.commands, now-f.began, now)
+	c.delay.begin(len(f.commands), c.commands, now-f.began, now)
 	c.mu.Unlock()
-	c.flying.Add(-1)
+	c.inFlight.Add(-1)
 }
 
-// end refuses everything that was not proposed, and everything later.
+// end refuses all commands that were not proposed, and all later ones.
 func (c *groupCommitter) end() {
 	c.mu.Lock()
 	left := slices.Concat(c.urgent, c.internal, c.backlog, c.waiting)
 	c.urgent, c.internal, c.backlog, c.waiting = nil, nil, nil, nil
 	c.bytes, c.commands, c.ended = 0, 0, true
-	c.gathering.stop()
+	c.delay.stop()
 	c.mu.Unlock()
 	for _, s := range left {
 		s.refuse(Outcome{Verdict: NotProposed})

@@ -18,19 +18,18 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// logStub stands for the replicated log: it notes entries and lets the test
-// decide when, and how, they end.
+// logStub is a log that records entries. The test decides when and how they end.
 type logStub struct {
 	mu      sync.Mutex
 	entries []int // commands per entry
 	stamps  []queue.Timestamp
-	refuse  error         // of Propose
-	lose    error         // of waiting
+	refuse  error         // error of Propose
+	lose    error         // error of waiting
 	hold    chan struct{} // waiting ends when it is closed
-	begun   chan struct{} // one token per proposal, as far as there is room
+	begun   chan struct{} // one token per proposal, while there is room
 
 	diskHeld bool   // entries are being written
-	written  func() // to be called when they were
+	written  func() // called when the disk is free
 	asked    chan struct{}
 }
 
@@ -69,7 +68,7 @@ func (l *logStub) propose(entry []byte) (func() (fsm.EntryResult, error), error)
 	}, nil
 }
 
-// writes lets the next entry leave, unless a test holds the disk.
+// writes lets the next entry leave, unless the test holds the disk.
 func (l *logStub) writes(ended func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +80,7 @@ func (l *logStub) writes(ended func()) bool {
 	return l.diskHeld
 }
 
-// awaitAsked waits until the group committer has asked whether entries are written.
+// awaitAsked waits until the group committer has called writes.
 func (l *logStub) awaitAsked(t *testing.T) {
 	t.Helper()
 	select {
@@ -91,7 +90,7 @@ func (l *logStub) awaitAsked(t *testing.T) {
 	}
 }
 
-// holdDisk says that entries are being written, or that they were.
+// holdDisk sets whether the disk is busy.
 func (l *logStub) holdDisk(held bool) {
 	l.mu.Lock()
 	l.diskHeld = held
@@ -108,7 +107,7 @@ func (l *logStub) sizes() []int {
 	return append([]int(nil), l.entries...)
 }
 
-// startGroupCommitter runs a group committer over the stub; stop ends it and waits.
+// startGroupCommitter runs a group committer over log; stop ends it and waits.
 func startGroupCommitter(t *testing.T, log *logStub, limits Limits) (c *groupCommitter, clock *clustertest.HandClock, stop func()) {
 	t.Helper()
 	clock = clustertest.NewHandClock(1000)
@@ -138,9 +137,9 @@ func tickFrame(t *testing.T) []byte {
 	return frame
 }
 
-// submitTo submits a frame and returns where its outcome will be.
+// submitTo submits a frame and returns the channel for its outcome.
 func submitTo(c *groupCommitter, frame []byte) (*Submission, <-chan Outcome) {
-	done := make(chan Outcome, 2) // room to notice a second outcome
+	done := make(chan Outcome, 2) // room for a wrong second outcome
 	s := &Submission{Request: Request{Frame: frame}, Complete: func(o Outcome) { done <- o }}
 	c.submit(s)
 	return s, done
@@ -176,8 +175,7 @@ func TestGroupCommitterGathersConcurrentCommands(t *testing.T) {
 			t.Fatalf("outcome %+v", o)
 		}
 	}
-	// Two entries could leave before the log was released; the rest was
-	// waiting then and fits one.
+	// Two entries could leave before the log was released; the remaining commands fit one.
 	if sizes := log.sizes(); len(sizes) > 4 {
 		t.Fatalf("1001 commands made %d entries: %v", len(sizes), sizes)
 	}
@@ -319,16 +317,16 @@ func TestGroupCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 	}
 }
 
-// While the leader writes an entry the next one waits for what comes meanwhile, however
-// much there is, and leaves when that is written.
-func TestGroupCommitterGathersWhileTheLeaderWrites(t *testing.T) {
+// While the leader writes an entry, the next one waits, however many commands it has, and leaves
+// when the disk is free.
+func TestGroupCommitterWaitsWhileTheLeaderWrites(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, _ := startGroupCommitter(t, log, Limits{})
 	_, done := submitTo(c, tickFrame(t))
 	answers := []<-chan Outcome{done}
 	log.holdDisk(true)
-	c.open() // nothing is in flight: a lone command waits for nobody
+	c.open() // nothing is in flight: a lone command does not wait
 	<-log.begun
 	for range 5 {
 		_, done := submitTo(c, tickFrame(t))
@@ -351,9 +349,9 @@ func TestGroupCommitterGathersWhileTheLeaderWrites(t *testing.T) {
 	}
 }
 
-// Beside an entry in flight the next one leaves when it is as large, not before, and
-// no later than the entry lands.
-func TestGroupCommitterGathersBesideAnEntry(t *testing.T) {
+// With an entry in flight, the next one leaves once it is as large, at the latest when the first is
+// applied.
+func TestSecondEntryWaitsForItsSize(t *testing.T) {
 	const first = 3
 	for _, waiting := range []int{1, first - 1, first, 2*first - 1} {
 		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
@@ -390,8 +388,8 @@ func TestGroupCommitterGathersBesideAnEntry(t *testing.T) {
 	}
 }
 
-// An entry that is full leaves beside one that held more commands.
-func TestGroupCommitterDoesNotGatherMoreThanFits(t *testing.T) {
+// A full entry leaves although the one in flight holds more commands.
+func TestFullSecondEntryLeaves(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, _ := startGroupCommitter(t, log, Limits{})
@@ -413,9 +411,8 @@ func TestGroupCommitterDoesNotGatherMoreThanFits(t *testing.T) {
 	}
 }
 
-// Commands that gather beside an entry while it is awaited by a hold leave when the
-// hold ends, although no command comes any more.
-func TestGroupCommitterGoesOnAfterAHold(t *testing.T) {
+// Commands that wait during a hold leave when it ends, even if no other command follows.
+func TestGroupCommitterContinuesAfterAHold(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, _ := startGroupCommitter(t, log, Limits{})
@@ -438,7 +435,7 @@ func TestGroupCommitterGoesOnAfterAHold(t *testing.T) {
 	}
 	close(log.hold)
 	release := <-held
-	entries := len(log.sizes()) // the second command may have been quicker than the hold
+	entries := len(log.sizes()) // the second command may have preceded the hold
 	_, late := submitTo(c, tickFrame(t))
 	if now := len(log.sizes()); now != entries {
 		t.Fatalf("%d entries left while held", now-entries)
@@ -451,17 +448,17 @@ func TestGroupCommitterGoesOnAfterAHold(t *testing.T) {
 	}
 }
 
-// What is in flight when leadership ends is the log's to answer; what waits is
-// not proposed.
+// When leadership ends, entries in flight get their outcome from the log; waiting commands are not
+// proposed.
 func TestGroupCommitterEnd(t *testing.T) {
 	log := newLogStub()
 	log.hold = make(chan struct{})
 	c, _, stop := startGroupCommitter(t, log, Limits{})
 	c.open()
-	var flying []<-chan Outcome
+	var inFlight []<-chan Outcome
 	for range entriesInFlight {
 		_, done := submitTo(c, tickFrame(t))
-		flying = append(flying, done)
+		inFlight = append(inFlight, done)
 		<-log.begun
 	}
 	_, waiting := submitTo(c, tickFrame(t))
@@ -476,7 +473,7 @@ func TestGroupCommitterEnd(t *testing.T) {
 	}
 	close(log.hold)
 	stopped.Wait()
-	for _, done := range flying {
+	for _, done := range inFlight {
 		if o := outcomeOf(t, done); o.Verdict != Answered {
 			t.Fatalf("verdict %d of an entry in flight", o.Verdict)
 		}
@@ -487,8 +484,8 @@ func TestGroupCommitterEnd(t *testing.T) {
 	}
 }
 
-// What was proposed is not kept by the queue it waited in.
-func TestGroupCommitterLetsGoOfWhatItTook(t *testing.T) {
+// The queue keeps no reference to proposed commands.
+func TestGroupCommitterReleasesProposedCommands(t *testing.T) {
 	c := newGroupCommitter(groupCommitterOptions{
 		monotonic: clustertest.NewHandClock(1000).Monotonic, formatVersion: func() uint32 { return format.CurrentVersion },
 		limits: Limits{}.WithDefaults(), counters: NewCounters(0),
@@ -497,7 +494,7 @@ func TestGroupCommitterLetsGoOfWhatItTook(t *testing.T) {
 	for range 100 {
 		submitTo(c, tickFrame(t))
 	}
-	if taken := len(c.takeBatch()); taken != 100 {
+	if taken := len(c.nextBatch()); taken != 100 {
 		t.Fatalf("%d commands were taken", taken)
 	}
 	for i, s := range c.waiting[:cap(c.waiting)] {
@@ -507,8 +504,7 @@ func TestGroupCommitterLetsGoOfWhatItTook(t *testing.T) {
 	}
 }
 
-// Commands of the leader itself pass while those of clients wait for the
-// take-over to finish.
+// Commands of the leader itself are proposed while those of clients wait for the take-over.
 func TestGroupCommitterOpening(t *testing.T) {
 	log := newLogStub()
 	c, _, _ := startGroupCommitter(t, log, Limits{})
@@ -527,8 +523,7 @@ func TestGroupCommitterOpening(t *testing.T) {
 	}
 }
 
-// Under overload the queue has room for what empties queues when there is none
-// for sends any more.
+// Under overload, the queue keeps room for receives and deletes.
 func TestOverloadKeepsRoomForReceives(t *testing.T) {
 	frame := tickFrame(t)
 	c, _, _ := startGroupCommitter(t, newLogStub(), Limits{QueueCommands: 4}) // not open: nothing leaves

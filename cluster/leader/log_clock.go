@@ -8,14 +8,10 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// logClock gives the leader's stamps for log entries. It never falls. Its pace
-// is that of the monotonic clock, except that it runs at half speed while it
-// is ahead of the wall clock and at most at double speed while it is behind:
-// a wall clock that steps, on this node or on the leader before it, cannot make
-// deadlines jump, and a clock that once ran ahead cannot freeze them
-// (faults.md I16 and 13.5).
-//
-// Safe for concurrent use.
+// logClock stamps log entries. It never falls. It follows the monotonic clock, but runs at half
+// speed while it is later than the wall clock and at up to double speed while it is earlier. So a
+// wall clock that steps, on this node or the leader before it, neither makes deadlines jump nor
+// freezes them (faults.md I16 and 13.5). Safe for concurrent use.
 type logClock struct {
 	clock environment.Clock
 
@@ -24,9 +20,9 @@ type logClock struct {
 	mono time.Duration // monotonic time at the last reading
 }
 
-// takeOver begins a leader term at the later of the replicated time and the wall
-// clock. It returns by how much the replicated time was ahead of the wall.
-func (c *logClock) takeOver(state queue.Timestamp) (ahead time.Duration) {
+// takeOver begins a leader term at the later of the replicated time and the wall clock. It returns
+// the lead of the replicated time over the wall clock.
+func (c *logClock) takeOver(state queue.Timestamp) (lead time.Duration) {
 	wall := wallSince1970(c.clock)
 	replicated := time.Duration(state) * time.Millisecond
 	c.mu.Lock()
@@ -35,7 +31,7 @@ func (c *logClock) takeOver(state queue.Timestamp) (ahead time.Duration) {
 	return replicated - wall
 }
 
-// now is the present log time.
+// now returns the log time.
 func (c *logClock) now() queue.Timestamp {
 	wall := wallSince1970(c.clock)
 	mono := c.clock.Monotonic()

@@ -13,8 +13,8 @@ import (
 
 func TestLogClock(t *testing.T) {
 	type reading struct {
-		pass time.Duration // both clocks
-		step time.Duration // wall clock only, before passing
+		pass time.Duration // advance of both clocks
+		step time.Duration // of the wall clock only, before pass
 		want queue.Timestamp
 	}
 	cases := []struct {
@@ -47,13 +47,13 @@ func TestLogClock(t *testing.T) {
 	}
 }
 
-// A leader whose clock ran an hour ahead is replaced: deadlines must go on
-// passing (faults.md I16).
-func TestLogClockTakeOverTellsHowFarAhead(t *testing.T) {
+// Deadlines still pass after the replacement of a leader whose clock was an hour off (faults.md
+// I16).
+func TestLogClockTakeOverReturnsLead(t *testing.T) {
 	hand := clustertest.NewHandClock(100_000)
 	clock := logClock{clock: hand}
-	if ahead := clock.takeOver(100_000 + 3_600_000); ahead != time.Hour {
-		t.Fatalf("ahead by %v, want 1h", ahead)
+	if lead := clock.takeOver(100_000 + 3_600_000); lead != time.Hour {
+		t.Fatalf("leads by %v, want 1h", lead)
 	}
 	before := clock.now()
 	hand.Pass(time.Minute)
@@ -62,8 +62,7 @@ func TestLogClockTakeOverTellsHowFarAhead(t *testing.T) {
 	}
 }
 
-// Whatever the wall clock does: log time never falls, and advances between half
-// and double the true pace.
+// For any wall clock, log time never falls, and advances at half to double the true pace.
 func TestLogClockPace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hand := clustertest.NewHandClock(rapid.Int64Range(0, 1<<40).Draw(t, "wall"))

@@ -8,11 +8,10 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// moveStepsPerSecond is how often a paced task makes a step, if a step then
-// still moves at least one message.
+// moveStepsPerSecond is the number of steps of a paced task, if each can move at least one message.
 const moveStepsPerSecond = 10
 
-// moveTasks are the steps of the running move tasks (sqs.md 6).
+// moveTasks returns the steps of the running move tasks (sqs.md 6).
 func moveTasks(v queue.View) (all []steps) {
 	for _, task := range v.RunningMoveTasks() {
 		step, pause := pace(task.MaxPerSecond)
@@ -24,7 +23,7 @@ func moveTasks(v queue.View) (all []steps) {
 	return all
 }
 
-// pace splits messages per second, zero for no limit, into steps.
+// pace splits messages per second (0: no limit) into steps.
 func pace(perSecond int64) (step int, pause time.Duration) {
 	if perSecond <= 0 {
 		return limits.MoveStepMax, 0
@@ -33,7 +32,7 @@ func pace(perSecond int64) (step int, pause time.Duration) {
 	return step, time.Duration(step) * time.Second / time.Duration(perSecond)
 }
 
-// replays are the steps of the replays of topics (sns.md 9).
+// replays returns the steps of the running replays of topics (sns.md 9).
 func replays(v queue.View) (all []steps) {
 	for _, number := range v.RunningReplays() {
 		id := strconv.FormatUint(number, 10)

@@ -12,60 +12,58 @@ import (
 )
 
 const (
-	// postsMax bounds the posts under way, of all subscriptions. Once there are postsShared,
-	// each has one at a time, so that a few whose endpoints are slow leave room for others.
+	// postsMax bounds the posts in progress, over all subscriptions. From postsShared on, each
+	// subscription has one at a time, so that slow endpoints leave room for others.
 	postsMax    = 256
 	postsShared = postsMax / 2
-	// postsPerSubscriptionMax bounds those of one subscription. After a failure there is
-	// one at a time, and twice as many with each success, so that endpoints that do not
-	// answer leave room for those that do.
+	// postsPerSubscriptionMax bounds the posts of one subscription. A failure reduces it to one;
+	// each success doubles it again.
 	postsPerSubscriptionMax = 16
 )
 
-// outboxRunner has the deliveries over HTTP made that the state has. One goroutine runs
-// it, see run; it looks at a subscription when a delivery was added, when an attempt was
-// reported, and when the next attempt is due.
+// outboxRunner makes the HTTP deliveries of the state. One goroutine runs it. It looks at a
+// subscription when a delivery was added, an attempt was reported, or the next attempt is due.
 type outboxRunner struct {
 	term   *Term
-	posted chan posted   // unbuffered: an attempt that ended waits to be noted
-	noted  chan []report // unbuffered: reports that the log has wait to be noted
+	posted chan posted   // unbuffered: attempts that ended
+	noted  chan []report // unbuffered: reports that are in the log
 
-	mu    sync.Mutex
-	added map[uint64]struct{} // subscriptions that got deliveries
-	some  wakeup.Signal       // that added has some
+	mu      sync.Mutex
+	added   map[uint64]struct{} // subscriptions that got deliveries
+	changed wakeup.Signal       // notified when added has an element
 
 	lanes   map[uint64]*deliveryLane
 	due     dueLanes
-	posts   int                 // under way
-	starved map[uint64]struct{} // subscriptions for which too few posts were left
+	posts   int                 // in progress
+	starved map[uint64]struct{} // subscriptions that wait for a free post
 	pending []report            // not yet proposed
 	sending bool                // reports are being proposed
 }
 
 type report = queue.DeliveryReport
 
-// deliveryLane is what the runner knows of one subscription.
+// deliveryLane is the progress of one subscription.
 type deliveryLane struct {
-	inFlight map[uint64]struct{} // being posted, or waiting until that is reported
+	inFlight map[uint64]struct{} // being posted, or posted and not yet in the log
 	limit    int                 // of inFlight
-	wakeAt   queue.Timestamp     // in dueLanes; zero: not
+	wakeAt   queue.Timestamp     // its entry in dueLanes; 0: none
 }
 
 // posted is an attempt that ended.
 type posted struct {
 	report
-	took bool // the subscriber took the message
+	delivered bool
 }
 
 func newOutboxRunner(t *Term) *outboxRunner {
 	return &outboxRunner{
 		term: t, posted: make(chan posted), noted: make(chan []report),
-		added: make(map[uint64]struct{}), some: wakeup.NewSignal(),
+		added: make(map[uint64]struct{}), changed: wakeup.NewSignal(),
 		lanes: make(map[uint64]*deliveryLane), starved: make(map[uint64]struct{}),
 	}
 }
 
-// add notes that a subscription got a delivery. It never blocks.
+// add records that a subscription got a delivery. It never blocks.
 func (r *outboxRunner) add(subscription uint64) {
 	if r.term.options.Poster == nil {
 		return
@@ -73,7 +71,7 @@ func (r *outboxRunner) add(subscription uint64) {
 	r.mu.Lock()
 	r.added[subscription] = struct{}{}
 	r.mu.Unlock()
-	r.some.Notify()
+	r.changed.Notify()
 }
 
 // run makes deliveries until ctx ends.
@@ -94,7 +92,7 @@ func (r *outboxRunner) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.some:
+		case <-r.changed:
 			r.mu.Lock()
 			added := r.added
 			r.added = make(map[uint64]struct{})
@@ -104,7 +102,7 @@ func (r *outboxRunner) run(ctx context.Context) {
 			}
 		case p := <-r.posted:
 			r.ended(p)
-			r.feedStarved(ctx, &work)
+			r.retryStarved(ctx, &work)
 		case reports := <-r.noted:
 			r.sending = false
 			for _, done := range reports {
@@ -125,7 +123,7 @@ func (r *outboxRunner) run(ctx context.Context) {
 	}
 }
 
-// reset sets the timer to when the next attempt is due.
+// reset sets the timer to the next due attempt.
 func (r *outboxRunner) reset(timer *time.Timer) {
 	if len(r.due) > 0 {
 		left := r.due[0].at.Sub(r.term.logTime.now())
@@ -133,7 +131,7 @@ func (r *outboxRunner) reset(timer *time.Timer) {
 	}
 }
 
-// fill begins the attempts of a subscription that are due, as many as there may be.
+// fill begins the due attempts of a subscription, within the limits.
 func (r *outboxRunner) fill(ctx context.Context, work *sync.WaitGroup, subscription uint64) {
 	l := r.lanes[subscription]
 	if l == nil {
@@ -141,7 +139,7 @@ func (r *outboxRunner) fill(ctx context.Context, work *sync.WaitGroup, subscript
 		r.lanes[subscription] = l
 	}
 	var begin []queue.WebDelivery
-	left := false // behind those that are in flight
+	left := false // other than those in flight
 	now := r.term.logTime.now()
 	r.term.options.Replica.Read(func(v queue.View) {
 		v.ScanDeliveries(subscription, func(number uint64, at queue.Timestamp, request func() queue.WebDelivery) bool {
@@ -173,7 +171,7 @@ func (r *outboxRunner) fill(ctx context.Context, work *sync.WaitGroup, subscript
 	}
 }
 
-// mayPost reports whether a subscription may have another post beside those that begin.
+// mayPost reports whether a subscription may have another post, besides the ones about to begin.
 func (r *outboxRunner) mayPost(l *deliveryLane, begin int) bool {
 	if len(l.inFlight) > 0 {
 		return r.posts+begin < postsShared
@@ -181,7 +179,7 @@ func (r *outboxRunner) mayPost(l *deliveryLane, begin int) bool {
 	return r.posts+begin < postsMax
 }
 
-// wake has fill called when an attempt is due.
+// wake schedules a call of fill.
 func (r *outboxRunner) wake(subscription uint64, l *deliveryLane, at queue.Timestamp) {
 	if l.wakeAt == 0 || at < l.wakeAt {
 		l.wakeAt = at
@@ -189,8 +187,8 @@ func (r *outboxRunner) wake(subscription uint64, l *deliveryLane, at queue.Times
 	}
 }
 
-// feedStarved looks again at subscriptions that had to wait for others.
-func (r *outboxRunner) feedStarved(ctx context.Context, work *sync.WaitGroup) {
+// retryStarved looks again at subscriptions that waited for a free post.
+func (r *outboxRunner) retryStarved(ctx context.Context, work *sync.WaitGroup) {
 	for subscription := range r.starved { // order does not matter: any may be next
 		if r.posts >= postsMax {
 			return
@@ -203,23 +201,23 @@ func (r *outboxRunner) feedStarved(ctx context.Context, work *sync.WaitGroup) {
 	}
 }
 
-// ended notes what came of an attempt.
+// ended records the result of an attempt.
 func (r *outboxRunner) ended(p posted) {
 	r.posts--
 	r.term.options.Counters.Posts.Add(1)
-	if !p.took {
+	if !p.delivered {
 		r.term.options.Counters.PostsFailed.Add(1)
 	}
 	r.pending = append(r.pending, p.report)
 	l := r.lanes[p.Subscription]
-	if p.took {
+	if p.delivered {
 		l.limit = min(2*l.limit, postsPerSubscriptionMax)
 	} else {
 		l.limit = 1
 	}
 }
 
-// propose has what came of attempts written to the log, all there is in one command.
+// propose writes pending results to the log, in one command.
 func (r *outboxRunner) propose(ctx context.Context, work *sync.WaitGroup) {
 	if r.sending || len(r.pending) == 0 {
 		return
@@ -234,8 +232,8 @@ func (r *outboxRunner) propose(ctx context.Context, work *sync.WaitGroup) {
 			if err == nil || ctx.Err() != nil {
 				break
 			}
-			// Unknown, or refused during a transfer of leadership that may yet fail.
-			// A report that is made twice counts once.
+			// The outcome is unknown, or a transfer of leadership refused the command and may yet
+			// fail. A repeated report counts once.
 			r.term.options.Log.Debug("reporting deliveries over HTTP failed", "error", err)
 			if !wakeup.Sleep(ctx, stepPause) {
 				break
@@ -248,32 +246,31 @@ func (r *outboxRunner) propose(ctx context.Context, work *sync.WaitGroup) {
 	})
 }
 
-// dueLane is when a subscription is to be looked at.
+// dueLane is the time at which to look at a subscription.
 type dueLane struct {
 	at           queue.Timestamp
 	subscription uint64
 }
 
-// dueLanes is a heap, the first due in front. It may have more than one of a
-// subscription; that of wakeAt counts.
+// dueLanes is a heap ordered by time. A subscription may have several entries; only the one at its
+// wakeAt counts.
 type dueLanes []dueLane
 
-// Len implements heap.Interface, and so do the others.
 func (d dueLanes) Len() int           { return len(d) }
 func (d dueLanes) Less(i, j int) bool { return d[i].at < d[j].at }
 func (d dueLanes) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
 
-// Push adds a dueLane at the end.
+// Push implements heap.Interface.
 func (d *dueLanes) Push(x any) { *d = append(*d, x.(dueLane)) }
 
-// Pop removes the last one.
+// Pop implements heap.Interface.
 func (d *dueLanes) Pop() any {
 	last := (*d)[len(*d)-1]
 	*d = (*d)[:len(*d)-1]
 	return last
 }
 
-// take removes those that are due.
+// take removes the due entries and returns their subscriptions.
 func (d *dueLanes) take(now queue.Timestamp, lanes map[uint64]*deliveryLane) (all []uint64) {
 	for len(*d) > 0 && (*d)[0].at <= now {
 		next := heap.Pop(d).(dueLane)

@@ -11,25 +11,30 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// subscribers answer posts in a bubble, where no network may be waited for. Safe for
-// concurrent use.
+type webPost struct {
+	URL    string
+	Header [][2]string
+	Body   string
+}
+
+// subscribers answers posts without a network, which a bubble cannot wait for. Safe for concurrent use.
 type subscribers struct {
-	answer func(ctx context.Context, p *environment.Post) (int, error) // nil: 200
+	answer func(ctx context.Context, p *webPost) (int, error) // nil: 200
 
 	mu        sync.Mutex
-	posts     []*environment.Post
+	posts     []*webPost
 	at        []time.Time
-	under     map[string]int // posts under way by URL
+	under     map[string]int // posts in progress by URL
 	mostUnder map[string]int
 }
 
-func (s *subscribers) Post(ctx context.Context, p *environment.Post) (int, error) {
+func (s *subscribers) Post(ctx context.Context, url string, header [][2]string, body string) (int, error) {
+	p := &webPost{URL: url, Header: header, Body: body}
 	s.mu.Lock()
 	s.posts, s.at = append(s.posts, p), append(s.at, time.Now())
 	if s.under == nil {
@@ -49,7 +54,7 @@ func (s *subscribers) Post(ctx context.Context, p *environment.Post) (int, error
 	return s.answer(ctx, p)
 }
 
-// bodies are what was posted to a URL, in order of arrival.
+// bodies returns the bodies posted to a URL, in order.
 func (s *subscribers) bodies(url string) (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +66,7 @@ func (s *subscribers) bodies(url string) (all []string) {
 	return all
 }
 
-// pauses are the times between the posts.
+// pauses returns the times between posts.
 func (s *subscribers) pauses() (all []time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,14 +76,14 @@ func (s *subscribers) pauses() (all []time.Duration) {
 	return all
 }
 
-// most is how many posts to a URL there were at once.
+// most returns the largest number of concurrent posts to a URL.
 func (s *subscribers) most(url string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mostUnder[url]
 }
 
-// topicOf creates the standard topic t with URLs that are subscribed, raw, and confirmed.
+// topicOf creates the standard topic t with confirmed raw subscriptions.
 func (s *solo) topicOf(urls ...string) {
 	s.t.Helper()
 	s.do(&queue.CreateTopic{Topic: "t", TopicARN: "arn:aws:sns:us-east-1:000000000000:t"})
@@ -87,7 +92,7 @@ func (s *solo) topicOf(urls ...string) {
 	}
 }
 
-// subscribe subscribes a URL to the topic t, raw, and confirms that.
+// subscribe makes a confirmed raw subscription to the topic t.
 func (s *solo) subscribe(url string) {
 	s.t.Helper()
 	s.do(&queue.Subscribe{
@@ -98,7 +103,7 @@ func (s *solo) subscribe(url string) {
 	s.do(&queue.ConfirmSubscription{Topic: "t", Token: s.tokenFor(url)})
 }
 
-// tokenFor is the token that was posted to a URL last.
+// tokenFor returns the token posted last to a URL.
 func (s *solo) tokenFor(url string) string {
 	s.t.Helper()
 	sent := s.options.Poster.(*subscribers).bodies(url)
@@ -144,7 +149,7 @@ func TestOutboxDelivers(t *testing.T) {
 		s.publish(want...)
 		synctest.Wait()
 		for _, url := range []string{hook, "http://example.org/other"} {
-			got := to.bodies(url)[1:] // without the request to confirm
+			got := to.bodies(url)[1:] // without the confirmation request
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s got %d messages: %v", url, len(got), got)
@@ -167,11 +172,11 @@ func TestOutboxDelivers(t *testing.T) {
 	})
 }
 
-// The delays of a policy pass, and after the last attempt there is none.
+// Attempts follow the delays of the policy, and none follows the last.
 func TestOutboxRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		confirmed := false
-		to := &subscribers{answer: func(context.Context, *environment.Post) (int, error) {
+		to := &subscribers{answer: func(context.Context, *webPost) (int, error) {
 			if !confirmed {
 				return 204, nil
 			}
@@ -207,7 +212,7 @@ func TestOutboxJudgesAnswers(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			confirmed := false
-			to := &subscribers{answer: func(context.Context, *environment.Post) (int, error) {
+			to := &subscribers{answer: func(context.Context, *webPost) (int, error) {
 				if !confirmed {
 					return 200, nil
 				}
@@ -226,13 +231,13 @@ func TestOutboxJudgesAnswers(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer has one request at a time, and keeps no other one
-// waiting, however many messages there are.
+// An endpoint that does not answer has one request at a time and delays no other endpoint, however
+// many messages wait.
 func TestOutboxIsolatesSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hangs, works = "http://example.org/hangs", "http://example.org/works"
 		confirmed := false
-		to := &subscribers{answer: func(ctx context.Context, p *environment.Post) (int, error) {
+		to := &subscribers{answer: func(ctx context.Context, p *webPost) (int, error) {
 			if !confirmed || p.URL == works {
 				return 200, nil
 			}
@@ -264,13 +269,12 @@ func TestOutboxIsolatesSubscribers(t *testing.T) {
 	})
 }
 
-// Endpoints that take long for each message, and take it, leave room for others, however
-// many they are and however much waits for them.
+// Slow endpoints that accept their messages leave room for others, however many there are.
 func TestOutboxLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow, quick = "http://example.org/slow", "http://example.org/quick"
 		confirmed := false
-		to := &subscribers{answer: func(ctx context.Context, p *environment.Post) (int, error) {
+		to := &subscribers{answer: func(ctx context.Context, p *webPost) (int, error) {
 			if confirmed && strings.HasPrefix(p.URL, slow) {
 				select {
 				case <-time.After(14 * time.Second):
@@ -305,11 +309,11 @@ func TestOutboxLeavesRoom(t *testing.T) {
 	})
 }
 
-// What one leader has not reported the next one delivers; nothing is lost.
+// The next leader makes the deliveries that the previous one has not reported.
 func TestOutboxOfTheNextLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		confirmed, hang := false, true
-		to := &subscribers{answer: func(ctx context.Context, _ *environment.Post) (int, error) {
+		to := &subscribers{answer: func(ctx context.Context, _ *webPost) (int, error) {
 			if confirmed && hang {
 				<-ctx.Done()
 				return 0, ctx.Err()
@@ -337,12 +341,12 @@ func TestOutboxOfTheNextLeader(t *testing.T) {
 	})
 }
 
-// Whoever subscribes again while the first request to confirm is on its way has another one
-// sent, with a token of its own.
+// Another Subscribe during the first confirmation request causes another request with its own
+// token.
 func TestOutboxAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answered := make(chan struct{})
-		to := &subscribers{answer: func(context.Context, *environment.Post) (int, error) {
+		to := &subscribers{answer: func(context.Context, *webPost) (int, error) {
 			<-answered
 			return 200, nil
 		}}
@@ -363,7 +367,7 @@ func TestOutboxAsksAgain(t *testing.T) {
 	})
 }
 
-// Headers and URL are those that SNS documents.
+// Headers and URL match the documentation of SNS.
 func TestOutboxPosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &subscribers{}
@@ -371,7 +375,7 @@ func TestOutboxPosts(t *testing.T) {
 		s.topicOf(hook)
 		s.publish("m")
 		synctest.Wait()
-		names := func(p *environment.Post) (all []string) {
+		names := func(p *webPost) (all []string) {
 			for _, h := range p.Header {
 				if h[1] == "" {
 					t.Errorf("header %s is empty", h[0])

@@ -6,49 +6,48 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Position is a place in the log.
+// Position is a position in the log.
 type Position struct {
 	Index   uint64          // of the entry, or of the last one a read saw
 	LogTime queue.Timestamp // after that entry
 }
 
-// PositionOf is the Position of a state.
+// PositionOf returns the Position of a state.
 func PositionOf(at snapshot.Position) Position { return Position{Index: at.Index, LogTime: at.At} }
 
-// Verdict says how one attempt to execute a request ended. Only Answered and
-// Unknown attempts may have had an effect (faults.md 0.1).
+// Verdict tells how an attempt to execute a request ended. Only Answered and Unknown attempts may
+// have had an effect (faults.md 0.1).
 type Verdict uint8
 
 const (
-	// Answered says that the outcome holds the answer.
+	// Answered: the outcome holds the answer.
 	Answered Verdict = iota + 1
-	// NotProposed says that nothing was written as this node does not lead; another
-	// attempt may succeed.
+	// NotProposed: nothing was written because this node does not lead. Another attempt may
+	// succeed.
 	NotProposed
-	// Overloaded says that nothing was written as too much waits.
+	// Overloaded: nothing was written because too many commands wait.
 	Overloaded
-	// Expired says that nothing was written and the asker has given up.
+	// Expired: nothing was written and the caller has given up.
 	Expired
-	// Unknown says that it may or may not take effect, now or later.
+	// Unknown: the command may take effect, now or later.
 	Unknown
-	// Unsupported says that nothing was written, as some node could not read it.
+	// Unsupported: nothing was written because some node could not read the command.
 	Unsupported
-	// UnderPressure says that nothing was written, as the leader takes no such
-	// commands at the moment; the outcome holds the reason.
+	// UnderPressure: nothing was written because the leader refuses such commands at the moment.
+	// The outcome holds the reason.
 	UnderPressure
 )
 
-// Outcome is the end of one attempt.
+// Outcome is the result of one attempt.
 type Outcome struct {
 	Verdict  Verdict
 	Response codec.Response
 	At       Position
-	Reason   string // of UnderPressure and Unsupported, for people
+	Reason   string // of UnderPressure and Unsupported, readable text
 }
 
-// ReceivedNothing reports whether o answers a receive without any message, or the
-// acceptance of the next session without a session. A replay that has no message left is
-// an answer all the same: it does not wait.
+// ReceivedNothing reports whether o answers a receive without a message, or the acceptance of the
+// next session without a session. The answer of a replay counts even if its messages are gone.
 func (o Outcome) ReceivedNothing() bool {
 	if o.Verdict != Answered || o.Response.Err != nil {
 		return false

@@ -2,14 +2,12 @@ package leader
 
 import "github.com/seriatimq/seriatim/fsm/codec"
 
-// A waiting receive is piggybacked on a send to its queue: its command goes into
-// the log right behind the send, nearly always in the same entry, instead of an
-// entry of its own after the send is applied. The consumer then waits for the
-// disks once and not twice. Like any receive of which another was quicker, it may
-// find nothing; then it waits on.
+// A waiting receive is piggybacked on a send to its queue: its command follows the send in the log,
+// nearly always in the same entry, so the consumer waits for the disks once instead of twice. Like
+// any receive that competes with others, it may find nothing; then it keeps waiting.
 
-// enqueue hands a client's command to the group committer, and with a send the
-// receive that waited longest for one.
+// enqueue submits a client's command to the group committer. A send brings along the receive that
+// waited longest for one.
 func (t *Term) enqueue(s *Submission) {
 	if queue, sends := codec.SendsTo(s.Frame); sends {
 		if receive := t.waiting.piggyback(queue); receive != nil {
@@ -20,8 +18,8 @@ func (t *Term) enqueue(s *Submission) {
 	t.committer.submit(s)
 }
 
-// piggybacked is the receive to be proposed behind a send. If there is no room for
-// it, its node asks again: a receive that waits is not one too many.
+// piggybacked returns the receive to propose after a send. Overloaded becomes NotProposed: its node
+// retries, because the receive waits already.
 func (r ReceiveRequest) piggybacked(complete func(Outcome)) *Submission {
 	return &Submission{
 		Request:   r.Request,
@@ -35,8 +33,8 @@ func (r ReceiveRequest) piggybacked(complete func(Outcome)) *Submission {
 	}
 }
 
-// awaitPiggybacked awaits the outcome of a receive that was piggybacked. The
-// waiting has ended if that is an answer.
+// awaitPiggybacked waits for the outcome of a piggybacked receive. ended reports that the outcome
+// is the answer.
 func (c *ReceiveCall) awaitPiggybacked(w *waitingReceive) (o Outcome, ended bool) {
 	select {
 	case <-w.woken:

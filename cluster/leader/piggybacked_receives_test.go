@@ -18,8 +18,8 @@ func commandsOf(s *solo) float64 {
 	return sum
 }
 
-// A piggybacked receive that finds nothing writes nothing but itself, is not repeated
-// with every send, and is answered when its group is free again.
+// A piggybacked receive that finds nothing adds one command, is not repeated with every send, and
+// is answered when its group is free.
 func TestPiggybackedReceiveInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -49,8 +49,8 @@ func TestPiggybackedReceiveInVain(t *testing.T) {
 	})
 }
 
-// A client that hangs up while its receive is piggybacked gets nothing if that was not
-// proposed, and the outcome is unknown if it was.
+// After its client hangs up, a piggybacked receive hands out nothing if it was not proposed;
+// otherwise its outcome is unknown.
 func TestHangUpOfAPiggybackedReceive(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -67,7 +67,7 @@ func TestHangUpOfAPiggybackedReceive(t *testing.T) {
 				synctest.Wait()
 				receive := s.waiting.piggyback([]byte(standard))
 				if test.proposed {
-					receive.take()
+					receive.claim()
 				}
 				hangUp()
 				if o := <-answer; o.Verdict != test.want {
@@ -78,8 +78,7 @@ func TestHangUpOfAPiggybackedReceive(t *testing.T) {
 	}
 }
 
-// A piggybacked receive that is under way when the time is up gives the answer, also
-// an empty one.
+// A piggybacked receive in flight at the end of the wait gives the answer, even an empty one.
 func TestPiggybackedReceiveAtTheEndOfAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)

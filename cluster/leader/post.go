@@ -5,18 +5,26 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/notification"
 )
+
+// Poster makes HTTP requests. Safe for concurrent use.
+type Poster interface {
+	// Post sends one POST request, with names and values of headers, and returns the status of
+	// the answer. It returns an error if there was no answer in time.
+	Post(ctx context.Context, url string, header [][2]string, body string) (status int, err error)
+}
 
 // post makes one attempt of a delivery.
 func (r *outboxRunner) post(ctx context.Context, subscription uint64, d *queue.WebDelivery) {
-	status, err := r.term.options.Poster.Post(ctx, postOf(d))
+	status, err := r.term.options.Poster.Post(ctx, d.URL, headerOf(&d.Request), d.Request.Body())
 	if ctx.Err() != nil {
 		return // the next leader makes the attempt
 	}
-	p := posted{report: report{Subscription: subscription, Number: d.Number, Attempts: d.Attempts, Outcome: judge(status, err)}}
-	if p.took = p.Outcome == queue.DeliveryDone; !p.took {
+	outcome := deliveryOutcome(status, err)
+	p := posted{report: report{Subscription: subscription, Number: d.Number, Attempts: d.Attempts, Outcome: outcome}}
+	if p.delivered = outcome == queue.DeliveryDone; !p.delivered {
 		r.logFailure(d, status, err)
 	}
 	select {
@@ -25,9 +33,8 @@ func (r *outboxRunner) post(ctx context.Context, subscription uint64, d *queue.W
 	}
 }
 
-// postOf is the request that makes a delivery, with the headers that SNS documents.
-func postOf(d *queue.WebDelivery) *environment.Post {
-	n := &d.Request
+// headerOf returns the headers that SNS documents.
+func headerOf(n *notification.Request) [][2]string {
 	header := [][2]string{
 		{"Content-Type", n.ContentType},
 		{"x-amz-sns-message-type", n.Kind()},
@@ -40,14 +47,14 @@ func postOf(d *queue.WebDelivery) *environment.Post {
 	if n.Raw {
 		header = append(header, [2]string{"x-amz-sns-rawdelivery", "true"})
 	}
-	return &environment.Post{URL: d.URL, Header: header, Body: n.Body()}
+	return header
 }
 
 const statusTooManyRequests = 429
 
-// judge judges an answer as SNS does: what may be otherwise the next time is tried
-// again, which are missing answers, those of 5xx, and 429; all others are final.
-func judge(status int, err error) queue.DeliveryOutcome {
+// deliveryOutcome classifies an answer as SNS does: no answer, 5xx and 429 are retried, all others are
+// final.
+func deliveryOutcome(status int, err error) queue.DeliveryOutcome {
 	switch {
 	case err == nil && status >= 200 && status < 300:
 		return queue.DeliveryDone
@@ -57,8 +64,8 @@ func judge(status int, err error) queue.DeliveryOutcome {
 	return queue.DeliveryRefused
 }
 
-// logFailure tells the operator why a subscriber is not asked to confirm, and at debug
-// level why a message was not delivered. The URL may hold a password, so it is not shown.
+// logFailure logs a failed confirmation as a warning, and a failed delivery at debug level. It
+// omits the URL, which may hold a password.
 func (r *outboxRunner) logFailure(d *queue.WebDelivery, status int, err error) {
 	if err == nil {
 		err = errors.New("the answer has the status " + strconv.Itoa(status))

@@ -6,19 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// QueueTotal names one of the numbers that are counted for each queue.
+// QueueTotal identifies a count kept for each queue.
 type QueueTotal int
 
-// What is counted for each queue. The first ones are counted by the node that a client
-// asks, the others by the leader, so that sums over all nodes are the truth.
+// The node that a client calls counts up to Full, the leader counts the others. Sums over all nodes
+// are exact.
 const (
 	Sent QueueTotal = iota
 	Received
 	Deleted
 	EmptyReceives
-	Duplicates // sends dropped
-	Freed      // deduplication ids, by an operator before their time
-	Full       // sends refused because the queue may remember no more ids
+	Duplicates // dropped sends
+	Freed      // deduplication ids that an operator released early
+	Full       // sends refused because the queue may remember no more deduplication ids
 	ExpiredMessages
 	DeadLettered
 	Redriven
@@ -28,18 +28,17 @@ const (
 // Totals are the counts of one queue.
 type Totals [QueueTotals]uint64
 
-// QueueCounters count by queue, for a bounded number of queues: those that were used
-// first. What belongs to the others, and to queues that are gone, is counted together.
-// Made by NewQueueCounters; safe for concurrent use.
+// QueueCounters count by queue, for the first limit queues in use. All other queues, and deleted
+// ones, share one set of counts. Made by NewQueueCounters; safe for concurrent use.
 type QueueCounters struct {
 	limit int
 
 	mu     sync.RWMutex // held for writing while queues come or go
 	queues map[string]*[QueueTotals]atomic.Uint64
-	rest   [QueueTotals]atomic.Uint64
+	others [QueueTotals]atomic.Uint64
 }
 
-// NewQueueCounters makes counters with counts of their own for up to limit queues.
+// NewQueueCounters returns counters for up to limit queues.
 func NewQueueCounters(limit int) *QueueCounters {
 	return &QueueCounters{limit: limit, queues: make(map[string]*[QueueTotals]atomic.Uint64)}
 }
@@ -53,7 +52,7 @@ func (c *QueueCounters) Add(queue string, total QueueTotal, n uint64) {
 	counts, known := c.queues[queue]
 	if known || len(c.queues) >= c.limit {
 		if !known {
-			counts = &c.rest
+			counts = &c.others
 		}
 		counts[total].Add(n)
 		c.mu.RUnlock()
@@ -63,20 +62,20 @@ func (c *QueueCounters) Add(queue string, total QueueTotal, n uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if counts, known = c.queues[queue]; !known {
-		counts = &c.rest
+		counts = &c.others
 		if len(c.queues) < c.limit {
 			counts = new([QueueTotals]atomic.Uint64)
-			c.queues[strings.Clone(queue)] = counts // a name may be a part of a large request
+			c.queues[strings.Clone(queue)] = counts // queue may be part of a large request
 		}
 	}
 	counts[total].Add(n)
 }
 
-// Retire adds the counts of queues that are gone to the rest.
+// Retire adds the counts of deleted queues to the shared ones.
 func (c *QueueCounters) Retire(gone func(queue string) bool) {
 	var names []string
 	c.mu.RLock()
-	for name := range c.queues { // order does not matter: each is looked at alone
+	for name := range c.queues { // order does not matter
 		names = append(names, name)
 	}
 	c.mu.RUnlock()
@@ -87,7 +86,7 @@ func (c *QueueCounters) Retire(gone func(queue string) bool) {
 		c.mu.Lock()
 		if counts, known := c.queues[name]; known {
 			for i := range counts {
-				c.rest[i].Add(counts[i].Load())
+				c.others[i].Add(counts[i].Load())
 			}
 			delete(c.queues, name)
 		}
@@ -95,8 +94,7 @@ func (c *QueueCounters) Retire(gone func(queue string) bool) {
 	}
 }
 
-// Read calls each for every queue that has counts, and then for all others together,
-// whose name is empty.
+// Read calls each for every queue with counts, then for all others together with an empty name.
 func (c *QueueCounters) Read(each func(queue string, totals Totals)) {
 	type named struct {
 		queue  string
@@ -104,11 +102,11 @@ func (c *QueueCounters) Read(each func(queue string, totals Totals)) {
 	}
 	c.mu.RLock()
 	list := make([]named, 0, len(c.queues)+1)
-	for queue, counts := range c.queues { // order does not matter: whoever shows them sorts
+	for queue, counts := range c.queues { // order does not matter: callers sort
 		list = append(list, named{queue, counts})
 	}
 	c.mu.RUnlock()
-	for _, q := range append(list, named{"", &c.rest}) {
+	for _, q := range append(list, named{"", &c.others}) {
 		var totals Totals
 		for i := range totals {
 			totals[i] = q.counts[i].Load()

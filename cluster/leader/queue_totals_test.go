@@ -21,20 +21,20 @@ func TestQueueCounters(t *testing.T) {
 	c := NewQueueCounters(2)
 	c.Add("a", Sent, 1)
 	c.Add("b", Received, 5)
-	c.Add("none", Sent, 0) // takes no place
-	c.Add("c", Sent, 2)    // no place is left
+	c.Add("none", Sent, 0) // gets no counts of its own
+	c.Add("c", Sent, 2)    // the limit is reached
 	c.Add("a", Sent, 3)
 	if diff := cmp.Diff(map[string]uint64{"a": 4, "b": 0, "": 2}, sentByQueue(c)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	c.Retire(func(queue string) bool { return queue == "a" })
-	c.Add("d", Sent, 7) // in its place
+	c.Add("d", Sent, 7) // takes the place of a
 	if diff := cmp.Diff(map[string]uint64{"b": 0, "d": 7, "": 6}, sentByQueue(c)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-// The counts of a queue do not keep the request that named it first.
+// The counts of a queue do not keep the request with its name in memory.
 func TestQueueCountersKeepNamesOnly(t *testing.T) {
 	t.Parallel()
 	request := strings.Repeat("q", 100)
@@ -47,7 +47,7 @@ func TestQueueCountersKeepNamesOnly(t *testing.T) {
 	})
 }
 
-// What is counted while queues come and go is counted once.
+// Concurrent Add and Retire lose no count.
 func TestQueueCountersLoseNothing(t *testing.T) {
 	t.Parallel()
 	const goroutines, adds = 8, 2000
@@ -65,7 +65,7 @@ func TestQueueCountersLoseNothing(t *testing.T) {
 	}
 	adding.Wait()
 	total := uint64(0)
-	for _, sent := range sentByQueue(c) { // order does not matter: a sum
+	for _, sent := range sentByQueue(c) { // order does not matter
 		total += sent
 	}
 	if total != goroutines*adds {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// ReadIndex answers with an index of the log, in the outcome's position, that is not
-// below anything acknowledged before the call. A node that has applied the log up to
-// it may read.
+// ReadIndex returns, in the outcome's position, a log index that is at or above everything
+// acknowledged before the call. A node that has applied the log up to it may read.
 func (t *Term) ReadIndex(ctx context.Context) Outcome {
 	index, err := t.reads.wait(ctx)
 	if err != nil {
@@ -16,14 +15,12 @@ func (t *Term) ReadIndex(ctx context.Context) Outcome {
 	return Outcome{Verdict: Answered, At: Position{Index: index}}
 }
 
-// AskReadIndex is ReadIndex without waiting: complete is called exactly once, maybe
-// before AskReadIndex returns, and must not block. The error says that this node
-// does not lead.
+// AskReadIndex is ReadIndex without waiting. It calls complete exactly once, possibly before it
+// returns; complete must not block. It completes with ErrNotLeader if this node does not lead.
 func (t *Term) AskReadIndex(complete func(uint64, error)) { t.reads.ask(complete) }
 
-// confirmIndex answers one batch of reads. The order matters: the index is noted
-// before leadership is confirmed, else a leader deposed in between could have
-// missed newer commits (raft.md A5).
+// confirmIndex answers one batch of reads. It notes the index before it confirms leadership: a
+// leader deposed in between could miss newer commits (raft.md A5).
 func (t *Term) confirmIndex(ctx context.Context) (uint64, error) {
 	t.options.Counters.ReadIndexes.Add(1)
 	index := t.options.Group.CommitIndex()
@@ -33,7 +30,7 @@ func (t *Term) confirmIndex(ctx context.Context) (uint64, error) {
 	return index, nil
 }
 
-// failedRead classifies a read that failed: nothing was written.
+// failedRead returns the outcome of a failed read: nothing was written.
 func failedRead(ctx context.Context) Outcome {
 	if ctx.Err() != nil {
 		return Outcome{Verdict: Expired}

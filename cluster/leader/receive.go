@@ -11,9 +11,9 @@ import (
 // ReceiveRequest is a receive of a client, or another command that waits while it finds nothing.
 type ReceiveRequest struct {
 	Request
-	Command queue.Command // which Frame holds, encoded; Waits reports true
-	Wait    time.Duration // 0: short poll; negative: as the queue says
-	Waited  time.Duration // of Wait, before this attempt
+	Command queue.Command // which Frame encodes; the table of commands lets it wait
+	Wait    time.Duration // 0: short poll; negative: the default of the queue
+	Waited  time.Duration // part of Wait before this attempt
 }
 
 // begin waits until this node serves, and returns the time that the receive may wait. If o has a
@@ -29,7 +29,10 @@ func (c *ReceiveCall) begin() (left time.Duration, o Outcome) {
 	if c.ctx.Err() != nil { // the select above chooses at random
 		return 0, Outcome{Verdict: Expired}
 	}
-	wait := c.resolveWait(c.Command.QueueName(), c.Wait)
+	wait := c.Wait
+	if wait < 0 {
+		wait = WaitOf(c.options.Replica, c.Command.QueueName())
+	}
 	if err := c.setShortPoll(wait == 0); err != nil {
 		c.options.Log.Error("encoding a receive failed", "error", err)
 		return 0, Outcome{Verdict: Unsupported}
@@ -39,15 +42,7 @@ func (c *ReceiveCall) begin() (left time.Duration, o Outcome) {
 	return left, Outcome{}
 }
 
-// resolveWait replaces a negative wait by the wait of the queue.
-func (t *Term) resolveWait(name string, wait time.Duration) time.Duration {
-	if wait >= 0 {
-		return wait
-	}
-	return WaitOf(t.options.Replica, name)
-}
-
-// WaitOf returns the ReceiveMessageWaitTimeSeconds of a queue by the state of this node.
+// WaitOf returns the ReceiveMessageWaitTimeSeconds of a queue in the state of this node.
 func WaitOf(replica *fsm.FSM, name string) time.Duration {
 	seconds := int64(0)
 	replica.Read(func(v queue.View) {
@@ -58,7 +53,7 @@ func WaitOf(replica *fsm.FSM, name string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// setShortPoll notes in the command whether its caller waits.
+// setShortPoll sets the ShortPoll flag of the command.
 func (c *ReceiveCall) setShortPoll(short bool) error {
 	receive, ok := c.Command.(*queue.ReceiveMessages)
 	if !ok || receive.ShortPoll == short {
@@ -79,7 +74,7 @@ func (c *ReceiveCall) setShortPoll(short bool) error {
 func (c *ReceiveCall) run() (o Outcome, suspended bool) {
 	for {
 		if c.worthProposing() {
-			if o := c.proposeReceive(); c.ends(o) {
+			if o := c.Submit(c.ctx, c.Request); c.ends(o) {
 				return o, false
 			}
 		}
@@ -114,7 +109,7 @@ func (c *ReceiveCall) waitForMessages() (o Outcome, ended, suspended bool) {
 	return o, ended, false
 }
 
-// resumeReason handles the event that ended the wait of a receive.
+// resumeReason handles the event that ended a wait.
 func (c *ReceiveCall) resumeReason(w *waitingReceive) (o Outcome, ended bool) {
 	if c.timedOut.Load() {
 		c.final = true
@@ -147,7 +142,7 @@ func (c *ReceiveCall) stopWaiting(w *waitingReceive, o Outcome, ended bool) (Out
 	if ended || !c.worthProposing() {
 		return o, ended
 	}
-	o = c.proposeReceive()
+	o = c.Submit(c.ctx, c.Request)
 	return o, c.ends(o)
 }
 
@@ -172,14 +167,16 @@ func (c *ReceiveCall) worthProposing() (worth bool) {
 	return worth
 }
 
+// worthProposing reports whether a command would change the state. The table of commands decides for
+// those that wait.
+func worthProposing(cmd queue.Command, v queue.View) bool {
+	w := codec.WaitingOf(cmd)
+	return w == nil || w.Worth(cmd, v)
+}
+
 func (c *ReceiveCall) exists() (exists bool) {
 	c.options.Replica.Read(func(v queue.View) { exists = v.QueueExists(c.Command.QueueName()) })
 	return exists
-}
-
-// proposeReceive puts the receive into the log.
-func (c *ReceiveCall) proposeReceive() Outcome {
-	return c.Submit(c.ctx, c.Request)
 }
 
 // emptyAnswer returns the empty answer, proven to be true at some moment after the receive began. If

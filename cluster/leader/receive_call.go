@@ -16,7 +16,7 @@ type ReceiveCall struct {
 	*Term
 	ReceiveRequest
 	final bool // the next empty answer is the answer
-	wakes int  // times that it was woken and found nothing
+	wakes int  // wake-ups without a message
 
 	ctx      context.Context
 	cancel   context.CancelFunc

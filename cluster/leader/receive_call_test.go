@@ -18,9 +18,9 @@ import (
 // receive executes a receive.
 func (s *solo) receive(ctx context.Context, request ReceiveRequest) Outcome {
 	answer := make(chan Outcome, 1)
-	var told atomic.Bool
+	var completed atomic.Bool
 	call := s.NewReceive(ctx, request, func(o Outcome) {
-		if told.Swap(true) {
+		if completed.Swap(true) {
 			s.t.Errorf("a second outcome: %+v", o)
 			return
 		}
@@ -31,7 +31,7 @@ func (s *solo) receive(ctx context.Context, request ReceiveRequest) Outcome {
 	return <-answer
 }
 
-// waitingCall begins a receive that waits.
+// waitingCall begins a waiting receive.
 func (s *solo) waitingCall(ctx context.Context, wait time.Duration, complete func(Outcome)) *ReceiveCall {
 	cmd := &queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(1)}
 	frame, err := codec.AppendCommand(nil, cmd)
@@ -65,8 +65,8 @@ func TestParkedCallsHaveNoGoroutine(t *testing.T) {
 	})
 }
 
-// Whatever happens at once: each call has one outcome, no message is handed out twice,
-// none is lost, and nothing is left that waits.
+// With concurrent events, each call has one outcome, each message goes to one receive, and no
+// receive keeps waiting.
 func TestReceiveCallsEndOnce(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestReceiveCallsEndOnce(t *testing.T) {
 			all.Add(calls)
 			for i := range calls {
 				others.Go(func() {
-					random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // any numbers do
+					random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // not a secret
 					time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
 					call := s.waitingCall(t.Context(), time.Duration(1+random.IntN(100))*time.Millisecond, func(o Outcome) {
 						defer all.Done()
@@ -140,8 +140,7 @@ func TestReceiveCallsEndOnce(t *testing.T) {
 	}
 }
 
-// Who wakes a call may do so late, when it waits for something else already. It goes on
-// waiting, and its time runs out.
+// A late event for an earlier wait does not end the current one; its time still runs out.
 func TestCallIsResumedForAWaitThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)

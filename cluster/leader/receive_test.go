@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// poll receives as a client of the leader does.
+// poll receives like a client of the leader.
 func (s *solo) poll(ctx context.Context, cmd queue.ReceiveMessages, wait time.Duration) Outcome {
 	cmd.ShortPoll = wait == 0
 	frame, err := codec.AppendCommand(nil, &cmd)
@@ -25,7 +25,7 @@ func (s *solo) poll(ctx context.Context, cmd queue.ReceiveMessages, wait time.Du
 	return s.receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(&cmd)}, Command: &cmd, Wait: wait})
 }
 
-// bodies are what an answered receive handed out.
+// bodies returns the message bodies of an answer.
 func bodies(t *testing.T, o Outcome) []string {
 	t.Helper()
 	if o.Verdict != Answered || o.Response.Err != nil {
@@ -56,7 +56,7 @@ func TestLongPollWakes(t *testing.T) {
 	cases := []struct {
 		name  string
 		queue string
-		setup func(*solo) (held []string) // handles of what is in flight
+		setup func(*solo) (held []string) // returns handles of messages in flight
 		event func(s *solo, held []string)
 		want  []string
 		after time.Duration // from the start of the poll
@@ -131,8 +131,8 @@ func TestLongPollWakes(t *testing.T) {
 				if diff := cmp.Diff(test.want, got); diff != "" {
 					t.Fatal(diff)
 				}
-				// Fake time: only the rounding of deadlines to whole
-				// milliseconds and its spacing may be in between.
+				// In fake time, only the rounding of deadlines to milliseconds and the clock
+				// spacing add to the wait.
 				if waited := time.Since(begun); waited < test.after || waited > test.after+2*clockCommandSpacing {
 					t.Fatalf("waited %v, want %v", waited, test.after)
 				}
@@ -178,7 +178,7 @@ func TestReceiveOnUnknownQueue(t *testing.T) {
 	}
 }
 
-// One message wakes one poll; the other goes on waiting.
+// One message wakes one poll; the other keeps waiting.
 func TestOneMessageGoesToOnePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -210,7 +210,7 @@ func TestOneMessageGoesToOnePoll(t *testing.T) {
 	})
 }
 
-// Many messages at once serve many polls, one after the other.
+// Several messages serve several polls, one after another.
 func TestTurnsPassOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -241,7 +241,7 @@ func TestTurnsPassOn(t *testing.T) {
 	})
 }
 
-// A client that has hung up gets nothing, and its message goes to the next.
+// A receive whose client has hung up takes nothing; its message goes to the next.
 func TestCancelledPollConsumesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -288,7 +288,7 @@ func TestEmptyReceiveWritesNothing(t *testing.T) {
 	})
 }
 
-// An empty answer is given only by a leader that has proven that it still is.
+// Only a leader that has proven its leadership gives an empty answer.
 func TestEmptyReceiveOfADeposedLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -316,8 +316,8 @@ func TestWaitOfTheQueue(t *testing.T) {
 	})
 }
 
-// What has become visible by the leader's clock is found although nobody has
-// written an entry since (faults.md I10).
+// A receive finds a message that became visible by the leader's clock, without any entry since
+// (faults.md I10).
 func TestShortPollSeesEndedVisibility(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -331,8 +331,7 @@ func TestShortPollSeesEndedVisibility(t *testing.T) {
 	})
 }
 
-// A short poll is not empty because so many messages in front of the one to
-// deliver go to the dead-letter queue that one log entry does not move them all.
+// A receive finds its message behind more dead-letter candidates than one entry moves.
 func TestShortPollPassesDeadLetters(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"short poll": 0, "long poll": 5 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -362,8 +361,8 @@ func TestShortPollPassesDeadLetters(t *testing.T) {
 	}
 }
 
-// An empty answer holds for the log time that comes with it: a visibility timeout
-// that ended by then, and that no entry of its queue has seen, is not passed over.
+// An empty answer holds for its log time: a visibility timeout that ended by then counts, even if
+// no entry of the queue has passed it.
 func TestEmptyAnswerHoldsAtItsLogTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -371,8 +370,7 @@ func TestEmptyAnswerHoldsAtItsLogTime(t *testing.T) {
 			s.create(name)
 		}
 		for _, name := range []string{standard, fifo} {
-			// The first end of a timeout makes the clock rest for clockCommandSpacing; the
-			// second comes 2 ms later.
+			// The first timeout starts a pause of clockCommandSpacing; the second ends 2 ms later.
 			s.send(name, "one")
 			bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: name, VisibilityTimeout: queue.Some(1)}, 0))
 			time.Sleep(2 * time.Millisecond)
@@ -410,8 +408,7 @@ func TestAttemptIsReplayed(t *testing.T) {
 	})
 }
 
-// Thousands of idle polls cost nothing while they wait, and share what their
-// end costs.
+// Thousands of idle polls cost nothing while they wait, and share the confirmation at their end.
 func TestIdlePollsShareTheirEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -443,8 +440,8 @@ func TestIdlePollsShareTheirEnd(t *testing.T) {
 	})
 }
 
-// When leadership ends, a waiting receive goes back to be asked of the next
-// leader: it has taken nothing.
+// When leadership ends, a waiting receive returns to its caller without effect, for the next
+// leader.
 func TestLostLeadershipReturnsPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)

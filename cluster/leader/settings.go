@@ -1,19 +1,18 @@
 package leader
 
-// Settings are what all nodes must agree on. The leader writes its own into the
-// log when they differ from those of the replicated state.
+// Settings apply to the whole cluster. The leader writes its own into the log if they differ from
+// the replicated ones.
 type Settings struct {
 	// MinimumWindowSeconds is the lower bound of DeduplicationWindowSeconds
 	// and ReceiveAttemptWindowSeconds, 1..20; 0 means 20.
 	MinimumWindowSeconds int
-	// AWSCooldowns turns on the 60 seconds after DeleteQueue and between two
-	// PurgeQueue calls.
+	// AWSCooldowns enforces 60 seconds after DeleteQueue and between two PurgeQueue calls.
 	AWSCooldowns bool
 }
 
 const minimumWindowSecondsMax = 20
 
-// WithDefaults returns the settings with every unset field filled in.
+// WithDefaults returns s with unset fields filled in.
 func (s Settings) WithDefaults() Settings {
 	if s.MinimumWindowSeconds <= 0 || s.MinimumWindowSeconds > minimumWindowSecondsMax {
 		s.MinimumWindowSeconds = minimumWindowSecondsMax
@@ -21,8 +20,7 @@ func (s Settings) WithDefaults() Settings {
 	return s
 }
 
-// Limits bound what clients can make a node hold. The zero value of a field means
-// its default.
+// Limits bound the memory that clients can make a node use. A zero field means its default.
 type Limits struct {
 	QueueBytes      int // of commands that wait to be proposed
 	QueueCommands   int // that wait to be proposed
@@ -35,7 +33,7 @@ const (
 	waitingReceivesDefault = 1 << 16
 )
 
-// WithDefaults returns the limits with every unset field filled in.
+// WithDefaults returns l with unset fields filled in.
 func (l Limits) WithDefaults() Limits {
 	if l.QueueBytes <= 0 {
 		l.QueueBytes = queueBytesDefault
@@ -49,8 +47,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Room is what may wait to be proposed, in bytes and commands. Essential commands
-// have a quarter more, so that a flood of sends cannot keep them out.
+// Room returns the bytes and commands that may wait to be proposed. Essential commands have a
+// quarter more, so that a flood of sends cannot keep them out.
 func (l Limits) Room(essential bool) (bytes, commands int) {
 	if !essential {
 		return l.QueueBytes, l.QueueCommands

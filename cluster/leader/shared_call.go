@@ -7,24 +7,23 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// sharedCall shares one call among all callers that ask for its result while the one
-// before is under way. A caller never gets the result of a call that began before it
-// asked. Safe for concurrent use.
+// sharedCall shares one call among all callers that arrive while the previous call is in progress.
+// A caller never gets the result of a call that began before it arrived. Safe for concurrent use.
 type sharedCall[T any] struct {
 	call func(context.Context) (T, error)
-	lost error // what is answered after run has ended
+	lost error // returned to callers after run has ended
 
 	mu      sync.Mutex
 	waiting []func(T, error)
 	ended   bool
-	asked   wakeup.Signal // that waiting is not empty
+	asked   wakeup.Signal // notified when waiting has an element
 }
 
 func newSharedCall[T any](call func(context.Context) (T, error), lost error) *sharedCall[T] {
 	return &sharedCall[T]{call: call, lost: lost, asked: wakeup.NewSignal()}
 }
 
-// run answers until ctx ends.
+// run makes calls until ctx ends.
 func (c *sharedCall[T]) run(ctx context.Context) {
 	for {
 		select {
@@ -47,7 +46,7 @@ func (c *sharedCall[T]) run(ctx context.Context) {
 	}
 }
 
-// end answers all callers, also later ones, with lost.
+// end completes all present and later callers with lost.
 func (c *sharedCall[T]) end() {
 	c.mu.Lock()
 	asking := c.waiting
@@ -59,8 +58,8 @@ func (c *sharedCall[T]) end() {
 	}
 }
 
-// ask asks for the result; complete is called exactly once, maybe before ask
-// returns, and must not block.
+// ask calls complete with the result exactly once, possibly before it returns; complete must not
+// block.
 func (c *sharedCall[T]) ask(complete func(T, error)) {
 	c.mu.Lock()
 	if c.ended {
@@ -74,7 +73,7 @@ func (c *sharedCall[T]) ask(complete func(T, error)) {
 	c.asked.Notify()
 }
 
-// wait asks for the result and waits for it.
+// wait returns the result.
 func (c *sharedCall[T]) wait(ctx context.Context) (T, error) {
 	type reply struct {
 		answer T

@@ -34,7 +34,7 @@ func TestSharedCallIsShared(t *testing.T) {
 	}
 	r.ask(complete)
 	<-begun
-	// A call that began before one asked proves nothing to one.
+	// Callers never get the result of a call that began before they asked.
 	for range 100 {
 		r.ask(complete)
 	}

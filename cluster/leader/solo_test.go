@@ -18,23 +18,22 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// fifoSuffix ends the name of every FIFO queue and of no other.
+// fifoSuffix ends the names of FIFO queues and of no others.
 const fifoSuffix = ".fifo"
 
-// soloGroup is a Group of one member whose log is in memory, around a real
-// state machine. It lets tests of what a leader does run in a bubble of fake
-// time, where no disk or network may be waited for.
+// soloGroup is a Group with one member, a log in memory and a real state machine. Its tests run in
+// a bubble, which cannot wait for disks or networks.
 type soloGroup struct {
 	machine *fsm.FSM
-	entries chan soloProposal // applied in order by run; capacity: plenty
+	entries chan soloProposal // applied in order by run
 	stopped chan struct{}
 
 	mu      sync.Mutex
 	last    uint64
 	deposed bool
-	// confirmed counts the confirmations of leadership.
+	// confirmed counts confirmations of leadership.
 	confirmed int
-	// confirmTakes is how long a majority needs to answer.
+	// confirmTakes is the duration of a confirmation.
 	confirmTakes time.Duration
 }
 
@@ -72,7 +71,7 @@ func (g *soloGroup) Propose(entry []byte) (func() (fsm.EntryResult, error), erro
 	return p.wait, nil
 }
 
-// Writing is never said: entries are there at once.
+// Writing reports false: entries are written at once.
 func (g *soloGroup) Writing(func()) bool { return false }
 
 func (g *soloGroup) LeaderTerm() (uint64, bool) {
@@ -98,14 +97,14 @@ func (g *soloGroup) CommitIndex() uint64 {
 	return g.last
 }
 
-// depose makes the group refuse everything from now on.
+// depose makes the group refuse everything.
 func (g *soloGroup) depose() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.deposed = true
 }
 
-// WaitApplied: in a bubble every entry is applied without time passing.
+// WaitApplied waits; in a bubble, every entry is applied without time passing.
 func (g *soloGroup) WaitApplied(ctx context.Context, index uint64) error {
 	for g.machine.AppliedIndex() < index {
 		if ctx.Err() != nil {
@@ -121,13 +120,13 @@ func (g *soloGroup) Barrier(context.Context) error { return nil }
 // solo is a Term on a soloGroup.
 type solo struct {
 	*Term
-	changing sync.Mutex // held while another Term takes the place of this one
+	changing sync.Mutex // held while another Term replaces this one
 
 	t     *testing.T
 	group *soloGroup
 }
 
-// startSolo begins a Term and waits until it serves. It ends with the test.
+// startSolo begins a Term and waits until it serves. The Term ends with the test.
 func startSolo(t *testing.T, change ...func(*Options)) *solo {
 	t.Helper()
 	s := &solo{t: t, group: &soloGroup{entries: make(chan soloProposal, 1024), stopped: make(chan struct{})}}
@@ -157,7 +156,7 @@ func startSolo(t *testing.T, change ...func(*Options)) *solo {
 		set(&options)
 	}
 	s.Term = Begin(t.Context(), options)
-	go s.group.run() // ends below, when no entry can come any more
+	go s.group.run() // ends below, after the last entry
 	t.Cleanup(func() {
 		s.End()
 		close(s.group.entries)
@@ -186,7 +185,7 @@ func (s *solo) next() {
 	s.awaitServing()
 }
 
-// do executes a client's command that must not be refused.
+// do executes a client's command, which must succeed.
 func (s *solo) do(cmd queue.Command) queue.Result {
 	s.t.Helper()
 	frame, err := codec.AppendCommand(nil, cmd)
@@ -216,8 +215,7 @@ func (s *solo) send(name, body string) {
 	}
 }
 
-// entryFor is a message in group "g", deduplicated by its body, if the queue is
-// a FIFO queue.
+// entryFor returns a message; for a FIFO queue, in group "g" and deduplicated by its body.
 func entryFor(name, body string) queue.SendEntry {
 	entry := queue.SendEntry{Body: body}
 	if len(name) > len(fifoSuffix) && name[len(name)-len(fifoSuffix):] == fifoSuffix {

@@ -10,37 +10,35 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// stepPause separates two attempts of a step that failed.
+// stepPause precedes the retry of a failed step.
 const stepPause = 200 * time.Millisecond
 
-// steps is work that takes more than one log entry: the same command again and again,
-// until its answer says that there is no more to do.
+// steps is work of many log entries: the same command, repeated until its answer reports the end.
 type steps struct {
 	id      string
-	subject string // for the log
-	queue   string // that messages move out of, if they do
+	subject string // for logging
+	queue   string // the source of moved messages, if any
 	command queue.Command
-	pause   time.Duration // between two steps
+	pause   time.Duration // between steps
 }
 
-// stepRunner has such work done: the leader proposes bounded steps until the state says
-// that it has ended. A step whose outcome is unknown is followed by the next one: each
-// does what is there to do.
+// stepRunner proposes bounded steps until the state reports the end of the work. After a step with
+// an unknown outcome, it proposes the next: each step does what is left.
 type stepRunner struct {
 	term  *Term
-	find  func(queue.View) []steps // all that the state has under way
-	added wakeup.Signal            // that there may be more
+	find  func(queue.View) []steps // returns all unfinished work of the state
+	added wakeup.Signal            // notified when there may be more
 }
 
 func newStepRunner(t *Term, find func(queue.View) []steps) *stepRunner {
 	return &stepRunner{term: t, find: find, added: wakeup.NewSignal()}
 }
 
-// run has steps made until ctx ends.
+// run makes steps until ctx ends.
 func (r *stepRunner) run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	ended := make(chan string) // unbuffered: work that ended waits to be noted
+	ended := make(chan string) // unbuffered
 	running := make(map[string]bool)
 	r.added.Notify()
 	for {
@@ -49,7 +47,7 @@ func (r *stepRunner) run(ctx context.Context) {
 			return
 		case id := <-ended:
 			delete(running, id)
-			r.added.Notify() // it may have been added again while it was noted
+			r.added.Notify() // it may have been added again meanwhile
 		case <-r.added:
 			var found []steps
 			r.term.options.Replica.Read(func(v queue.View) { found = r.find(v) })
@@ -70,7 +68,7 @@ func (r *stepRunner) run(ctx context.Context) {
 	}
 }
 
-// make makes steps until there is no more to do.
+// make makes steps until the work is done.
 func (r *stepRunner) make(ctx context.Context, s steps) {
 	frame, err := codec.AppendCommand(nil, s.command)
 	if err != nil {
@@ -86,7 +84,7 @@ func (r *stepRunner) make(ctx context.Context, s steps) {
 		case <-timer.C:
 		}
 		if _, refused := r.term.refuses(frame); refused {
-			timer.Reset(max(s.pause, stepPause)) // it would add messages where there is no room
+			timer.Reset(max(s.pause, stepPause)) // the step would add messages without room for them
 			continue
 		}
 		response, err := r.term.executeForResponse(ctx, s.command)
@@ -94,8 +92,8 @@ func (r *stepRunner) make(ctx context.Context, s steps) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			// Unknown, or refused during a transfer of leadership that
-			// may yet fail; the end of the term ends ctx.
+			// The outcome is unknown, or a transfer of leadership refused the command and may yet
+			// fail.
 			timer.Reset(max(s.pause, stepPause))
 			continue
 		case response.Err != nil:
@@ -112,7 +110,7 @@ func (r *stepRunner) make(ctx context.Context, s steps) {
 	}
 }
 
-// more reports whether the answer to a step asks for another one.
+// more reports whether a step's answer calls for another step.
 func more(result queue.Result) bool {
 	switch r := result.(type) {
 	case queue.MessagesMoved:

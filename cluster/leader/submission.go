@@ -7,41 +7,40 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
-// Request is one encoded command of a client.
+// Request is a client's encoded command.
 type Request struct {
 	Frame          []byte
-	ID             codec.RequestID // zero: it has none
-	MinimumVersion uint32          // the format version that all nodes must know to read it
-	Deadline       time.Duration   // on the monotonic clock, for proposing; 0: none
-	// Over is closed when the caller waits no longer, as the end of its ctx does; nil: never.
+	ID             codec.RequestID // zero: none
+	MinimumVersion uint32          // the format version that all nodes must have to read it
+	Deadline       time.Duration   // for proposing, on the monotonic clock; 0: none
+	// Over is closed when the caller stops waiting, like the end of its ctx; nil: never.
 	Over <-chan struct{}
 }
 
-// Submission is a Request on its way into the log.
+// Submission is a Request on its way to the log.
 type Submission struct {
 	Request
-	// Complete takes the outcome, once, on any goroutine; it must not block.
-	// It is not called after Cancel returned true.
+	// Complete receives the outcome, once, on any goroutine; it must not block. It is not called
+	// after Cancel returned true.
 	Complete func(Outcome)
-	// essential commands find room when there is none for sends any more:
-	// receives and deletes are what empties queues.
+	// essential commands may use the room that Limits.Room reserves.
 	essential bool
 	state     atomic.Uint32
 }
 
 const (
 	submissionWaiting uint32 = iota
-	submissionTaken
+	submissionClaimed
 	submissionCancelled
 )
 
-// Cancel reports whether the command will certainly never be proposed.
+// Cancel reports whether the command is certain never to be proposed.
 func (s *Submission) Cancel() bool {
 	return s.state.CompareAndSwap(submissionWaiting, submissionCancelled) ||
 		s.state.Load() == submissionCancelled
 }
 
-// abandon is the outcome for a caller that does not wait any longer.
+// abandon returns the outcome for a caller that stops waiting.
 func (s *Submission) abandon() Outcome {
 	if s.Cancel() {
 		return Outcome{Verdict: Expired}
@@ -49,18 +48,18 @@ func (s *Submission) abandon() Outcome {
 	return Outcome{Verdict: Unknown}
 }
 
-func (s *Submission) take() bool {
-	return s.state.CompareAndSwap(submissionWaiting, submissionTaken)
+func (s *Submission) claim() bool {
+	return s.state.CompareAndSwap(submissionWaiting, submissionClaimed)
 }
 
-// refuse completes a submission that nobody has cancelled, without the log.
+// refuse completes a submission without proposing it, unless it was cancelled.
 func (s *Submission) refuse(o Outcome) {
-	if s.take() {
+	if s.claim() {
 		s.Complete(o)
 	}
 }
 
-// Essential reports whether a command adds no messages, and no bytes either. Only those
-// that do are refused under pressure, and have less room to wait in: moving messages to
-// another queue adds none, a replay does, and who locks a session is about to empty it.
+// Essential reports whether a command adds neither messages nor bytes. Commands that add some are
+// refused under pressure and have less room to wait. A move task adds none, a replay does; locking
+// a session counts as essential because its holder is about to empty it.
 func Essential(frame []byte) bool { return !codec.AddsMessages(frame) }

@@ -14,13 +14,11 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// takeOverPause is how long a leader waits before it tries again to take over,
-// when that failed although leadership was not lost.
+// takeOverPause precedes another attempt to take over while leadership is not lost.
 const takeOverPause = 100 * time.Millisecond
 
-// takeOver prepares the term until that succeeds or leadership is lost. To have
-// won an election is not enough: entries of earlier terms may still wait to be
-// applied (raft.md A5).
+// takeOver prepares the term until that succeeds or leadership is lost. An election is not enough:
+// entries of earlier terms may still wait to be applied (raft.md A5).
 func (t *Term) takeOver(ctx context.Context) bool {
 	for {
 		err := t.prepare(ctx)
@@ -36,16 +34,15 @@ func (t *Term) takeOver(ctx context.Context) bool {
 	}
 }
 
-// clockAheadMax is how far log time may be ahead of this node's clock at a
-// take-over before the operator is told (raft.md A4).
-const clockAheadMax = 30 * time.Second
+// clockLeadMax is the lead of log time over this node's clock above which a take-over logs a
+// warning (raft.md A4).
+const clockLeadMax = 30 * time.Second
 
 func (t *Term) prepare(ctx context.Context) error {
 	if err := t.options.Group.Barrier(ctx); err != nil {
 		return fmt.Errorf("waiting for the entries of earlier leaders: %w", err)
 	}
-	// Else the barrier may be one of another term of this node, which knew what
-	// had been committed and this one does not.
+	// The barrier may be of a later term of this node.
 	if term, leads := t.options.Group.LeaderTerm(); !leads || term != t.options.Term {
 		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, t.options.Term)
 	}
@@ -53,8 +50,8 @@ func (t *Term) prepare(ctx context.Context) error {
 	if err := t.awaitClocks(ctx, state); err != nil {
 		return err
 	}
-	if ahead := t.logTime.takeOver(state); ahead > clockAheadMax {
-		t.options.Log.Warn("the log is ahead of this node's clock; it advances at half speed until they meet", "ahead", ahead)
+	if lead := t.logTime.takeOver(state); lead > clockLeadMax {
+		t.options.Log.Warn("the log is ahead of this node's clock; it advances at half speed until they meet", "ahead", lead)
 	}
 	t.version.Store(t.options.Replica.FormatVersion())
 	identity, err := t.missingIdentity()
@@ -64,13 +61,12 @@ func (t *Term) prepare(ctx context.Context) error {
 	if err := t.write(ctx, identity); err != nil {
 		return err
 	}
-	if err := t.giveFirstKey(ctx); err != nil {
+	if err := t.ensureFirstKey(ctx); err != nil {
 		return fmt.Errorf("create the first access key of the cluster: %w", err)
 	}
 	return t.write(ctx, t.missingSettings())
 }
 
-// write executes commands of missingIdentity and missingSettings.
 func (t *Term) write(ctx context.Context, missing []queue.Command) error {
 	for _, cmd := range missing {
 		if err := t.Execute(ctx, cmd); err != nil {
@@ -81,13 +77,12 @@ func (t *Term) write(ctx context.Context, missing []queue.Command) error {
 	return nil
 }
 
-// awaitClocksMax is how long a leader waits for other clocks: gossip tells one a
-// second.
+// awaitClocksMax bounds the wait for the clocks of other nodes, which gossip sends once a second.
 const awaitClocksMax = 5 * time.Second
 
-// awaitClocks waits, before log time is to take a large step, until more than this
-// node's clock says so. That is after all nodes were down for long, or this clock
-// is wrong and all were started again. Windows and timeouts end by such a step.
+// awaitClocks waits, before log time takes a large step, until other nodes' clocks confirm this
+// node's clock. Such a step, which ends windows and timeouts, follows a long outage of all nodes or
+// a wrong clock.
 func (t *Term) awaitClocks(ctx context.Context, state queue.Timestamp) error {
 	step := wallSince1970(t.options.Clock) - time.Duration(state)*time.Millisecond
 	if state == 0 || step <= t.options.ClockStepMax || t.options.ClocksKnown == nil {
@@ -105,8 +100,8 @@ func (t *Term) awaitClocks(ctx context.Context, state queue.Timestamp) error {
 	return nil
 }
 
-// missingIdentity lists what the first leader of a cluster has to write before anything
-// else. The format version comes first: it allows the rest.
+// missingIdentity returns the commands that the first leader of a cluster must write first. The
+// format version allows the rest.
 func (t *Term) missingIdentity() ([]queue.Command, error) {
 	key := make([]byte, 16)
 	if _, err := io.ReadFull(t.options.Entropy, key); err != nil {
@@ -127,7 +122,7 @@ func (t *Term) missingIdentity() ([]queue.Command, error) {
 	return cmds, nil
 }
 
-// missingSettings lists the settings of this leader that the cluster does not have.
+// missingSettings returns commands for the settings that differ from the cluster's.
 func (t *Term) missingSettings() (cmds []queue.Command) {
 	set := func(name, value string) {
 		cmds = append(cmds, &queue.SetClusterSetting{Name: name, Value: value})
@@ -137,7 +132,7 @@ func (t *Term) missingSettings() (cmds []queue.Command) {
 		if window := strconv.Itoa(cluster.MinimumWindowSeconds); v.Setting(queue.SettingMinimumWindow) != window {
 			set(queue.SettingMinimumWindow, window)
 		}
-		// Unset means false, so that false needs no entry in a new cluster.
+		// Unset means false: a new cluster needs no entry for false.
 		if cool := strconv.FormatBool(cluster.AWSCooldowns); v.Setting(queue.SettingAWSCooldowns) != cool &&
 			(cluster.AWSCooldowns || v.Setting(queue.SettingAWSCooldowns) != "") {
 			set(queue.SettingAWSCooldowns, cool)
@@ -146,7 +141,7 @@ func (t *Term) missingSettings() (cmds []queue.Command) {
 	return cmds
 }
 
-// initialFormat is the format version to bootstrap a cluster with.
+// initialFormat returns the format version of a new cluster.
 func (t *Term) initialFormat() uint32 {
 	if t.options.InitialFormat == nil {
 		return format.CurrentVersion

@@ -18,30 +18,29 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// Group is what a Term needs of the consensus group that this node leads.
+// Group is the consensus group that this node leads.
 type Group interface {
-	// Propose hands one encoded entry to the log. It returns at once when the entry
-	// was queued, or with an error when nothing was proposed and never will be. wait
-	// blocks until the entry is applied here or its fate is unknown; its error is
-	// ErrNotLeader when the entry certainly did not enter the log.
+	// Propose queues one encoded entry for the log and returns at once. An error means that the
+	// entry never enters the log. wait blocks until the entry is applied here or its outcome is
+	// unknown; its error is ErrNotLeader if the entry certainly did not enter the log.
 	Propose(entry []byte) (wait func() (fsm.EntryResult, error), err error)
-	// Writing reports whether entries are being written here, behind which the next one
-	// would wait; ended is called when that is over. It has one caller.
+	// Writing reports whether the disk is busy with entries, so that the next one would wait; it
+	// calls ended when the disk is free. It has one caller.
 	Writing(ended func()) bool
 	// Barrier waits until everything committed before the call is applied here.
 	Barrier(ctx context.Context) error
-	// LeaderTerm is the term in which this node leads right now.
+	// LeaderTerm returns the term in which this node leads now.
 	LeaderTerm() (term uint64, leads bool)
-	// ConfirmLeadership proves that, at some moment after the call, no other node
-	// had been elected in a later term than this one, in which this node leads.
+	// ConfirmLeadership proves that at some moment after the call no node was elected in a later
+	// term than term, in which this node leads.
 	ConfirmLeadership(ctx context.Context, term uint64) error
-	// CommitIndex is the highest index known to be committed.
+	// CommitIndex returns the highest index known to be committed.
 	CommitIndex() uint64
 	// WaitApplied waits until every entry up to index is applied here.
 	WaitApplied(ctx context.Context, index uint64) error
 }
 
-// Options are what a Term works with.
+// Options configure a Term.
 type Options struct {
 	Group     Group
 	Term      uint64 // in which this node leads
@@ -54,35 +53,33 @@ type Options struct {
 	Counters  *Counters
 	Log       *slog.Logger
 
-	// Refuse gives the outcome of a client's command that is not taken now, a zero
-	// Verdict for all others; nil: all are taken.
+	// Refuse returns the outcome of a client's command that is refused now, or a zero Verdict to
+	// accept it; nil accepts all.
 	Refuse func(frame []byte) Outcome
-	// InitialFormat is the format version of a new cluster; nil: this program's.
+	// InitialFormat returns the format version of a new cluster; nil: this program's.
 	InitialFormat func() uint32
-	// ClocksKnown is closed once Clock was compared with those of a majority; nil: it
-	// need not be.
+	// ClocksKnown is closed once Clock was compared with those of a majority; nil: no comparison is
+	// needed.
 	ClocksKnown <-chan struct{}
-	// ClockStepMax is how far log time may step by the word of Clock alone.
+	// ClockStepMax is the largest step of log time that Clock alone may cause.
 	ClockStepMax time.Duration
 	// Poster makes the deliveries over HTTP; nil: they wait.
-	Poster environment.Poster
+	Poster Poster
 	// FirstKey makes the first access key of a new cluster; nil: it has none.
-	FirstKey environment.FirstKey
-	// Secrets seals that key and opens it again; nil: it is written in clear.
+	FirstKey FirstKey
+	// Secrets seals and opens the first access key; nil: it is stored in clear text.
 	Secrets Secrets
-	// Jobs are what else the node does while it leads. They run from when clients
-	// are served until ctx ends, which End awaits.
+	// Jobs run while clients are served, until ctx ends. End waits for them.
 	Jobs []func(ctx context.Context, t *Term)
 }
 
-// Term is one term of this node as leader: everything only a leader does. Its
-// methods are safe for concurrent use.
+// Term is one term of this node as leader. Its methods are safe for concurrent use.
 type Term struct {
 	options   Options
 	logTime   logClock
 	committer *groupCommitter
-	reads     *sharedCall[uint64]   // commit indexes with proof of leadership: ReadIndex
-	pastDue   *sharedCall[struct{}] // the log time has passed everything due
+	reads     *sharedCall[uint64]   // confirmed commit indexes: ReadIndex
+	pastDue   *sharedCall[struct{}] // completes when log time has passed all due deadlines
 	waiting   *waitingReceives
 	deadlines *deadlines
 	moveTasks *stepRunner
@@ -90,18 +87,17 @@ type Term struct {
 	outbox    *outboxRunner
 	version   atomic.Uint32 // format version of the state
 
-	// exclusive takes work to be done between this Term and the next one. It is
-	// unbuffered: the goroutine that follows the leadership of this node takes work
-	// when it begins it.
+	// exclusive carries work to do between this Term and the next one. It is unbuffered: a sender
+	// knows that the receiver has begun the work.
 	exclusive chan func()
 
 	serving chan struct{}   // closed when clients may be served
-	lost    <-chan struct{} // closed when leadership is lost or given up
+	lost    <-chan struct{} // closed when leadership is lost or handed over
 	stop    context.CancelFunc
-	running sync.WaitGroup // everything the Term runs
+	running sync.WaitGroup // all goroutines of the Term
 }
 
-// Begin begins a leader term; ctx bounds its life.
+// Begin begins a term, which ends with ctx.
 func Begin(ctx context.Context, options Options) *Term {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &Term{
@@ -134,8 +130,8 @@ func Begin(ctx context.Context, options Options) *Term {
 	return t
 }
 
-// End ends the term: nothing is proposed any more, and what was not proposed is
-// completed as such. It returns when the last entry in flight is answered.
+// End ends the term: commands that were not proposed are completed as such. It returns when the
+// last entry in flight is answered.
 func (t *Term) End() {
 	t.stop()
 	t.running.Wait()
@@ -167,7 +163,7 @@ func (t *Term) run(ctx context.Context) {
 	t.options.Log.Info("leading", "clock", t.logTime.now())
 }
 
-// Number is that of the term.
+// Number returns the number of the term.
 func (t *Term) Number() uint64 { return t.options.Term }
 
 // Serves reports whether the leader has taken over and serves clients.
@@ -180,25 +176,24 @@ func (t *Term) Serves() bool {
 	}
 }
 
-// WaitingReceives counts the receives that wait for a message.
+// WaitingReceives returns the number of waiting receives.
 func (t *Term) WaitingReceives() int { return t.waiting.number() }
 
-// Queued is what waits to be proposed.
+// Queued returns the bytes and commands that wait to be proposed.
 func (t *Term) Queued() (bytes, commands int) { return t.committer.queued() }
 
-// Applied acts on what the state machine just did: deadline and version are the
-// next deadline and the format version of the state. It runs on the state machine's
-// goroutine.
+// Applied handles the events of an applied entry. deadline is the next deadline of the state,
+// version its format version. It runs on the goroutine of the state machine.
 func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.Event) {
 	t.version.Store(version)
 	t.deadlines.next(deadline)
 	for i := range events {
 		switch event := &events[i]; event.Kind {
 		case queue.MessagesAvailable:
-			t.waiting.available(waitingPlace{Queue: event.Queue})
-			t.waiting.available(waitingPlace{Queue: event.Queue, Accept: true})
+			t.waiting.available(codec.WaitingPlace{Queue: event.Queue})
+			t.waiting.available(codec.WaitingPlace{Queue: event.Queue, Accept: true})
 		case queue.SessionAvailable:
-			t.waiting.available(waitingPlace{Queue: event.Queue, Session: event.Session})
+			t.waiting.available(codec.WaitingPlace{Queue: event.Queue, Session: event.Session})
 		case queue.TopicDeliveriesDeduplicated:
 			t.options.Counters.Deduplicated.add(event.Topic, event.Queue, event.Count, t.options.Clock.Monotonic())
 		case queue.TopicDeliveriesDeadLettered:
@@ -223,8 +218,7 @@ func (t *Term) Applied(deadline queue.Timestamp, version uint32, events []queue.
 	}
 }
 
-// Enqueue takes a client's command into the queue of the group committer, unless it
-// is refused now.
+// Enqueue queues a client's command for the group committer, unless Options.Refuse refuses it.
 func (t *Term) Enqueue(s *Submission) {
 	s.essential = Essential(s.Frame)
 	if o, refused := t.refuses(s.Frame); refused {
@@ -234,7 +228,7 @@ func (t *Term) Enqueue(s *Submission) {
 	t.enqueue(s)
 }
 
-// refuses reports whether a client's command is not taken now, and its outcome.
+// refuses returns the outcome of a client's command if it is refused now.
 func (t *Term) refuses(frame []byte) (o Outcome, refused bool) {
 	if t.options.Refuse == nil {
 		return Outcome{}, false
@@ -243,13 +237,13 @@ func (t *Term) refuses(frame []byte) (o Outcome, refused bool) {
 	return o, o.Verdict != 0
 }
 
-// Submit enqueues a client's command and waits. A command whose ctx ends first, or that is Over, is
-// not proposed any more, or its outcome is unknown.
+// Submit enqueues a client's command and waits. If ctx ends or Over closes first, the command is
+// never proposed or its outcome is unknown.
 func (t *Term) Submit(ctx context.Context, request Request) Outcome {
 	if ctx.Err() != nil {
 		return Outcome{Verdict: Expired}
 	}
-	done := make(chan Outcome, 1) // one outcome, never blocking the group committer
+	done := make(chan Outcome, 1) // never blocks the group committer
 	s := &Submission{Request: request, Complete: func(o Outcome) { done <- o }}
 	t.Enqueue(s)
 	select {
@@ -262,7 +256,6 @@ func (t *Term) Submit(ctx context.Context, request Request) Outcome {
 	}
 }
 
-// errCommandRefused: a command of the leader itself was refused.
 var errCommandRefused = errors.New("a command of the leader was refused")
 
 // Execute runs a command of the leader itself.
@@ -279,7 +272,7 @@ func (t *Term) executeForResponse(ctx context.Context, cmd queue.Command) (codec
 	if err != nil {
 		return codec.Response{}, fmt.Errorf("encoding a command of the leader: %w", err)
 	}
-	done := make(chan Outcome, 1) // one outcome, never blocking the group committer
+	done := make(chan Outcome, 1) // never blocks the group committer
 	t.committer.submitInternal(&Submission{Request: Request{Frame: frame}, Complete: func(o Outcome) { done <- o }})
 	select {
 	case o := <-done:
@@ -299,9 +292,9 @@ func (t *Term) executeForResponse(ctx context.Context, cmd queue.Command) (codec
 // Hold waits until no entry is in flight and lets none start until release.
 func (t *Term) Hold(ctx context.Context) (release func(), err error) { return t.committer.hold(ctx) }
 
-// RunExclusively has work done between this Term and the next one: everything that
-// was proposed is answered by then, and nothing else is proposed meanwhile. It
-// returns when the work begins. The error is ErrNotLeader, or that of ctx.
+// RunExclusively runs work between this Term and the next one: all proposed entries are answered by
+// then, and no other is proposed meanwhile. It returns when the work begins. The error is
+// ErrNotLeader or that of ctx.
 func (t *Term) RunExclusively(ctx context.Context, work func()) error {
 	select {
 	case t.exclusive <- work:
@@ -313,6 +306,6 @@ func (t *Term) RunExclusively(ctx context.Context, work func()) error {
 	}
 }
 
-// ExclusiveWork delivers work of RunExclusively. The receiver must end the Term, do
-// the work, and begin another Term if the node still leads.
+// ExclusiveWork delivers the work of RunExclusively. The receiver must end the Term, do the work,
+// and begin another Term if the node still leads.
 func (t *Term) ExclusiveWork() <-chan func() { return t.exclusive }

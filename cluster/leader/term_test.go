@@ -47,7 +47,7 @@ func TestTakeOverWritesTheSettings(t *testing.T) {
 	})
 }
 
-// An idle cluster writes nothing, however long, and wakes up for a deadline.
+// An idle cluster writes nothing until a deadline is due.
 func TestClockCommandsOnlyWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -121,16 +121,15 @@ func TestMoveTask(t *testing.T) {
 	}
 }
 
-// A leader whose clock wants log time to take a large step waits for other clocks
-// to say so, and not for ever.
+// Before a large step of log time, a leader waits for other clocks, for a limited time.
 func TestAwaitClocks(t *testing.T) {
 	const state = queue.Timestamp(1_000_000)
 	for _, test := range []struct {
 		name     string
 		state    queue.Timestamp
 		step     time.Duration
-		informed time.Duration // when; 0: never
-		want     time.Duration // that it waits
+		informed time.Duration // arrival of the other clocks; 0: never
+		want     time.Duration // duration of the wait
 	}{
 		{"a new cluster", 0, time.Hour, 0, 0},
 		{"a clock behind the log", state, -time.Hour, 0, 0},
@@ -164,8 +163,8 @@ func TestAwaitClocks(t *testing.T) {
 	}
 }
 
-// A replay is made in steps until it is completed. What is refused under pressure is its
-// steps, too, for they add messages; and the next leader goes on where this one stopped.
+// A replay makes steps until it is complete. Pressure refuses its steps, because they add messages.
+// The next leader continues it.
 func TestReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full atomic.Bool

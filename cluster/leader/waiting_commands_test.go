@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// acceptNext accepts the next session as a client of the leader does.
+// acceptNext accepts the next session like a client of the leader.
 func (s *solo) acceptNext(ctx context.Context, wait time.Duration) (queue.SessionLocked, Outcome) {
 	cmd := &queue.AcceptSession{Queue: fifo}
 	frame, err := codec.AppendCommand(nil, cmd)
@@ -26,19 +26,19 @@ func (s *solo) acceptNext(ctx context.Context, wait time.Duration) (queue.Sessio
 	return locked, o
 }
 
-// refOf names the lock of a session.
+// refOf returns the reference to a session's lock.
 func refOf(locked queue.SessionLocked) queue.SessionRef {
 	return queue.SessionRef{SessionID: locked.SessionID, Token: locked.Token.String()}
 }
 
-// sendTo sends a message of a group.
+// sendTo sends a message to a group.
 func (s *solo) sendTo(group, body string) {
 	s.do(&queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{{
 		Body: body, GroupID: group, GroupIDGiven: true, DeduplicationID: body, DeduplicationIDGiven: true,
 	}}})
 }
 
-// What ends the waiting for a session that is free.
+// Each of these events ends the wait for a free session.
 func TestAcceptNextWakes(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -103,8 +103,7 @@ func TestAcceptNextWakes(t *testing.T) {
 	}
 }
 
-// Only the holders of a session are woken by its messages, one by one, and by the end
-// of its lock.
+// Messages of a session wake its holder only, one at a time, and so does the end of its lock.
 func TestReceiveInSessionWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)
@@ -149,7 +148,7 @@ func TestReceiveInSessionWakes(t *testing.T) {
 	})
 }
 
-// The deletion of a queue ends all that waits for something of it.
+// The deletion of a queue ends all waits for its sessions.
 func TestWaitingForSessionsEndsWithTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startSolo(t)

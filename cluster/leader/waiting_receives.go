@@ -8,48 +8,45 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
-// waitingReceives are the receives that wait for messages, and the others that wait for
-// a session, by what they wait for and in order of arrival. A receive has its turn from
-// when it is woken or piggybacked on a send until it releases it; while one has, none is
-// woken. So a message wakes one receive, not all. Safe for concurrent use; one that waits
-// costs nothing but memory.
+// waitingReceives holds the receives that wait for messages or sessions, by place and in order of
+// arrival. A receive has its turn from its wake-up, or from its piggybacking on a send, until it
+// releases the turn; meanwhile no other is woken. So a message wakes one receive, not all. A
+// waiting receive costs only memory. Safe for concurrent use.
 type waitingReceives struct {
 	max int
 
 	mu     sync.Mutex
-	queues map[waitingPlace]*waitingQueue
+	queues map[codec.WaitingPlace]*waitingQueue
 	count  int
 }
 
-// waitingQueue are those of one place.
+// waitingQueue holds the receives of one place.
 type waitingQueue struct {
 	waiting list.List // of *waitingReceive
 	turns   int       // receives that have their turn
-	// inVain: the last piggybacked receive found nothing, and nothing became
-	// available since.
+	// inVain: the last piggybacked receive found nothing, and nothing became available since.
 	inVain bool
 }
 
-// waitingReceive is one of them.
 type waitingReceive struct {
-	place       waitingPlace
+	place       codec.WaitingPlace
 	ctx         context.Context // of the receive
 	request     ReceiveRequest
-	element     *list.Element // nil once it has its turn or is gone
+	element     *list.Element // nil once it has its turn or was removed
 	turn        bool
-	woken       chan struct{} // closed when it is to look, or piggybacked has its outcome
-	resume      func()        // called then, too; does not block
-	piggybacked *Submission   // its receive, proposed behind a send; nil: none was
-	outcome     Outcome       // of piggybacked, once woken is closed
+	woken       chan struct{} // closed when it should look again, or when outcome is set
+	resume      func()        // called after woken is closed; never blocks
+	piggybacked *Submission   // its command, proposed after a send; nil: none
+	outcome     Outcome       // of piggybacked; set before woken is closed
 }
 
 func newWaitingReceives(limit int) *waitingReceives {
-	return &waitingReceives{max: limit, queues: make(map[waitingPlace]*waitingQueue)}
+	return &waitingReceives{max: limit, queues: make(map[codec.WaitingPlace]*waitingQueue)}
 }
 
-// add begins to wait, unless too many do. One that waited before goes to the front.
+// add adds a receive, unless too many wait. front is for a receive that waited before.
 func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front bool, resume func()) (*waitingReceive, bool) {
-	place := waitingPlace{Queue: request.Command.QueueName()}
+	place := codec.WaitingPlace{Queue: request.Command.QueueName()}
 	if w := codec.WaitingOf(request.Command); w != nil {
 		place = w.Place(request.Command)
 	}
@@ -73,8 +70,8 @@ func (r *waitingReceives) add(ctx context.Context, request ReceiveRequest, front
 	return w, true
 }
 
-// remove ends the waiting. It reports whether the receive has the turn of its
-// queue, which it then must release.
+// remove removes a receive. It reports whether the receive has its turn, which the caller then must
+// release.
 func (r *waitingReceives) remove(w *waitingReceive) (turn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +83,8 @@ func (r *waitingReceives) remove(w *waitingReceive) (turn bool) {
 	return w.turn
 }
 
-// release ends the turn. The caller then calls available if the queue still
-// has something to hand out.
+// release ends the turn of a receive. The caller then calls available if the queue still has a
+// message.
 func (r *waitingReceives) release(w *waitingReceive) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,9 +97,9 @@ func (r *waitingReceives) release(w *waitingReceive) {
 	r.forgetUnused(w.place, q)
 }
 
-// available wakes the receive that waited longest at a place, unless one has its turn:
-// that one looks again when it is done.
-func (r *waitingReceives) available(place waitingPlace) {
+// available wakes the receive that waited longest at a place, unless one has its turn: that one
+// looks again at its end.
+func (r *waitingReceives) available(place codec.WaitingPlace) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q := r.queues[place]
@@ -114,17 +111,16 @@ func (r *waitingReceives) available(place waitingPlace) {
 		r.forgetUnused(place, q)
 		return
 	}
-	r.giveTurn(q).wake()
+	r.nextTurn(q).wake()
 }
 
-// wake has the receive look. It never blocks.
 func (w *waitingReceive) wake() {
 	close(w.woken)
 	w.resume()
 }
 
-// giveTurn gives the receive that waited longest its turn.
-func (r *waitingReceives) giveTurn(q *waitingQueue) *waitingReceive {
+// nextTurn starts the turn of the receive that waited longest.
+func (r *waitingReceives) nextTurn(q *waitingQueue) *waitingReceive {
 	w := q.waiting.Front().Value.(*waitingReceive)
 	r.dequeue(q, w)
 	w.turn = true
@@ -132,16 +128,16 @@ func (r *waitingReceives) giveTurn(q *waitingQueue) *waitingReceive {
 	return w
 }
 
-// piggyback takes the receive that waited longest along with a send to its queue,
-// and returns what to propose behind the send; nil if there is nothing.
+// piggyback starts the turn of the receive that waited longest for messages of a queue, and returns
+// its command to propose after a send; nil if there is none.
 func (r *waitingReceives) piggyback(queue []byte) *Submission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := r.queues[waitingPlace{Queue: string(queue)}]
+	q := r.queues[codec.WaitingPlace{Queue: string(queue)}]
 	if q == nil || q.inVain || q.waiting.Len() == 0 || q.waiting.Front().Value.(*waitingReceive).ctx.Err() != nil {
 		return nil
 	}
-	w := r.giveTurn(q)
+	w := r.nextTurn(q)
 	w.piggybacked = w.request.piggybacked(func(o Outcome) {
 		w.outcome = o
 		w.wake()
@@ -149,16 +145,15 @@ func (r *waitingReceives) piggyback(queue []byte) *Submission {
 	return w.piggybacked
 }
 
-// inVain notes that a piggybacked receive found nothing: the messages of its group
-// are with a consumer, say, or delayed. No other is piggybacked until something
-// becomes available by itself.
+// inVain notes that a piggybacked receive found nothing, because messages of its group are in
+// flight or delayed. None is piggybacked again until something becomes available.
 func (r *waitingReceives) inVain(w *waitingReceive) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queues[w.place].inVain = true
 }
 
-// deleted wakes all receives of a queue to find that out.
+// deleted wakes all receives of a deleted queue.
 func (r *waitingReceives) deleted(queue string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +164,7 @@ func (r *waitingReceives) deleted(queue string) {
 	}
 }
 
-func (r *waitingReceives) wakeAll(place waitingPlace, q *waitingQueue) {
+func (r *waitingReceives) wakeAll(place codec.WaitingPlace, q *waitingQueue) {
 	for q.waiting.Len() > 0 {
 		w := q.waiting.Front().Value.(*waitingReceive)
 		r.dequeue(q, w)
@@ -179,11 +174,11 @@ func (r *waitingReceives) wakeAll(place waitingPlace, q *waitingQueue) {
 	r.forgetUnused(place, q)
 }
 
-// end has all that wait find out that the leader's term has ended.
+// end resumes all receives at the end of the term.
 func (r *waitingReceives) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, q := range r.queues { // order does not matter: each is its own
+	for _, q := range r.queues { // order does not matter
 		for element := q.waiting.Front(); element != nil; element = element.Next() {
 			element.Value.(*waitingReceive).resume()
 		}
@@ -196,14 +191,13 @@ func (r *waitingReceives) dequeue(q *waitingQueue, w *waitingReceive) {
 	r.count--
 }
 
-// forgetUnused forgets a place that nobody waits at and nothing is to be known of.
-func (r *waitingReceives) forgetUnused(place waitingPlace, q *waitingQueue) {
+// forgetUnused deletes a place without receives and without state.
+func (r *waitingReceives) forgetUnused(place codec.WaitingPlace, q *waitingQueue) {
 	if q != nil && q.turns == 0 && q.waiting.Len() == 0 && !q.inVain {
 		delete(r.queues, place)
 	}
 }
 
-// number counts the receives that wait.
 func (r *waitingReceives) number() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,10 +6,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// receiveOf is a receive from a queue.
+// receiveOf returns a receive from a queue.
 func receiveOf(name string) ReceiveRequest {
 	return ReceiveRequest{Command: &queue.ReceiveMessages{Queue: name}}
 }
@@ -36,8 +37,8 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	p := newWaitingReceives(10)
 	first, second, third := added(t, p, "q", false), added(t, p, "q", false), added(t, p, "q", false)
 	other := added(t, p, "other", false)
-	p.available(waitingPlace{Queue: "q"})
-	p.available(waitingPlace{Queue: "q"}) // the one being served looks again anyway
+	p.available(codec.WaitingPlace{Queue: "q"})
+	p.available(codec.WaitingPlace{Queue: "q"}) // first has its turn and looks again anyway
 	if !isWoken(first) || isWoken(second) || isWoken(third) || isWoken(other) {
 		t.Fatal("not exactly the first one was woken")
 	}
@@ -45,8 +46,8 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 		t.Fatal("the woken receive has no turn")
 	}
 	p.release(first)
-	again := added(t, p, "q", true) // it found nothing and waits on, at the front
-	p.available(waitingPlace{Queue: "q"})
+	again := added(t, p, "q", true) // first found nothing and waits again, at the front
+	p.available(codec.WaitingPlace{Queue: "q"})
 	if !isWoken(again) || isWoken(second) {
 		t.Fatal("a receive that waited before is not the first")
 	}
@@ -55,7 +56,7 @@ func TestWaitingReceivesWakeOneAtATimeInOrder(t *testing.T) {
 	if p.remove(second) {
 		t.Fatal("a receive that was not woken has a turn")
 	}
-	p.available(waitingPlace{Queue: "q"})
+	p.available(codec.WaitingPlace{Queue: "q"})
 	if !isWoken(third) {
 		t.Fatal("a receive that left was woken instead of the next")
 	}
@@ -84,8 +85,8 @@ func TestWaitingReceivesAreBounded(t *testing.T) {
 	added(t, p, "q", false)
 }
 
-// A receive of a client that hung up is not piggybacked, and after one in vain there is
-// none until something is available by itself.
+// A receive whose client hung up is not piggybacked. After one in vain, none is until something
+// becomes available.
 func TestPiggyback(t *testing.T) {
 	p := newWaitingReceives(10)
 	if p.piggyback([]byte("q")) != nil {
@@ -113,15 +114,15 @@ func TestPiggyback(t *testing.T) {
 	if p.piggyback([]byte("q")) != nil {
 		t.Fatal("another one after one in vain")
 	}
-	p.available(waitingPlace{Queue: "q"})
+	p.available(codec.WaitingPlace{Queue: "q"})
 	added(t, p, "q", false)
 	if p.piggyback([]byte("q")) == nil {
 		t.Fatal("none although something became available")
 	}
 }
 
-// Whatever happens in whatever order: a turn goes to the receive that waits longest,
-// none is woken while another has one, and nothing is remembered when none is left.
+// In any order of events, a turn goes to the receive that waited longest, no receive is woken
+// during a turn, and no state remains without receives.
 func TestWaitingReceivesInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := newWaitingReceives(1000)
@@ -138,7 +139,7 @@ func TestWaitingReceivesInAnyOrder(t *testing.T) {
 				waiting = append(waiting, w)
 			},
 			"available": func(t *rapid.T) {
-				p.available(waitingPlace{Queue: "q"})
+				p.available(codec.WaitingPlace{Queue: "q"})
 				inVain = false
 				if len(served) == 0 && len(waiting) > 0 && !isWoken(first()) {
 					t.Fatal("the first in line was not woken")

@@ -1,4 +1,4 @@
-// Package nodecert marks the certificates of nodes: a DNS name in a reserved domain, which
+// Package nodecert marks the certificates of nodes with a DNS name in a reserved domain, which
 // certificates for the client port lack.
 package nodecert
 
@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// domain is reserved: it is no public name, and hosts have names of their own.
+// domain is reserved: it is not public.
 const domain = ".node.seriatim"
 
-// AnyNode is the node name in the mark of a certificate that all nodes share.
+// AnyNode is the node name in the mark of a certificate for all nodes.
 const AnyNode = "*"
 
-// Mark returns the DNS name that marks the certificate of a node, given the node's name.
+// Mark returns the DNS name that marks the certificate of a node.
 func Mark(node string) string { return node + domain }
 
-// IsMark reports whether a DNS name of a certificate is the mark of some node.
+// IsMark reports whether a DNS name marks a node.
 func IsMark(name string) bool { return strings.HasSuffix(name, domain) }
 
-// Marked reports whether a certificate is that of a node.
+// Marked reports whether a certificate belongs to a node.
 func Marked(c *x509.Certificate) bool { return slices.ContainsFunc(c.DNSNames, IsMark) }
 
-// Names reports whether a certificate is that of the node with a name.
+// Names reports whether a certificate belongs to the named node.
 func Names(c *x509.Certificate, node string) bool {
 	return slices.Contains(c.DNSNames, Mark(node)) || slices.Contains(c.DNSNames, Mark(AnyNode))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// LogEnd says where the log of a stopped node ends. Its text, NODE=CLUSTER:TERM/INDEX, is
-// what a recovery of several nodes is told on each of them.
+// LogEnd is the end of a stopped node's log. A recovery takes the LogEnds of all remaining nodes as
+// texts, NODE=CLUSTER:TERM/INDEX.
 type LogEnd struct {
 	NodeID    string
 	ClusterID string
@@ -19,14 +19,14 @@ type LogEnd struct {
 	Index     uint64
 }
 
-// String is the text that ParseLogEnd reads.
+// String returns the text that ParseLogEnd reads.
 func (e LogEnd) String() string {
 	return fmt.Sprintf("%s=%s:%d/%d", e.NodeID, e.ClusterID, e.Term, e.Index)
 }
 
 // ParseLogEnd reads the text of a LogEnd.
 func ParseLogEnd(text string) (LogEnd, error) {
-	wrong := fmt.Errorf("%w: %q is not NODE=CLUSTER:TERM/INDEX, as seriatim cluster force-recover prints it on each node that is left", ErrBadRecovery, text)
+	wrong := fmt.Errorf("%w: %q is not NODE=CLUSTER:TERM/INDEX, as seriatim cluster force-recover prints it on each remaining node", ErrBadRecovery, text)
 	node, rest, _ := strings.Cut(strings.TrimSpace(text), "=")
 	clusterID, rest, _ := strings.Cut(rest, ":")
 	term, index, found := strings.Cut(rest, "/")
@@ -44,13 +44,13 @@ func ParseLogEnd(text string) (LogEnd, error) {
 	return end, nil
 }
 
-// compare orders logs as an election does: the later term wins, then the longer log. The
-// greatest has all that any of them has of what was acknowledged.
+// compare orders logs as an election does: the later term wins, then the longer log. The greatest
+// has every acknowledged entry that any of them has.
 func (e LogEnd) compare(other LogEnd) int {
 	return cmp.Or(cmp.Compare(e.Term, other.Term), cmp.Compare(e.Index, other.Index))
 }
 
-// LogEnd returns the position at which the log of this node ends.
+// LogEnd returns the end of this node's log.
 func (s *Stopped) LogEnd() (LogEnd, error) {
 	begun, err := storage.ReadRecovery(s.dir)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Stopped) LogEnd() (LogEnd, error) {
 	return s.logEnd(begun, survey.LastTerm, survey.LastIndex), nil
 }
 
-// logEnd is the end of this node's log in the cluster of which a recovery that was
-// interrupted may have made another already.
+// logEnd returns the end of this node's log, with the old cluster id if an interrupted recovery has
+// replaced it.
 func (s *Stopped) logEnd(begun storage.Recovery, term, index uint64) LogEnd {
 	end := LogEnd{NodeID: s.NodeID, ClusterID: s.ClusterID, Term: term, Index: index}
 	if begun.Interrupted() {
@@ -73,8 +73,8 @@ func (s *Stopped) logEnd(begun storage.Recovery, term, index uint64) LogEnd {
 	return end
 }
 
-// checkLogs refuses what cannot be the ends of the logs of all nodes that are left, of
-// which own is one. It returns them in order, and those of the longest log.
+// checkLogs validates the ends of the logs of all remaining nodes, including this node's. It
+// returns them sorted by node, and those of the longest log.
 func checkLogs(logs []LogEnd, own LogEnd) (sorted, longest []LogEnd, err error) {
 	sorted = slices.Clone(logs)
 	slices.SortFunc(sorted, func(a, b LogEnd) int { return cmp.Compare(a.NodeID, b.NodeID) })
@@ -84,14 +84,15 @@ func checkLogs(logs []LogEnd, own LogEnd) (sorted, longest []LogEnd, err error) 
 		case i > 0 && sorted[i-1].NodeID == end.NodeID:
 			return nil, nil, fmt.Errorf("%w: node %s is given twice", ErrBadRecovery, end.NodeID)
 		case end.ClusterID != own.ClusterID:
-			return nil, nil, fmt.Errorf("%w: node %s is of cluster %s, and this node of cluster %s: one of them was recovered before, or has never been of this cluster", ErrBadRecovery, end.NodeID, end.ClusterID, own.ClusterID)
+			return nil, nil, fmt.Errorf("%w: node %s is of cluster %s, but this node of cluster %s. One of them was recovered before, or never belonged to this cluster",
+				ErrBadRecovery, end.NodeID, end.ClusterID, own.ClusterID)
 		case end.NodeID == own.NodeID && end != own:
-			return nil, nil, fmt.Errorf("%w: the log of this node ends at %s, not at %s: ask all nodes that are left again, with none of them running", ErrBadRecovery, own, end)
+			return nil, nil, fmt.Errorf("%w: the log of this node ends at %s, not at %s: read the logs of all remaining nodes again, while all are stopped", ErrBadRecovery, own, end)
 		}
 		found = found || end == own
 	}
 	if !found {
-		return nil, nil, fmt.Errorf("%w: the log of this node, %s, is not among those given: give those of all nodes that are left", ErrBadRecovery, own)
+		return nil, nil, fmt.Errorf("%w: the log of this node, %s, is missing: pass those of all remaining nodes", ErrBadRecovery, own)
 	}
 	most := slices.MaxFunc(sorted, LogEnd.compare)
 	for _, end := range sorted {

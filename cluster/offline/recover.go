@@ -12,40 +12,40 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// RecoveryPlan says what a recovery from the loss of a majority would do with this node.
+// RecoveryPlan describes the effect of a recovery from the loss of a majority on this node.
 type RecoveryPlan struct {
 	NodeID        string   `json:"nodeId"`
-	Log           string   `json:"log"` // where the log of this node ends, as a LogEnd
+	Log           string   `json:"log"` // end of this node's log, as a LogEnd
 	ClusterID     string   `json:"clusterId"`
 	NewClusterID  string   `json:"newClusterId"`
-	Members       []string `json:"members"` // at present, as far as this node knows
-	Keep          []string `json:"keep"`    // the voters from then on: they have the longest log
-	Join          []string `json:"join"`    // nodes that are left and begin empty
-	Drop          []string `json:"drop"`    // members that are not left
-	Joins         bool     `json:"joins"`   // this node is one of Join
-	Aside         string   `json:"aside"`   // to where the data of a node that joins are moved
+	Members       []string `json:"members"` // current members, as this node knows them
+	Keep          []string `json:"keep"`    // the new voters: nodes with the longest log
+	Join          []string `json:"join"`    // remaining nodes that begin empty
+	Drop          []string `json:"drop"`    // members that are lost
+	Joins         bool     `json:"joins"`   // this node is in Join
+	MovedTo       string   `json:"movedTo"` // new place of the data of a node in Join
 	SnapshotIndex uint64   `json:"snapshotIndex"`
-	LastIndex     uint64   `json:"lastIndex"` // of the longest log: everything up to here is kept
+	LastIndex     uint64   `json:"lastIndex"` // of the longest log: all entries up to here are kept
 	LastTerm      uint64   `json:"lastTerm"`
-	EndedAt       uint64   `json:"endedAt"` // the last entry of this node's log before it was cut short; 0: it is whole
-	Repeats       bool     `json:"repeats"` // a recovery that was interrupted
+	EndedAt       uint64   `json:"endedAt"` // the last entry of this node's log before damage cut it off; 0: the log is whole
+	Repeats       bool     `json:"repeats"` // repeats an interrupted recovery
 
 	logs []string
 }
 
-// ErrBadRecovery means that what is to be recovered makes no sense.
+// ErrBadRecovery reports an invalid recovery.
 var ErrBadRecovery = errors.New("this recovery is refused")
 
-// PlanRecovery prepares a recovery, given where the logs of all nodes that are left end,
-// that of this node among them; it changes nothing. The nodes with the longest log become
-// the voters: it has everything that was acknowledged and is on any of them. For a leader
-// of a later term has all that was committed before, and of two logs that end in one term
-// the shorter is the beginning of the longer (Raft, leader completeness and log matching).
-// A shorter log may have entries that contradict the longest, so its node begins empty.
+// PlanRecovery plans a recovery from the ends of the logs of all remaining nodes, including this
+// one. It changes nothing.
 //
-// The cluster gets another id, which follows from the old one and from what was given. So
-// nodes that were given the same find each other, those that were given anything else do
-// not, and the lost ones, should they come back, are told that their cluster has ended.
+// The nodes with the longest log become the voters, because that log has every acknowledged entry
+// that any of them has: a leader of a later term has everything committed before, and of two logs
+// that end in one term, the shorter is a prefix of the longer (Raft, leader completeness and log
+// matching). A shorter log may contradict the longest, so its node begins empty.
+//
+// The new cluster id is a hash of the old one and of logs. So nodes with the same plan find each
+// other and refuse all others, and lost nodes that return learn that their cluster has ended.
 func (s *Stopped) PlanRecovery(logs []LogEnd) (RecoveryPlan, error) {
 	begun, err := storage.ReadRecovery(s.dir)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Stopped) PlanRecovery(logs []LogEnd) (RecoveryPlan, error) {
 		}
 	}
 	if begun.Interrupted() && !slices.Equal(begun.Logs, plan.logs) {
-		return plan, fmt.Errorf("%w: one with --logs %s was interrupted here, repeat that one", ErrBadRecovery, strings.Join(begun.Logs, ","))
+		return plan, fmt.Errorf("%w: a recovery with --logs %s was interrupted here; repeat it", ErrBadRecovery, strings.Join(begun.Logs, ","))
 	}
 	for _, member := range survey.Members {
 		plan.Members = append(plan.Members, member.NodeID)
@@ -83,7 +83,7 @@ func (s *Stopped) PlanRecovery(logs []LogEnd) (RecoveryPlan, error) {
 		}
 	}
 	plan.Joins = slices.Contains(plan.Join, s.NodeID)
-	if !plan.Joins { // one that joins may not have heard of all members
+	if !plan.Joins { // a node that joins may not know all members
 		for _, id := range plan.Keep {
 			if !slices.Contains(plan.Members, id) {
 				return plan, fmt.Errorf("%w: %s is no member, the members are %v", ErrBadRecovery, id, plan.Members)
@@ -92,7 +92,7 @@ func (s *Stopped) PlanRecovery(logs []LogEnd) (RecoveryPlan, error) {
 	}
 	plan.NewClusterID = recoveredClusterID(plan.ClusterID, plan.logs)
 	if plan.Joins {
-		plan.Aside = s.dir.File(storage.ArchiveName(plan.record(begun)))
+		plan.MovedTo = s.dir.File(storage.ArchiveName(plan.record(begun)))
 	}
 	return plan, nil
 }
@@ -102,7 +102,7 @@ func recoveredClusterID(previous string, logs []string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// record holds what the data directory keeps of a recovery, after an earlier one.
+// record returns the record of a recovery in the data directory, which follows an earlier one.
 func (p RecoveryPlan) record(earlier storage.Recovery) storage.Recovery {
 	r := storage.Recovery{
 		NodeID: p.NodeID, ClusterID: p.NewClusterID, Previous: p.ClusterID, Members: p.Keep, Logs: p.logs, Joins: p.Joins,
@@ -114,11 +114,10 @@ func (p RecoveryPlan) record(earlier storage.Recovery) storage.Recovery {
 	return r
 }
 
-// Recover carries a plan out. On a node with the longest log everything in it counts as
-// committed, the members are those to keep, and the state begins an epoch. Another one
-// gets an empty directory and waits to join; its data are moved aside. An interrupted
-// recovery is repeated with the same plan, or finished by Open; until then the node does
-// not start.
+// Recover carries out a plan. A node with the longest log counts the whole log as committed, keeps
+// the members of plan.Keep, and begins an epoch. Any other node moves its data away and waits to
+// join. An interrupted recovery is repeated with the same plan, or finished by Open; until then the
+// node does not start.
 func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	defer catchFailure(&err)
 	earlier, err := storage.ReadRecovery(s.dir)
@@ -130,7 +129,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 		return err
 	}
 	if plan.Joins {
-		return errors.Join(s.closeGroup(), finishReset(s.dir, record))
+		return errors.Join(s.closeGroup(), finishJoin(s.dir, record))
 	}
 	recovery := consensus.Recovery{NodeID: s.NodeID, Members: plan.Keep, ClusterID: plan.NewClusterID, Machine: s.newMachine()}
 	if err := s.group.Recover(recovery); err != nil {
@@ -143,8 +142,8 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	return storage.WriteRecovery(s.dir, record)
 }
 
-// finishReset completes the rest of a recovery of a node that joins.
-func finishReset(dir *storage.Dir, record storage.Recovery) error {
+// finishJoin finishes a recovery on a node that joins.
+func finishJoin(dir *storage.Dir, record storage.Recovery) error {
 	if err := storage.ResetToJoin(dir, record); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type StoredSnapshot struct {
 	Members []string `json:"members"`
 }
 
-// Snapshots lists the snapshots, newest first.
+// Snapshots returns the snapshots, newest first.
 func (s *Stopped) Snapshots() ([]StoredSnapshot, error) {
 	stored, err := s.group.Snapshots()
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Stopped) InspectSnapshot(id string) (SnapshotContents, error) {
 	return contents, errors.Join(err, content.Close())
 }
 
-// SnapshotContents is what a snapshot or a backup holds.
+// SnapshotContents describes the contents of a snapshot or backup.
 type SnapshotContents struct {
 	Index            uint64          `json:"index"`
 	Term             uint64          `json:"term"`
@@ -68,7 +68,7 @@ type SnapshotContents struct {
 	Topics           []TopicContents `json:"topics"`
 }
 
-// TopicContents lists the endpoints that are subscribed to one topic.
+// TopicContents lists the endpoints subscribed to one topic.
 type TopicContents struct {
 	Name          string   `json:"name"`
 	Subscriptions []string `json:"subscriptions"`
@@ -83,8 +83,8 @@ type QueueContents struct {
 	Deferred int64  `json:"deferred"`
 }
 
-// Decrypt returns the text of a backup or of the state file of a snapshot, which may be
-// encrypted with a key of a Keyring.
+// Decrypt returns the plain text of a backup or of a snapshot's state file, which may be encrypted
+// with a key of keys.
 func Decrypt(r io.Reader, keys *encryption.Keyring) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(r, 1<<20)
 	if err := storage.SkipSnapshotHead(buffered); err != nil {
@@ -97,9 +97,9 @@ func Decrypt(r io.Reader, keys *encryption.Keyring) (io.Reader, error) {
 	return text, nil
 }
 
-// InspectSnapshot reads a whole backup or state file of a snapshot, checks every
-// checksum, rebuilds the state and compares its hash with the recorded one. Bodies are
-// forgotten as soon as they are hashed: there may be more of them than memory.
+// InspectSnapshot reads a backup or a snapshot's state file, checks every checksum, rebuilds the
+// state and compares its hash with the recorded one. It keeps only digests of bodies, which may
+// exceed the memory.
 func InspectSnapshot(r io.Reader) (SnapshotContents, error) {
 	buffered := bufio.NewReaderSize(r, 1<<20)
 	if err := storage.SkipSnapshotHead(buffered); err != nil {
@@ -151,7 +151,7 @@ func topicContents(v queue.View) []TopicContents {
 	return topics
 }
 
-// ReplayedState is the state that snapshot and log of a stopped node give.
+// ReplayedState describes the state computed from the snapshot and log of a stopped node.
 type ReplayedState struct {
 	Index         uint64 `json:"index"` // of the last entry applied
 	Term          uint64 `json:"term"`
@@ -162,8 +162,8 @@ type ReplayedState struct {
 	Replayed      uint64 `json:"replayedEntries"`
 }
 
-// State computes the state at an index; 0 means the end of the log. What is at
-// the end of the log need not be committed: which entries are is not stored.
+// State computes the state at an index; 0 is the end of the log, whose last entries may not be
+// committed.
 func (s *Stopped) State(index uint64) (ReplayedState, error) {
 	machine, replayed, err := s.replay(index)
 	if err != nil {
@@ -175,8 +175,7 @@ func (s *Stopped) State(index uint64) (ReplayedState, error) {
 	return replayed, nil
 }
 
-// VerifyBodies reads all bodies of messages that the newest state refers to, which State
-// does not.
+// VerifyBodies reads all bodies that the newest state refers to. State does not read them.
 func (s *Stopped) VerifyBodies() (err error) {
 	defer catchFailure(&err)
 	machine, _, err := s.replay(0)
@@ -188,7 +187,7 @@ func (s *Stopped) VerifyBodies() (err error) {
 	return state.Write(io.Discard)
 }
 
-// replay builds the state from the newest snapshot that is not behind index.
+// replay computes the state from the newest snapshot at or before index.
 func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err error) {
 	defer catchFailure(&err)
 	first, last, err := s.LogBounds()
@@ -231,16 +230,16 @@ func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err 
 	return machine, replayed, nil
 }
 
-// newMachine is an empty state machine. What would end a running node with it is an
-// error of the function that defers catchFailure.
+// newMachine returns an empty state machine. Its fatal errors become errors of a function that
+// defers catchFailure.
 func (s *Stopped) newMachine() *fsm.FSM {
 	return fsm.New(fsm.Options{Bodies: s.bodies, Fatal: func(err error) { panic(stoppedFailure{err}) }})
 }
 
-// stoppedFailure carries what would end a running node out of its state machine.
+// stoppedFailure carries a fatal error out of a state machine.
 type stoppedFailure struct{ error }
 
-// catchFailure turns a stoppedFailure that passes the deferring function into its error.
+// catchFailure recovers a stoppedFailure into err.
 func catchFailure(err *error) {
 	switch broken := recover().(type) {
 	case nil:

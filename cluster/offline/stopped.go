@@ -16,12 +16,11 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
-// ErrDataDirInUse means that a process, usually the running node, has the directory.
+// ErrDataDirInUse reports a data directory that another process uses, usually the running node.
 var ErrDataDirInUse = storage.ErrInUse
 
-// Stopped is the data directory of a node that does not run: for looking into
-// it, and for recovering from the loss of a majority. As long as it is open, the
-// node cannot start. Used by one goroutine.
+// Stopped is the data directory of a stopped node. The node cannot start while it is open. Used by
+// one goroutine.
 type Stopped struct {
 	NodeID    string
 	ClusterID string
@@ -31,17 +30,12 @@ type Stopped struct {
 	bodies *bodies.Store
 }
 
-// stoppedDiskDeadline is how long one write may take; nobody waits for a node
-// that is stopped.
+// stoppedDiskDeadline bounds one write. It is long, because no client waits for a stopped node.
 const stoppedDiskDeadline = 5 * time.Minute
 
-// Open opens the data directory of a stopped node and leaves it as it is.
-func Open(ctx context.Context, path string, logger *slog.Logger) (*Stopped, error) {
-	return OpenEncrypted(ctx, path, nil, logger)
-}
-
-// OpenEncrypted is Open for a data directory that is encrypted with keys of a Keyring.
-func OpenEncrypted(ctx context.Context, path string, keys *encryption.Keyring, logger *slog.Logger) (*Stopped, error) {
+// Open opens the data directory of a stopped node without changing it. keys decrypt it; nil: it is
+// not encrypted.
+func Open(ctx context.Context, path string, keys *encryption.Keyring, logger *slog.Logger) (*Stopped, error) {
 	if err := storage.CheckKeys(path, keys); err != nil {
 		return nil, err
 	}
@@ -68,10 +62,10 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	if begun.Interrupted() && begun.Joins {
-		if err := finishReset(s.dir, begun); err != nil {
+		if err := finishJoin(s.dir, begun); err != nil {
 			return err
 		}
-		return fmt.Errorf("the recovery that was interrupted here is finished now: this node begins empty and joins cluster %s; start it", begun.ClusterID)
+		return fmt.Errorf("the interrupted recovery is finished: this node begins empty and joins cluster %s; start it", begun.ClusterID)
 	}
 	group, err := s.dir.Group(0)
 	if err != nil {
@@ -80,7 +74,7 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 	if !group.HasLog() {
 		return fmt.Errorf("node %s has never been part of a cluster: its data directory %s holds no log", s.NodeID, s.dir.Path)
 	}
-	// What ends a running node is an error here.
+	// Errors end a running node, but not this process.
 	guard := storage.NewDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
 	s.bodies, err = bodies.Open(bodies.Options{Life: context.WithoutCancel(ctx), Dir: group.BodiesPath(), Guard: guard, Logger: logger, ReadOnly: true, Keys: s.dir.Keys})
 	if err != nil {
@@ -90,7 +84,7 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 	return err
 }
 
-// Close lets the node start again.
+// Close releases the directory, so that the node can start.
 func (s *Stopped) Close() error {
 	return errors.Join(s.closeGroup(), s.dir.Close())
 }
@@ -115,7 +109,7 @@ type LoggedEntry struct {
 	Bytes     int             `json:"bytes"`
 	Commands  []LoggedCommand `json:"commands,omitempty"`
 	Members   []string        `json:"members,omitempty"` // of a configuration
-	Damage    string          `json:"damage,omitempty"`  // empty: the checksums are right
+	Damage    string          `json:"damage,omitempty"`  // empty: the checksums match
 }
 
 // LoggedCommand is one command of an entry.
@@ -124,13 +118,13 @@ type LoggedCommand struct {
 	Bytes int    `json:"bytes"`
 }
 
-// LogBounds are the indexes of the oldest and the newest entry, 0 if there is none.
+// LogBounds returns the indexes of the oldest and newest entry, 0 if there is none.
 func (s *Stopped) LogBounds() (first, last uint64, err error) {
 	return s.group.Bounds()
 }
 
-// Entries describes the entries of the log from one index to another, both
-// included, as far as they exist. A damaged entry is described as that.
+// Entries calls yield with the entries from one index to another, inclusive, including damaged
+// ones.
 func (s *Stopped) Entries(from, to uint64, yield func(LoggedEntry) error) error {
 	first, last, err := s.LogBounds()
 	if err != nil || last == 0 {

@@ -12,9 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// AddressBook remembers where each node was last heard of, also across
-// restarts. It is a hint for dialing and nothing else: the handshake says who
-// answers. Safe for concurrent use.
+// AddressBook records the last known address of each node, also across restarts. It is only a hint
+// for dialing: the handshake proves the identity. Safe for concurrent use.
 type AddressBook struct {
 	path   string
 	logger *slog.Logger
@@ -24,25 +23,25 @@ type AddressBook struct {
 	modified wakeup.Signal
 }
 
-// addressEntry is an address and the start of the node that announced it; a
-// later start wins.
+// addressEntry is an address and the number of the node's start that announced it. A later start
+// wins.
 type addressEntry struct {
 	Address string `json:"address"`
 	Boot    uint64 `json:"boot"`
 }
 
-// OpenAddressBook reads the file; a missing or damaged one is an empty book.
+// OpenAddressBook reads the file. A missing or damaged file is an empty book.
 func OpenAddressBook(path string, logger *slog.Logger) *AddressBook {
 	book := &AddressBook{path: path, logger: logger, entries: map[string]addressEntry{}, modified: wakeup.NewSignal()}
 	if err := storage.ReadRecord(path, &book.entries); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		logger.Warn("the last known addresses of the other nodes are lost, gossip will bring them back", "error", err)
+		logger.Warn("the addresses of the other nodes are lost; gossip will find them again", "error", err)
 		book.entries = map[string]addressEntry{}
 	}
 	return book
 }
 
-// Note records the address that a node announced after its boot-th start. An
-// announcement of an earlier start changes nothing.
+// Note records the address that a node announced at its boot-th start. It ignores announcements of
+// earlier starts.
 func (b *AddressBook) Note(nodeID, address string, boot uint64) {
 	entry := addressEntry{Address: address, Boot: boot}
 	b.mu.Lock()
@@ -57,7 +56,7 @@ func (b *AddressBook) Note(nodeID, address string, boot uint64) {
 	}
 }
 
-// Lookup is the address of a node as host:port, empty if it was never heard of.
+// Lookup returns the address of a node as host:port, empty if unknown.
 func (b *AddressBook) Lookup(nodeID string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +75,7 @@ func (b *AddressBook) run(ctx context.Context) {
 		entries := maps.Clone(b.entries)
 		b.mu.Unlock()
 		if err := storage.WriteRecord(b.path, entries); err != nil {
-			b.logger.Warn("the addresses of the other nodes could not be written down", "error", err)
+			b.logger.Warn("writing the addresses of the other nodes failed", "error", err)
 		}
 	}
 }

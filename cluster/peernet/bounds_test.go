@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// arrive opens a connection to b in the name of a node.
+// arrive opens a connection to b from a node.
 func arrive(t *testing.T, b *Network, from string) (net.Conn, error) {
 	t.Helper()
 	conn, err := net.Dial("tcp", b.BoundAddr())
@@ -23,7 +23,7 @@ func arrive(t *testing.T, b *Network, from string) (net.Conn, error) {
 	return conn, err
 }
 
-// Connections of other nodes that are open cost memory for as long as they are.
+// The number of open connections is bounded, because they cost memory.
 func TestOpenConnectionsAreBounded(t *testing.T) {
 	b := newTestNetwork(t, "b-2", "c")
 	listener := b.Listener(KindConsensus, 0)
@@ -61,7 +61,7 @@ func TestOpenConnectionsAreBounded(t *testing.T) {
 	if _, err := arrive(t, b, "another"); !errors.Is(err, ErrRefused) {
 		t.Errorf("one more connection than all nodes may have: %v", err)
 	}
-	// As soon as some end there is room again.
+	// When some end, there is room again.
 	b.mu.Lock()
 	var one *peerConn
 	for conn := range b.conns {

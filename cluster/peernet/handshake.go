@@ -8,9 +8,8 @@ import (
 	"math"
 )
 
-// Every connection between nodes begins with a handshake, because an address
-// says nothing about who answers: after a restart another node, or a node of
-// another cluster, may have it.
+// Every connection between nodes begins with a handshake, because an address does not identify a
+// node: after a restart, a node of another cluster may have it.
 //
 //	hello:  "SRTM" version kind formats(u8 x 2) group(u32) {length(u16) bytes} x 3: cluster, from, to
 //	answer: "SRTM" version verdict formats(u8 x 2) {length(u16) bytes}: reason, empty if welcome
@@ -23,62 +22,48 @@ const (
 	handshakeTextMax = 1024
 )
 
-// Kind names the purpose of a connection. It travels in the handshake.
+// Kind is the purpose of a connection, a field of the handshake.
 type Kind uint8
 
-// The kinds. Their numbers are part of the protocol between nodes and are never
-// reused.
+// Kinds of connections. Their numbers are part of the protocol between nodes and are never reused.
 const (
-	KindBootstrap       Kind = 1 // making a cluster, before there is one
-	KindMembership      Kind = 2 // joining a cluster and changing its members
-	KindFailureDetector Kind = 3 // whether the leader is still there
+	KindBootstrap       Kind = 1 // bootstrap of a cluster
+	KindMembership      Kind = 2 // joins and changes of the members
+	KindFailureDetector Kind = 3 // questions about the leader
 	KindConsensus       Kind = 4 // messages of the consensus library
-	KindInstall         Kind = 5 // the parts of a snapshot that a node lacks
-	KindTerms           Kind = 6 // the newest term a voter knows
-	KindForward         Kind = 7 // requests of clients, for the leader
-	KindRestore         Kind = 8 // a backup on its way to the leader
-	KindBodies          Kind = 9 // the body of a message, for a node whose own is damaged
+	KindInstall         Kind = 5 // parts of a snapshot
+	KindTerms           Kind = 6 // the newest term that a voter knows
+	KindForward         Kind = 7 // requests of clients for the leader
+	KindRestore         Kind = 8 // a backup for the leader
+	KindBodies          Kind = 9 // the body of a message, to repair a damaged one
 )
 
-// framed reports whether the protocol of such a connection writes frames itself. A
-// checkedStream carries the content of the others.
+// framed reports whether the protocol of a kind writes frames itself. A checkedStream carries the
+// content of the others.
 func (k Kind) framed() bool { return k == KindConsensus || k == KindForward || k == KindInstall }
+
+var kindNames = [...]string{
+	KindBootstrap: "bootstrap", KindMembership: "membership", KindFailureDetector: "failure detector", KindConsensus: "consensus",
+	KindInstall: "install", KindTerms: "terms", KindForward: "forward", KindRestore: "restore", KindBodies: "bodies",
+}
 
 // String returns the kind in words, for logs.
 func (k Kind) String() string {
-	switch k {
-	case KindBootstrap:
-		return "bootstrap"
-	case KindRestore:
-		return "restore"
-	case KindMembership:
-		return "membership"
-	case KindFailureDetector:
-		return "failure detector"
-	case KindTerms:
-		return "terms"
-	case KindConsensus:
-		return "consensus"
-	case KindForward:
-		return "forward"
-	case KindBodies:
-		return "bodies"
-	case KindInstall:
-		return "install"
-	default:
-		return fmt.Sprintf("kind %d", uint8(k))
+	if int(k) < len(kindNames) && k != 0 {
+		return kindNames[k]
 	}
+	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// verdicts of the node that was dialed.
+// Verdicts of the node that was dialed.
 const (
 	verdictWelcome = 0
 	verdictRefused = 1
-	verdictFormats = 2 // refused, as the two have no format in common
-	verdictEnded   = 3 // refused, as the cluster of the dialing node goes on as another
+	verdictFormats = 2 // refused: no common format
+	verdictEnded   = 3 // refused: the dialing node's cluster was recovered under another id
 )
 
-// hello is the message of the dialing node about itself and the node that it wants.
+// hello is the first message of the dialing node.
 type hello struct {
 	kind    Kind
 	group   uint32
@@ -88,22 +73,21 @@ type hello struct {
 	formats FormatRange
 }
 
-// FormatRange holds the versions of the formats of commands and snapshots that a node can
-// work with. The lowest is the version in force, which never goes down; the highest is the
-// newest that its program can read. Zero: the node does not say.
+// FormatRange is a range of format versions of commands and snapshots. lowest is the version in
+// force, which never falls; highest is the newest that the program can read. Zero: unknown.
 type FormatRange struct{ lowest, highest uint8 }
 
-// NewFormatRange returns a range of versions, both ends included; above 255 they count as 255.
+// NewFormatRange returns a range that includes both ends. Versions above 255 count as 255.
 func NewFormatRange(lowest, highest uint32) FormatRange {
 	return FormatRange{uint8(min(lowest, math.MaxUint8)), uint8(min(highest, math.MaxUint8))}
 }
 
-// overlaps reports whether two nodes can be of one cluster.
+// overlaps reports whether two nodes have a common format.
 func (f FormatRange) overlaps(other FormatRange) bool {
 	return f.highest == 0 || other.highest == 0 || f.lowest <= other.highest && other.lowest <= f.highest
 }
 
-// outdated reports whether this node's program is too old for the other.
+// outdated reports whether this node's program is too old for the other node.
 func (f FormatRange) outdated(other FormatRange) bool {
 	return !f.overlaps(other) && f.highest < other.lowest
 }
@@ -119,16 +103,15 @@ func (f FormatRange) String() string {
 	return fmt.Sprintf("format versions %d to %d", f.lowest, f.highest)
 }
 
-// ErrFormats is the error of a connection between programs that have no format
-// version in common; one of the two has to be upgraded.
+// ErrFormats reports a connection between programs without a common format version: one of them
+// needs an upgrade.
 var ErrFormats = errors.New("the two programs have no format in common")
 
-// ErrRefused is the error of a dial that the other node refused; the error that wraps it has
-// the reason.
+// ErrRefused reports a dial that the other node refused. The wrapping error has the reason.
 var ErrRefused = errors.New("connection refused by the other node")
 
-// ErrEnded is the error of a dial by a node whose cluster was recovered from the loss of a
-// majority without it, and goes on under another id.
+// ErrEnded reports a dial by a node whose cluster lost a majority and was recovered without it,
+// under another id.
 var ErrEnded = errors.New("the cluster of this node has ended")
 
 func (h hello) write(w io.Writer) error {
@@ -159,7 +142,7 @@ func readHello(r io.Reader) (hello, error) {
 	return h, nil
 }
 
-// answerHello sends the verdict to the dialing node: no objection is a welcome.
+// answerHello sends the verdict to the dialing node. Without an objection, it is a welcome.
 func answerHello(w io.Writer, objection error, formats FormatRange) error {
 	verdict, reason := byte(verdictWelcome), ""
 	if objection != nil {
@@ -177,7 +160,7 @@ func answerHello(w io.Writer, objection error, formats FormatRange) error {
 	return err
 }
 
-// readAnswer reads the verdict and returns the formats of the other node.
+// readAnswer reads the verdict. It returns the formats of the other node.
 func readAnswer(r io.Reader) (FormatRange, error) {
 	verdict, formats, err := readHandshakeHead(r)
 	if err != nil {
@@ -198,8 +181,8 @@ func readAnswer(r io.Reader) (FormatRange, error) {
 	return formats, fmt.Errorf("%w: %s", ErrRefused, reason)
 }
 
-// readHandshakeHead checks magic and version. It returns the byte after them, which has the
-// kind or the verdict, and the formats of the sender.
+// readHandshakeHead checks magic and version. It returns the next byte, the kind or the verdict,
+// and the sender's formats.
 func readHandshakeHead(r io.Reader) (byte, FormatRange, error) {
 	var head [handshakeHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

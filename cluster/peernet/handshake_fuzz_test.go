@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzHandshake: no input may panic or take more than it says; what is accepted
-// has one form on the wire.
+// FuzzHandshake: no input may panic or be read beyond its length. Accepted input is encoded to the
+// same bytes.
 func FuzzHandshake(f *testing.F) {
 	var greeting bytes.Buffer
 	if err := (hello{kind: KindConsensus, group: 0, cluster: "c", from: "a-1", to: "b-2"}).write(&greeting); err != nil {
@@ -20,7 +20,7 @@ func FuzzHandshake(f *testing.F) {
 	}
 	f.Add(answer.Bytes())
 	f.Fuzz(func(t *testing.T, input []byte) {
-		_, _ = readAnswer(bytes.NewReader(input)) // any error will do
+		_, _ = readAnswer(bytes.NewReader(input)) // any error is fine
 		reader := bytes.NewReader(input)
 		h, err := readHello(reader)
 		if err != nil {

@@ -42,8 +42,8 @@ func TestFormatRanges(t *testing.T) {
 	}
 }
 
-// peersWithFormats is a node that has these formats. The channel gets an error each time
-// that the node was found too old.
+// peersWithFormats returns a node with these formats. The channel receives an error each time that
+// the node is too old.
 func peersWithFormats(t *testing.T, nodeID, clusterID string, formats FormatRange) (*Network, <-chan error) {
 	t.Helper()
 	outdated := make(chan error, 8) // more than there are dials in a test
@@ -53,8 +53,8 @@ func peersWithFormats(t *testing.T, nodeID, clusterID string, formats FormatRang
 	return p, outdated
 }
 
-// Two nodes tell each other what they can read; two without a common format refuse
-// each other, whoever dials, and the one whose program is too old is told.
+// Two nodes exchange their formats in the handshake. Without a common format they refuse each other
+// in both directions, and the outdated one reports it.
 func TestPeersCompareFormats(t *testing.T) {
 	ctx := clustertest.Context(t)
 	newer, newerOutdated := peersWithFormats(t, "a-1", "c", FormatRange{2, 3})
@@ -76,14 +76,14 @@ func TestPeersCompareFormats(t *testing.T) {
 		select {
 		case err := <-olderOutdated:
 			if !strings.Contains(err.Error(), "an upgrade was finalized") {
-				t.Errorf("dialing %s: the older node was told %v", dial.to, err)
+				t.Errorf("dialing %s: the older node reports %v", dial.to, err)
 			}
 		case <-ctx.Done():
-			t.Fatalf("dialing %s: the older node was not told", dial.to)
+			t.Fatalf("dialing %s: the older node reports nothing", dial.to)
 		}
 	}
 	if len(newerOutdated) > 0 {
-		t.Error("the newer node was told that it is too old")
+		t.Error("the newer node reports that it is too old")
 	}
 	conn, err := able.Dial(ctx, "a-1", KindConsensus, 0)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// accept accepts connections until the socket is closed. Each handshake has a goroutine of its
-// own, so that a silent connection delays no other.
+// accept accepts connections until the socket is closed. Each handshake has its own goroutine, so
+// that a silent connection delays no other.
 func (p *Network) accept() {
 	for {
 		socket, err := p.socket.Accept()
@@ -31,25 +31,24 @@ func (p *Network) accept() {
 			}
 			continue
 		}
-		places := p.handshakesOf(socket.RemoteAddr())
-		if !places.Begin(socket.RemoteAddr()) {
+		limit := p.handshakesOf(socket.RemoteAddr())
+		if !limit.Begin(socket.RemoteAddr()) {
 			p.refuse(refusedBusy, slog.LevelWarn, "refused a connection to the peer port", "remote", socket.RemoteAddr().String(),
-				"reason", "too many have not said yet who they are")
+				"reason", "too many handshakes are in progress")
 			socket.Close()
 			continue
 		}
 		conn, err := p.track(socket, p.accepted(socket))
 		if err != nil {
-			places.End(socket.RemoteAddr())
+			limit.End(socket.RemoteAddr())
 			return
 		}
-		p.wg.Go(func() { p.handshake(conn, places) })
+		p.wg.Go(func() { p.handshake(conn, limit) })
 	}
 }
 
-// connsPerNode bounds the connections that one other node has opened to this one,
-// connsMax those of all. A node needs about ten. More of them broke unnoticed, or belong to
-// an attacker.
+// connsPerNode bounds the connections that one other node has opened, connsMax those of all nodes.
+// A node needs about ten; more are broken or belong to an attacker.
 const (
 	connsPerNode = 64
 	connsMax     = 1024
@@ -57,7 +56,7 @@ const (
 
 var errTooMany = errors.New("too many connections of other nodes are open")
 
-// full reports whether this node accepts no more connections of other nodes.
+// full reports whether this node accepts no more connections.
 func (p *Network) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +69,7 @@ func (p *Network) full() bool {
 	return open >= connsMax
 }
 
-// makeRoom counts a connection that another node has opened, and closes that node's
-// oldest if there are too many.
+// makeRoom counts an accepted connection, and closes its node's oldest one if there are too many.
 func (p *Network) makeRoom(conn *peerConn) {
 	p.mu.Lock()
 	p.arrivals++
@@ -96,54 +94,52 @@ func (p *Network) makeRoom(conn *peerConn) {
 // acceptPause keeps a node without free file descriptors from spinning.
 const acceptPause = 50 * time.Millisecond
 
-// handshake answers the dialing node and puts the connection into the queue of its purpose,
-// or closes it.
-func (p *Network) handshake(conn *peerConn, places *hostlimit.Limit) {
+// handshake answers the dialing node. It queues the connection for its purpose, or closes it.
+func (p *Network) handshake(conn *peerConn, limit *hostlimit.Limit) {
 	watchdog := time.AfterFunc(p.options.Timeout, func() { conn.Close() })
-	greeting, err := readHello(conn)
+	theirs, err := readHello(conn)
 	var objection error
 	own := p.options.Formats()
 	if err == nil {
-		objection = p.objection(conn, greeting, own)
-		err = answerHello(conn, spoken(objection), own)
+		objection = p.objection(conn, theirs, own)
+		err = answerHello(conn, publicReason(objection), own)
 	}
 	late := !watchdog.Stop()
-	places.End(conn.RemoteAddr())
+	limit.End(conn.RemoteAddr())
 	if err != nil || late {
 		p.refuseHandshake(conn.RemoteAddr(), err, late)
 		conn.Close()
 		return
 	}
 	if objection != nil {
-		// The other nodes try again until this one has started: that is not logged.
+		// The other nodes retry until this one has started.
 		if !errors.Is(objection, errStarting) {
 			p.refuse(refusedObjection, slog.LevelWarn, "refused a connection of another node",
-				"from", greeting.from, "remote", conn.RemoteAddr().String(), "kind", greeting.kind.String(), "reason", objection)
+				"from", theirs.from, "remote", conn.RemoteAddr().String(), "kind", theirs.kind.String(), "reason", objection)
 		}
 		conn.Close()
-		if errors.Is(objection, ErrFormats) && greeting.cluster != "" && greeting.cluster == p.options.ClusterID() && own.outdated(greeting.formats) {
-			p.options.Outdated(tooOld(own, greeting.from, greeting.formats))
+		if errors.Is(objection, ErrFormats) && theirs.cluster != "" && theirs.cluster == p.options.ClusterID() && own.outdated(theirs.formats) {
+			p.options.Outdated(tooOld(own, theirs.from, theirs.formats))
 		}
 		return
 	}
-	p.noteFormats(conn, greeting.from, greeting.formats)
+	p.established(conn, theirs.from, theirs.formats)
 	p.makeRoom(conn)
-	if !greeting.kind.framed() {
+	if !theirs.kind.framed() {
 		conn.check()
 	}
-	p.queue(purpose{greeting.kind, greeting.group}).put(conn)
+	p.queue(purpose{theirs.kind, theirs.group}).put(conn)
 }
 
-// errNotHere is the answer to a refused node that has not proved that it belongs to this
-// cluster. It does not reveal the reason, which is in the log.
-var errNotHere = errors.New("this node does not take the connection; its log says why")
+// errNotHere answers a node that has not proved that it belongs to this cluster, without the reason.
+var errNotHere = errors.New("this node refuses the connection; see its log for the reason")
 
-// unproved is the error of a node that has not proved that it belongs to this cluster.
-type unproved struct{ error }
+// unauthenticated wraps an objection to a node that has not proved that it belongs to this cluster.
+type unauthenticated struct{ error }
 
-// spoken returns the text of an objection for the dialing node.
-func spoken(objection error) error {
-	if errors.As(objection, new(unproved)) {
+// publicReason returns the error to send to the dialing node.
+func publicReason(objection error) error {
+	if errors.As(objection, new(unauthenticated)) {
 		return errNotHere
 	}
 	return objection
@@ -152,20 +148,20 @@ func spoken(objection error) error {
 // objection returns the reason to refuse a connection, or nil.
 func (p *Network) objection(conn *peerConn, h hello, formats FormatRange) error {
 	if err := p.checkCertificate(conn, h.from); err != nil {
-		return unproved{err}
+		return unauthenticated{err}
 	}
 	own := p.options.ClusterID()
-	// One of the two may have no cluster yet and be about to join, see cluster/join.go.
+	// One of the two may have no cluster yet and join one, see cluster/join.go.
 	unbound := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "")
 	switch {
 	case h.to != p.options.NodeID:
-		return unproved{fmt.Errorf("this is node %s, not %s", p.options.NodeID, h.to)}
+		return unauthenticated{fmt.Errorf("this is node %s, not %s", p.options.NodeID, h.to)}
 	case !unbound && own == "":
-		return unproved{fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)}
+		return unauthenticated{fmt.Errorf("node %s belongs to no cluster yet", p.options.NodeID)}
 	case !unbound && h.cluster != own && p.options.WentOn != nil && p.options.WentOn(h.cluster):
 		return fmt.Errorf("%w: cluster %s was recovered and goes on as cluster %s", ErrEnded, h.cluster, own)
 	case !unbound && h.cluster != own:
-		return unproved{fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)}
+		return unauthenticated{fmt.Errorf("node %s belongs to cluster %s, not to %s", p.options.NodeID, own, h.cluster)}
 	}
 	switch {
 	case p.queue(purpose{h.kind, h.group}) != nil:
@@ -185,8 +181,8 @@ func (p *Network) objection(conn *peerConn, h hello, formats FormatRange) error 
 	return nil
 }
 
-// track registers a connection, so that Close can end it. Reads and writes go over secured,
-// which may be the socket itself.
+// track registers a connection for Close. Reads and writes use secured, which may be the socket
+// itself.
 func (p *Network) track(socket, secured net.Conn) (*peerConn, error) {
 	conn := &peerConn{Conn: secured, socket: socket, owner: p}
 	p.mu.Lock()
@@ -201,7 +197,7 @@ func (p *Network) track(socket, secured net.Conn) (*peerConn, error) {
 	return conn, nil
 }
 
-// peerConn is a connection with another node, which Network.Close closes.
+// peerConn is a connection with another node.
 type peerConn struct {
 	net.Conn
 	socket net.Conn
@@ -209,14 +205,14 @@ type peerConn struct {
 	// Set by the handshake, under the owner's mu.
 	node    string      // at the other end
 	formats FormatRange // of that node
-	number  uint64      // its number among those whose handshake succeeded, in both directions
-	arrived uint64      // its number among those that other nodes opened; 0: this node opened it
-	// stream carries the content after the handshake; nil: the protocol writes frames itself.
-	// It is set before another goroutine has the connection.
+	number  uint64      // rank among all handshakes that succeeded, in both directions
+	arrived uint64      // rank among connections that other nodes opened; 0: this node opened it
+	// stream carries the content after the handshake, nil if the protocol writes frames itself. It
+	// is set before other goroutines use the connection.
 	stream *checkedStream
 }
 
-// check puts all content from now on into frames.
+// check puts all later content into frames.
 func (c *peerConn) check() { c.stream = newCheckedStream(plainPeer{c}) }
 
 // Read returns content, which a checkedStream has verified.
@@ -240,8 +236,8 @@ func (c *peerConn) Write(content []byte) (int, error) {
 	return c.stream.Write(content)
 }
 
-// WriteBuffers writes several pieces, without TLS with one call and without copying them. It
-// removes written pieces.
+// WriteBuffers writes several pieces and removes written ones. Without TLS, it makes one call and
+// copies nothing.
 func (c *peerConn) WriteBuffers(pieces *net.Buffers) error {
 	if plain, ok := c.Conn.(*net.TCPConn); ok && c.stream == nil {
 		_, err := pieces.WriteTo(plain)
@@ -263,7 +259,7 @@ func (c *peerConn) WriteBuffers(pieces *net.Buffers) error {
 	return err
 }
 
-// WriteNow writes as much as it can without waiting for the other end. With TLS it writes
+// WriteNow writes as much as possible without waiting for the other end. With TLS it writes
 // nothing.
 func (c *peerConn) WriteNow(content []byte) (n int, err error) {
 	plain, ok := c.Conn.(*net.TCPConn)
@@ -291,16 +287,16 @@ func (c *peerConn) WriteNow(content []byte) (n int, err error) {
 	}
 }
 
-// joinedMax bounds the pieces that are copied to be written with one call.
+// joinedMax bounds the pieces that WriteBuffers copies to write them with one call.
 const joinedMax = 64 << 10
 
-// plainPeer reads and writes a connection without a checkedStream.
+// plainPeer is a connection without its checkedStream.
 type plainPeer struct{ *peerConn }
 
-// Write writes.
+// Write implements io.Writer.
 func (c plainPeer) Write(content []byte) (int, error) { return c.Conn.Write(content) }
 
-// Read reads, and reports the other node as lost if the connection has ended.
+// Read implements io.Reader. It reports the other node as lost if the connection has ended.
 func (c plainPeer) Read(content []byte) (int, error) {
 	n, err := c.Conn.Read(content)
 	if err != nil && c.node != "" && gone(err) {
@@ -311,14 +307,14 @@ func (c plainPeer) Read(content []byte) (int, error) {
 	return n, err
 }
 
-// gone reports whether an error says that the other end has closed the connection. With TLS
-// that is io.ErrUnexpectedEOF if the other end did not announce it.
+// gone reports whether the other end has closed the connection. TLS returns io.ErrUnexpectedEOF if
+// it did so without an alert.
 func gone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// Close closes the connection; more than once is allowed. It closes the socket and not the TLS
-// connection, which would first wait until the other end reads an alert.
+// Close closes the connection. You may call it more than once. It closes the socket instead of the
+// TLS connection, which would wait for the other end to read an alert.
 func (c *peerConn) Close() error {
 	c.owner.mu.Lock()
 	delete(c.owner.conns, c)
@@ -326,11 +322,10 @@ func (c *peerConn) Close() error {
 	return c.socket.Close()
 }
 
-// connQueue is a net.Listener fed by the one real listener. Safe for
-// concurrent use.
+// connQueue is a net.Listener for the connections of one purpose. Safe for concurrent use.
 type connQueue struct {
 	addr    net.Addr
-	waiting chan net.Conn // unbuffered: put keeps a connection until it is accepted
+	waiting chan net.Conn // unbuffered
 	closed  chan struct{}
 	once    sync.Once
 }
@@ -339,7 +334,7 @@ func newConnQueue(addr net.Addr) *connQueue {
 	return &connQueue{addr: addr, waiting: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// put waits until the connection is accepted or the queue closed.
+// put waits until the connection is accepted or the queue is closed.
 func (q *connQueue) put(conn net.Conn) {
 	select {
 	case q.waiting <- conn:
@@ -367,7 +362,7 @@ func (q *connQueue) Close() error {
 // Addr returns the id of the node.
 func (q *connQueue) Addr() net.Addr { return q.addr }
 
-// nodeAddr makes a node id a net.Addr.
+// nodeAddr is a node id as a net.Addr.
 type nodeAddr string
 
 func (nodeAddr) Network() string  { return "node" }

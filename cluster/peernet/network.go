@@ -20,65 +20,64 @@ type Options struct {
 	ClusterID func() string // empty while this node belongs to no cluster
 	Formats   func() FormatRange
 	Outdated  func(error) // called if this program is too old for its cluster
-	// WentOn reports whether the cluster of this node is the recovered form of another; nil:
-	// of none.
+	// WentOn reports whether this node's cluster is the recovered form of another; nil: of none.
 	WentOn  func(clusterID string) bool
-	Ended   func(error)         // called if the cluster of this node has ended
+	Ended   func(error)         // called if this node's cluster has ended
 	Bind    string              // host:port
-	Timeout time.Duration       // of dialing and of the handshake
-	Network environment.Network // default the machine's
-	TLS     *TLS                // nil: clear text, and no identity is proved
-	Clock   environment.Clock   // default the machine's
+	Timeout time.Duration       // for dialing and the handshake together
+	Network environment.Network // nil: the machine's
+	TLS     *TLS                // nil: clear text without proof of identity
+	Clock   environment.Clock   // nil: the machine's
 	Logger  *slog.Logger
 }
 
-// Network is the network between nodes: one listener, connections whose other end is a known
-// node, and addresses that are looked up by node id when dialing. Safe for concurrent use.
+// Network has one listener, connections to known nodes, and addresses by node id. Safe for
+// concurrent use.
 type Network struct {
 	options Options
 	book    *AddressBook
 	socket  net.Listener
 	network environment.Network
 	lost    atomic.Pointer[func(nodeID string)] // called when a connection breaks
-	// opened is set when this node accepts connections of all kinds. Before, while it reads
+	// opened is set when this node accepts connections of all kinds. Before that, while it reads
 	// its log, it only answers questions about the leader.
 	opened atomic.Bool
-	// handshakes counts connections without a handshake yet.
+	// handshakes limits the handshakes in progress.
 	handshakes *hostlimit.Limit
-	// ofNodes counts those from hosts of nodes, which have a limit of their own.
+	// ofNodes limits those from hosts of known nodes.
 	ofNodes *hostlimit.Limit
 	refused *hostlimit.Refusals
 
-	ctx    context.Context // ends at close
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu       sync.Mutex
-	incoming map[purpose]*connQueue
-	conns    map[*peerConn]struct{} // open, both directions
-	arrivals uint64                 // connections that other nodes have opened
-	hosts    map[string]struct{}    // of nodes, known by a handshake
-	greeted  uint64                 // connections whose handshake succeeded
-	closed   bool
+	mu        sync.Mutex
+	incoming  map[purpose]*connQueue
+	conns     map[*peerConn]struct{} // open, both directions
+	arrivals  uint64                 // accepted connections
+	hosts     map[string]struct{}    // hosts of nodes, known by a handshake
+	succeeded uint64                 // handshakes that succeeded
+	closed    bool
 }
 
 const (
-	// handshakesMax bounds the connections without a handshake yet; a cluster has a handful
-	// of nodes with a few connections each.
+	// handshakesMax bounds the handshakes in progress. A cluster has a handful of nodes with a few
+	// connections each.
 	handshakesMax = 256
-	// handshakesPerHost leaves room for the other nodes when one host opens connections and
-	// sends nothing.
+	// handshakesPerHost leaves room for other nodes when one host opens connections and sends
+	// nothing.
 	handshakesPerHost = 64
-	// hostsMax bounds the hosts that are known to have a node.
+	// hostsMax bounds the hosts recorded as hosts of nodes.
 	hostsMax = 1024
 )
 
-// ErrClosed is the error of every dial and accept after Close.
+// ErrClosed is the error of all dials and accepts after Close.
 var ErrClosed = errors.New("this node is stopping")
 
 var errStarting = errors.New("this node is starting and reads its log")
 
-// Listen binds the peer port. Connections are accepted after Serve.
+// Listen binds the peer port. Serve then accepts connections.
 func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	network := options.Network
@@ -113,14 +112,13 @@ func Listen(ctx context.Context, options Options, book *AddressBook) (*Network, 
 	return p, nil
 }
 
-// purpose is the kind of a connection with its group.
+// purpose is the kind and group of a connection.
 type purpose struct {
 	kind  Kind
 	group uint32
 }
 
-// AddGroup makes this node accept the connections of a consensus group, also of one
-// that was closed and is opened again.
+// AddGroup accepts the connections of a consensus group, also after it was closed and opened again.
 func (p *Network) AddGroup(group uint32) {
 	for _, kind := range []Kind{KindFailureDetector, KindTerms, KindConsensus, KindForward, KindBodies, KindInstall} {
 		p.use(purpose{kind, group})
@@ -133,47 +131,47 @@ func (p *Network) use(use purpose) {
 	p.incoming[use] = newConnQueue(nodeAddr(p.options.NodeID))
 }
 
-// queue returns the queue in which connections wait to be accepted; nil: there is none.
+// queue returns the queue of accepted connections for a purpose, nil if there is none.
 func (p *Network) queue(use purpose) *connQueue {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.incoming[use]
 }
 
-// Listener returns the listener for the connections of one kind to a group, after their
-// handshake. Kinds without a group have group 0.
+// Listener returns the listener for the connections of one kind to a group, after their handshake.
+// Kinds without a group use group 0.
 func (p *Network) Listener(kind Kind, group uint32) net.Listener {
 	return p.queue(purpose{kind, group})
 }
 
-// WhenLost sets the function to call with the id of the other node when a connection breaks.
-// It must not block.
+// WhenLost sets the function to call with a node's id when a connection to it breaks. It must not
+// block.
 func (p *Network) WhenLost(lost func(nodeID string)) { p.lost.Store(&lost) }
 
 // NodeID returns the id of this node.
 func (p *Network) NodeID() string { return p.options.NodeID }
 
-// Timeout returns the timeout for dialing with the handshake.
+// Timeout returns the timeout for dialing and the handshake together.
 func (p *Network) Timeout() time.Duration { return p.options.Timeout }
 
-// Context ends when the network is closed or the context of Listen ends.
+// Context returns a context that ends with Close or with the context of Listen.
 func (p *Network) Context() context.Context { return p.ctx }
 
-// Serve begins to accept connections, until Open only of KindFailureDetector.
+// Serve begins to accept connections, only of KindFailureDetector until Open.
 func (p *Network) Serve() {
 	p.wg.Go(p.accept)
 	p.wg.Go(func() { p.book.run(p.ctx) })
 }
 
-// Open accepts connections of every kind from now on.
+// Open accepts connections of every kind.
 func (p *Network) Open() { p.opened.Store(true) }
 
-// BoundAddr returns the host:port at which this node listens, also if the setting has port 0.
+// BoundAddr returns the address of the listener as host:port, with the port that replaces port 0.
 func (p *Network) BoundAddr() string { return p.socket.Addr().String() }
 
-// Dial connects to a group at another node for one purpose and makes the handshake,
-// within Timeout. The error wraps ErrRefused if the node answered and refused, and
-// ErrFormats if the two programs cannot work together.
+// Dial connects to a node's group for one purpose and makes the handshake, within Timeout. The
+// error wraps ErrRefused if the node refused, and ErrFormats if the two programs have no common
+// format.
 func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint32) (net.Conn, error) {
 	address := p.book.Lookup(nodeID)
 	if address == "" {
@@ -191,7 +189,7 @@ func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	if err = p.authenticate(ctx, conn, nodeID); err == nil {
-		err = p.greet(conn, nodeID, purpose{kind, group})
+		err = p.dialHandshake(conn, nodeID, purpose{kind, group})
 	}
 	if !stop() && err == nil {
 		err = ctx.Err()
@@ -203,49 +201,49 @@ func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint
 	return conn, nil
 }
 
-func (p *Network) greet(conn *peerConn, nodeID string, use purpose) error {
-	greeting := hello{kind: use.kind, group: use.group, from: p.options.NodeID, to: nodeID, cluster: p.options.ClusterID(), formats: p.options.Formats()}
+func (p *Network) dialHandshake(conn *peerConn, nodeID string, use purpose) error {
+	own := hello{kind: use.kind, group: use.group, from: p.options.NodeID, to: nodeID, cluster: p.options.ClusterID(), formats: p.options.Formats()}
 	if use.kind == KindBootstrap {
-		greeting.cluster = ""
-	} else if greeting.cluster == "" && use.kind != KindMembership {
+		own.cluster = ""
+	} else if own.cluster == "" && use.kind != KindMembership {
 		return errors.New("this node belongs to no cluster yet")
 	}
-	if err := greeting.write(conn); err != nil {
+	if err := own.write(conn); err != nil {
 		return err
 	}
 	theirs, err := readAnswer(conn)
 	if err == nil {
-		p.noteFormats(conn, nodeID, theirs)
+		p.established(conn, nodeID, theirs)
 		if !use.kind.framed() {
 			conn.check()
 		}
-	} else if errors.Is(err, ErrEnded) && greeting.cluster != "" {
-		p.options.Ended(fmt.Errorf("node %s says: %w", nodeID, err))
-	} else if errors.Is(err, ErrFormats) && greeting.cluster != "" && greeting.formats.outdated(theirs) {
-		p.options.Outdated(tooOld(greeting.formats, nodeID, theirs))
+	} else if errors.Is(err, ErrEnded) && own.cluster != "" {
+		p.options.Ended(fmt.Errorf("answer of node %s: %w", nodeID, err))
+	} else if errors.Is(err, ErrFormats) && own.cluster != "" && own.formats.outdated(theirs) {
+		p.options.Outdated(tooOld(own.formats, nodeID, theirs))
 	}
 	return err
 }
 
-// tooOld returns the error for the operator of a node that needs the newer program.
+// tooOld returns the error for a node that needs a newer program.
 func tooOld(own FormatRange, nodeID string, theirs FormatRange) error {
-	return fmt.Errorf("this program reads format versions up to %d, and node %s of this cluster has %s in force: an upgrade was finalized; start this node with the newer program", own.highest, nodeID, FormatRange{theirs.lowest, theirs.lowest})
+	return fmt.Errorf("this program reads format versions up to %d, but node %s of this cluster has %s in force: an upgrade was finalized. "+
+		"Start this node with the newer program", own.highest, nodeID, FormatRange{theirs.lowest, theirs.lowest})
 }
 
-// noteFormats records the node at the other end and its formats, for as long as the connection
-// lives, and that its host has a node.
-func (p *Network) noteFormats(conn *peerConn, nodeID string, formats FormatRange) {
+// established records the other node of a connection, its formats and its host.
+func (p *Network) established(conn *peerConn, nodeID string, formats FormatRange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.greeted++
-	conn.node, conn.formats, conn.number = nodeID, formats, p.greeted
+	p.succeeded++
+	conn.node, conn.formats, conn.number = nodeID, formats, p.succeeded
 	if len(p.hosts) < hostsMax {
 		p.hosts[hostlimit.HostOf(conn.RemoteAddr())] = struct{}{}
 	}
 }
 
-// handshakesOf returns the limit for handshakes from an address. Hosts that have a node have a
-// limit of their own, which no other host can exhaust.
+// handshakesOf returns the limit for handshakes from an address. Known hosts of nodes have a limit
+// of their own, which no other host can exhaust.
 func (p *Network) handshakesOf(remote net.Addr) *hostlimit.Limit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,8 +253,8 @@ func (p *Network) handshakesOf(remote net.Addr) *hostlimit.Limit {
 	return p.handshakes
 }
 
-// FormatMaxOf returns the highest format that a node can read, as it said on the connections
-// that are open now; 0: there is none.
+// FormatMaxOf returns the highest format that a node can read, according to its open connections;
+// 0: unknown.
 func (p *Network) FormatMaxOf(nodeID string) (highest uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,7 +266,7 @@ func (p *Network) FormatMaxOf(nodeID string) (highest uint32) {
 	return highest
 }
 
-// Disconnect closes the connections that are open now. The listener goes on.
+// Disconnect closes the open connections. The listener stays open.
 func (p *Network) Disconnect() {
 	p.mu.Lock()
 	open := make([]*peerConn, 0, len(p.conns))

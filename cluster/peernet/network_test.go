@@ -15,8 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// newTestNetwork is an open network with the options of a node that never meets another
-// program, as change leaves them.
+// newTestNetwork returns an open network. change adjusts its options.
 func newTestNetwork(t *testing.T, nodeID, clusterID string, change ...func(*Options)) *Network {
 	t.Helper()
 	options := Options{
@@ -56,7 +55,7 @@ func TestPeersConnectByNodeID(t *testing.T) {
 		}
 		a.book.Note("b-2", "127.0.0.1:1", 1)
 		a.book.Note("b-2", b.BoundAddr(), 2) // started again elsewhere
-		a.book.Note("b-2", "127.0.0.1:1", 1) // late news
+		a.book.Note("b-2", "127.0.0.1:1", 1) // outdated
 		for _, kind := range []Kind{KindTerms, KindConsensus} {
 			conn, err := a.Dial(ctx, "b-2", kind, 0)
 			if err != nil {
@@ -75,7 +74,7 @@ func TestPeersConnectByNodeID(t *testing.T) {
 	})
 }
 
-func TestPeersRefuseStrangers(t *testing.T) {
+func TestPeersRefuseUnauthenticated(t *testing.T) {
 	tests := []struct {
 		name     string
 		from, to string // cluster ids
@@ -110,8 +109,9 @@ func TestPeersRefuseStrangers(t *testing.T) {
 	}
 }
 
-// The refusal of a node of another cluster names no cluster and no reason; the log has both.
-func TestPeersTellStrangersNothing(t *testing.T) {
+// The refusal of a node of another cluster reveals neither the cluster nor the reason; the log has
+// both.
+func TestRefusalRevealsNothing(t *testing.T) {
 	log := &lines{}
 	a := newTestNetwork(t, "a-1", "c")
 	b := newTestNetwork(t, "b-2", "secret", func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
@@ -143,7 +143,7 @@ func TestPeersEndSilentAndForeignConnections(t *testing.T) {
 			if _, err := conn.Write([]byte(text)); err != nil {
 				t.Fatal(err)
 			}
-			if err := conn.SetReadDeadline(time.Now().Add(clustertest.Patience)); err != nil {
+			if err := conn.SetReadDeadline(time.Now().Add(clustertest.Timeout)); err != nil {
 				t.Fatal(err)
 			}
 			_, err = io.ReadAll(conn)
@@ -165,7 +165,7 @@ func TestPeersBoundTheHandshakes(t *testing.T) {
 		defer conn.Close()
 		silent = append(silent, conn)
 	}
-	// The last is closed at once, long before the time of the others is up.
+	// The last connection is closed at once, long before the others time out.
 	last := silent[handshakesPerHost]
 	if err := last.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestPeersBoundTheHandshakes(t *testing.T) {
 	}
 }
 
-// Strangers at other addresses, however many, take no places of a host that has a node.
+// Any number of connections from other addresses leaves room for a host that has a node.
 func TestHandshakesOfNodesHavePlaces(t *testing.T) {
 	b := newTestNetwork(t, "b-2", "c")
 	answer := func() error {
@@ -201,7 +201,7 @@ func TestHandshakesOfNodesHavePlaces(t *testing.T) {
 		if err := (hello{kind: KindConsensus, cluster: "c", from: "a-1", to: "b-2", formats: FormatRange{1, 1}}).write(conn); err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetReadDeadline(time.Now().Add(clustertest.Patience)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(clustertest.Timeout)); err != nil {
 			t.Fatal(err)
 		}
 		_, err = readAnswer(conn)
@@ -239,11 +239,11 @@ func TestAddressBookSurvivesARestart(t *testing.T) {
 	}
 }
 
-// Who listens for it is told which node a connection broke off from, and not of
-// a connection that this node closed itself.
-func TestBrokenConnectionIsTold(t *testing.T) {
+// The function of WhenLost gets the node of a broken connection, but not of one that this node
+// closed.
+func TestBrokenConnectionIsReported(t *testing.T) {
 	a, b := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "c")
-	lost := make(chan string, 2) // one that is expected, one that is not
+	lost := make(chan string, 2) // one expected, one not
 	a.WhenLost(func(nodeID string) { lost <- nodeID })
 	a.book.Note("b-2", b.BoundAddr(), 1)
 	for _, own := range []bool{true, false} {
@@ -270,9 +270,9 @@ func TestBrokenConnectionIsTold(t *testing.T) {
 		}
 	}
 	if got := len(lost); got != 1 {
-		t.Fatalf("told %d times", got)
+		t.Fatalf("reported %d times", got)
 	}
 	if node := <-lost; node != "b-2" {
-		t.Errorf("told of %q", node)
+		t.Errorf("reported %q", node)
 	}
 }

@@ -11,27 +11,26 @@ import (
 	"time"
 )
 
-// A question between nodes has a connection of its own, which carries the question and the
-// answer, each as one JSON value. Questions are for rare and small things, such as a change of
-// the members. Requests of clients use KindForward.
+// A question between nodes has a connection of its own, with the question and the answer as one
+// JSON value each. Questions are for rare and small things, such as changes of the members.
+// Requests of clients use KindForward.
 
 // questionMax bounds a question and an answer, in bytes.
 const questionMax = 1 << 20
 
-// ErrNotAsked is the error of a question that did not reach the node, since there was
-// no connection: it has had no effect.
+// ErrNotAsked reports a question that did not reach the node and so had no effect.
 var ErrNotAsked = errors.New("the node could not be asked")
 
-// notAsked wraps the reason why there was no connection and makes it an ErrNotAsked.
+// notAsked makes the error of a failed connection an ErrNotAsked.
 type notAsked struct{ error }
 
 // Is reports whether target is ErrNotAsked.
 func (n notAsked) Is(target error) bool { return target == ErrNotAsked }
 
-// Unwrap returns the reason.
+// Unwrap returns the error of the connection.
 func (n notAsked) Unwrap() error { return n.error }
 
-// because adds to an error that ctx has ended, if it has.
+// because adds the error of ctx to err, if ctx has ended.
 func because(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return errors.Join(ended, err)
@@ -39,8 +38,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// Ask puts a question to a node and waits for the answer until ctx ends. An error
-// that is not ErrNotAsked leaves open whether the node has seen the question.
+// Ask sends a question to a node and waits for the answer until ctx ends. After an error that is
+// not ErrNotAsked, the node may have seen the question.
 func Ask[A any](ctx context.Context, network *Network, nodeID string, kind Kind, group uint32, question any) (answer A, err error) {
 	conn, err := network.Dial(ctx, nodeID, kind, group)
 	if err != nil {
@@ -58,28 +57,28 @@ func Ask[A any](ctx context.Context, network *Network, nodeID string, kind Kind,
 	return answer, nil
 }
 
-// Answering says how questions of one kind are answered.
+// Answering configures the answers to questions of one kind.
 type Answering[Q, A any] struct {
-	// AtOnce bounds the questions answered at the same time. The others wait, or their
-	// connections are closed if CloseExcess is set.
+	// AtOnce bounds concurrent answers. Further questions wait, or their connections are closed if
+	// CloseExcess is set.
 	AtOnce      int
 	CloseExcess bool
-	// Arrival is the timeout for the arrival of a question.
+	// Arrival bounds the arrival of a question.
 	Arrival time.Duration
-	// Within bounds answering, if set: then the connection is closed.
+	// Within bounds the answer; then the connection is closed. 0: no bound.
 	Within time.Duration
-	// Answerable reports whether this node can answer a question yet; if not, the
-	// connection is closed without an answer. Nil: it can answer all.
+	// Answerable reports whether this node can answer a question yet. If not, the connection is
+	// closed without an answer. Nil: always.
 	Answerable func(question Q) bool
-	// Answer answers within ctx. The handshake has proved the identity of from. If done is
-	// not nil, it is called after the answer is sent; Within does not bound it.
+	// Answer answers within ctx. The handshake has proved the identity of from. done, if not nil,
+	// is called after the answer is sent; Within does not bound it.
 	Answer func(ctx context.Context, from string, question Q) (answer A, done func())
 }
 
 // Serve answers the questions at a listener until ctx ends or the listener closes, and waits for
-// the answers under way. A connection that ends without an answer means that there is none.
+// the answers in progress. A connection may end without an answer.
 func (a Answering[Q, A]) Serve(ctx context.Context, listener net.Listener) {
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() }) // it ends Accept
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() }) // ends Accept
 	defer stop()
 	var under sync.WaitGroup
 	defer under.Wait()
@@ -149,7 +148,7 @@ func (a Answering[Q, A]) answer(ctx context.Context, conn net.Conn, question Q) 
 	}
 	answer, done := a.Answer(ctx, from, question)
 	if ctx.Err() == nil {
-		_ = json.NewEncoder(conn).Encode(answer) // without an answer, the other node asks again
+		_ = json.NewEncoder(conn).Encode(answer) // on an error, the other node asks again
 	}
 	return done
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A question reaches the node with the name of who asks, and its answer comes
-// back. A node that is not there was not asked; one that closes the connection may
-// have seen the question.
+// A question reaches the node with the id of the sender, and its answer returns. ErrNotAsked
+// reports a node without a connection; a node that closes the connection may have seen the
+// question.
 func TestQuestionIsAnswered(t *testing.T) {
 	a, b := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "c")
 	ctx, cancel := context.WithCancel(clustertest.Context(t))
@@ -45,7 +45,7 @@ func TestQuestionIsAnswered(t *testing.T) {
 	<-served
 }
 
-// answering serves at one node, and returns how another one asks it.
+// answering serves questions at one node and returns a function that asks from another.
 func answering(t *testing.T, a Answering[string, string]) (ask func(question string) (string, error)) {
 	t.Helper()
 	asking, asked := newTestNetwork(t, "a-1", "c"), newTestNetwork(t, "b-2", "c")
@@ -65,7 +65,7 @@ func answering(t *testing.T, a Answering[string, string]) (ask func(question str
 	}
 }
 
-// A node that is starting closes the connections of questions it cannot answer yet.
+// A starting node closes the connections of questions that it cannot answer yet.
 func TestQuestionBeforeItCanBeAnswered(t *testing.T) {
 	ask := answering(t, Answering[string, string]{
 		AtOnce: 1, Arrival: time.Minute,
@@ -86,7 +86,7 @@ func TestQuestionBeforeItCanBeAnswered(t *testing.T) {
 	}
 }
 
-// Questions above AtOnce are closed if the caller wants it so.
+// With CloseExcess, connections above AtOnce are closed.
 func TestExcessQuestionIsClosed(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	ask := answering(t, Answering[string, string]{
@@ -112,7 +112,7 @@ func TestExcessQuestionIsClosed(t *testing.T) {
 	}
 }
 
-// An answer that takes too long is not sent. What follows it is not bounded.
+// An answer that exceeds Within is not sent. The function after the answer is not bounded.
 func TestAnswerThatTakesTooLong(t *testing.T) {
 	done := make(chan struct{})
 	ask := answering(t, Answering[string, string]{

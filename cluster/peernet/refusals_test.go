@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
-// lines are those of a log that somebody reads while it is written.
+// lines is a log that a test reads concurrently.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -31,7 +31,7 @@ func (l *lines) count(part string) int {
 	return strings.Count(l.text.String(), part)
 }
 
-// Refusals are all counted, and logged once in a while with how many there were.
+// All refusals are counted. Log lines are rare and include the count.
 func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
 	hand, log := clustertest.NewHandClock(1), &lines{}
 	own, foreign := clustertest.NewAuthority(t, rand.Reader), clustertest.NewAuthority(t, rand.Reader)
@@ -46,14 +46,14 @@ func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
 		})
 		return count
 	}
-	stranger := secureNetwork(t, "a-1", node(t, foreign))
-	stranger.book.Note("b-2", b.BoundAddr(), 1)
+	unauthenticated := secureNetwork(t, "a-1", node(t, foreign))
+	unauthenticated.book.Note("b-2", b.BoundAddr(), 1)
 	elsewhere := newTestNetwork(t, "a-1", "d", func(o *Options) { o.TLS = node(t, own) })
 	elsewhere.book.Note("b-2", b.BoundAddr(), 1)
 	const times = 5
 	for round := 1; round <= 2; round++ {
 		for range times {
-			for _, from := range []*Network{stranger, elsewhere} {
+			for _, from := range []*Network{unauthenticated, elsewhere} {
 				if conn, err := from.Dial(clustertest.Context(t), "b-2", KindConsensus, 0); err == nil {
 					conn.Close()
 					t.Fatal("it got in")
@@ -81,7 +81,7 @@ func TestRefusalsAreCountedAndSeldomLogged(t *testing.T) {
 
 func awaitTrue(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(clustertest.Patience); !holds(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(clustertest.Timeout); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waiting for %s took too long", what)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// node is how a node of an authority's cluster shakes hands.
+// node returns the TLS configuration of a node with a certificate of an authority.
 func node(t *testing.T, authority *clustertest.Authority) *TLS {
 	t.Helper()
 	server, client := authority.Node(t)
@@ -39,12 +39,12 @@ func TestNodesOfOneAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go conn.Write([]byte("hello")) // what arrives tells
+	go conn.Write([]byte("hello")) // checked at the other end
 	got := make([]byte, 5)
 	if _, err := io.ReadFull(accepted, got); err != nil || string(got) != "hello" {
 		t.Fatalf("got %q, %v", got, err)
 	}
-	// A process that is killed says no farewell; its silence has to be noticed.
+	// A killed process sends no alert; the end of the connection must be detected.
 	if err := accepted.Close(); err != nil {
 		t.Error(err)
 	}
@@ -54,15 +54,14 @@ func TestNodesOfOneAuthority(t *testing.T) {
 	select {
 	case node := <-lost:
 		if node != "b-2" {
-			t.Errorf("told of %q", node)
+			t.Errorf("reported %q", node)
 		}
-	case <-time.After(clustertest.Patience):
-		t.Error("not told of the loss")
+	case <-time.After(clustertest.Timeout):
+		t.Error("the loss was not reported")
 	}
 }
 
-// Who has no certificate of the cluster's authority is told nothing, and a node believes
-// nobody else.
+// A node without a certificate of the cluster's authority gets no answer and trusts no other.
 func TestNodesOfNoAuthority(t *testing.T) {
 	own, foreign := clustertest.NewAuthority(t, rand.Reader), clustertest.NewAuthority(t, rand.Reader)
 	b := secureNetwork(t, "b-2", node(t, own))
@@ -86,7 +85,7 @@ func TestNodesOfNoAuthority(t *testing.T) {
 			}
 		})
 	}
-	// A stranger who speaks the handshake gets no word of it.
+	// An unauthenticated caller of the handshake gets no answer.
 	conn, err := net.Dial("tcp", b.BoundAddr())
 	if err != nil {
 		t.Fatal(err)
@@ -95,13 +94,13 @@ func TestNodesOfNoAuthority(t *testing.T) {
 	if err := (hello{kind: KindMembership, from: "a-1", to: "b-2"}).write(conn); err != nil {
 		t.Fatal(err)
 	}
-	if answer, _ := io.ReadAll(conn); len(answer) > 7 { // an alert of TLS has seven bytes
-		t.Errorf("a stranger is told %q", answer)
+	if answer, _ := io.ReadAll(conn); len(answer) > 7 { // a TLS alert has seven bytes
+		t.Errorf("an unauthenticated caller got %q", answer)
 	}
 }
 
-// A certificate of the authority is not enough: it must have the mark of the node that shows
-// it, at both ends, whatever the connection is for.
+// A certificate of the authority is not enough: at both ends and for all kinds, it must have the
+// mark of its node.
 func TestCertificatesHaveRoles(t *testing.T) {
 	own := clustertest.NewAuthority(t, rand.Reader)
 	marked := func(marks ...string) *TLS {

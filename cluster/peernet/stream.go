@@ -6,29 +6,27 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// Protocols with frames of their own read and write the connection (Kind.framed). The
-// others write a stream of bytes, which a checkedStream carries in frames.
+// A checkedStream carries the streams of protocols without frames of their own (Kind.framed).
 const (
-	streamFrame = 1 // the kind of frame with a part of the stream
-	// streamPart bounds the part of the stream in one frame.
+	streamFrame = 1 // kind of frame with a part of the stream
+	// streamPart bounds the bytes of the stream in one frame.
 	streamPart = 64 << 10
-	// streamReadAhead takes several small frames with one call.
-	streamReadAhead = 16 << 10
+	// streamReadBuffer lets one call read several small frames.
+	streamReadBuffer = 16 << 10
 )
 
-// checkedStream carries a stream of bytes in frames. One goroutine may read and one may
-// write.
+// checkedStream carries a stream of bytes in frames. One goroutine may read and one may write.
 type checkedStream struct {
 	in     *frame.Reader
 	out    io.Writer
-	buffer []byte // of the frame that was read
+	buffer []byte // content of the last frame read
 	unread []byte // part of buffer
 	frame  []byte // the frame being written
-	broken error  // of reading
+	broken error  // error of reading
 }
 
 func newCheckedStream(conn io.ReadWriter) *checkedStream {
-	return &checkedStream{in: frame.NewReader(conn, streamReadAhead, frame.Limits{Data: streamPart}), out: conn}
+	return &checkedStream{in: frame.NewReader(conn, streamReadBuffer, frame.Limits{Data: streamPart}), out: conn}
 }
 
 // Read returns verified content.
@@ -66,7 +64,7 @@ func (s *checkedStream) next() error {
 	return nil
 }
 
-// Write sends content in frames.
+// Write writes content in frames.
 func (s *checkedStream) Write(content []byte) (int, error) {
 	written := 0
 	for len(content) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// wire is one direction, kept in memory.
+// wire is one direction of a connection, in memory.
 type wire struct{ bytes.Buffer }
 
 func TestCheckedStreamKeepsContent(t *testing.T) {
@@ -40,8 +40,7 @@ type readWriter struct {
 	io.Writer
 }
 
-// TestCheckedStreamRefusesAnyChange flips each bit of a short exchange, and cuts
-// it at each place.
+// Each flipped bit and each cut of a short exchange is detected.
 func TestCheckedStreamRefusesAnyChange(t *testing.T) {
 	var w wire
 	sender := newCheckedStream(&w)

@@ -165,7 +165,7 @@ var packageRules = []packageRule{
 	transport("/grpc", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
 	{path: "transport/grpc/seriatimpb", users: []string{"transport/grpc", "transport/grpc/client", "cmd/seriatim/bench", "test/faults"}},
 	{path: "transport/grpc/client", never: slices.Concat([]string{"~/queue", "~/fsm", "~/cluster", "~/cmd", "~/transport/aws", "~/transport/sqs", "~/transport/sns"}, aws)},
-	{path: "transport/push", only: []string{std, "~/cluster/environment"}},
+	{path: "transport/push", only: []string{std}},
 	transport("/tracing", "~/cluster", "~/transport/aws", "~/transport/sqs", "~/transport/sns", "~/transport/grpc", "~/transport/ops"),
 	{path: "transport/tracing/tracingtest", only: []string{std, "go.opentelemetry.io/proto/otlp/collector/trace/v1", "go.opentelemetry.io/proto/otlp/common/v1", "go.opentelemetry.io/proto/otlp/trace/v1", "google.golang.org/protobuf/proto"}, users: []string{}},
 	transport("/console", "~/transport/sqs", "~/transport/sns", "~/transport/grpc"),

@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 const (
@@ -31,8 +29,6 @@ type Poster struct {
 	client    http.Client
 	transport *http.Transport
 }
-
-var _ environment.Poster = (*Poster)(nil)
 
 // New makes a Poster that connects to the addresses that may be connected to.
 func New(addresses Addresses) *Poster {
@@ -60,14 +56,14 @@ func newPoster(dial func(ctx context.Context, network, address string) (net.Conn
 // userAgent is the name that SNS posts under; subscribers look at it.
 const userAgent = "Amazon Simple Notification Service Agent"
 
-// Post implements environment.Poster.
-func (p *Poster) Post(ctx context.Context, request *environment.Post) (status int, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, request.URL, strings.NewReader(request.Body))
+// Post sends one POST request and returns the status of the answer.
+func (p *Poster) Post(ctx context.Context, target string, header [][2]string, body string) (status int, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(body))
 	if err != nil {
 		return 0, withoutURL("making a request", err)
 	}
 	r.Header.Set("User-Agent", userAgent)
-	for _, h := range request.Header {
+	for _, h := range header {
 		r.Header.Set(h[0], h[1])
 	}
 	answer, err := p.client.Do(r)

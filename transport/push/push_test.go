@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 var loopback = Addresses{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
@@ -51,10 +49,8 @@ func TestPost(t *testing.T) {
 		got <- request{r.Method, r.RequestURI, string(body), r.Header.Get("Content-Type"), r.Header.Get("X-Amz-Sns-Message-Type") + r.Header.Get("Accept-Encoding"), r.UserAgent(), user, password}
 		w.WriteHeader(http.StatusAccepted)
 	})
-	status, err := poster(t, loopback).Post(t.Context(), &environment.Post{
-		URL: strings.Replace(url, "http://", "http://name:secret@", 1) + "/hook?a=b", Body: "body",
-		Header: [][2]string{{"Content-Type", "text/plain"}, {"x-amz-sns-message-type", "Notification"}},
-	})
+	status, err := poster(t, loopback).Post(t.Context(), strings.Replace(url, "http://", "http://name:secret@", 1)+"/hook?a=b",
+		[][2]string{{"Content-Type", "text/plain"}, {"x-amz-sns-message-type", "Notification"}}, "body")
 	if err != nil || status != http.StatusAccepted {
 		t.Fatal(status, err)
 	}
@@ -74,7 +70,7 @@ func TestPostRefusesAddresses(t *testing.T) {
 	}
 	p := poster(t, Addresses{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "0.0.0.0", "[::]", "127.1.2.3"} {
-		status, err := p.Post(t.Context(), &environment.Post{URL: "http://" + host + ":" + port + "/secret?token=1"})
+		status, err := p.Post(t.Context(), "http://"+host+":"+port+"/secret?token=1", nil, "")
 		if err == nil || !strings.Contains(err.Error(), "--sns-allow-endpoints") || strings.Contains(err.Error(), "token") {
 			t.Errorf("%s: status %d, %v", host, status, err)
 		}
@@ -90,7 +86,7 @@ func TestPostFollowsNoRedirect(t *testing.T) {
 	inside, connections := subscriber(t, func(http.ResponseWriter, *http.Request) {})
 	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		url, _ := subscriber(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, inside, code) })
-		if status, err := poster(t, loopback).Post(t.Context(), &environment.Post{URL: url}); status != code || err != nil {
+		if status, err := poster(t, loopback).Post(t.Context(), url, nil, ""); status != code || err != nil {
 			t.Errorf("status %d, %v, want %d", status, err, code)
 		}
 	}
@@ -121,7 +117,7 @@ func TestPostReadsLittle(t *testing.T) {
 			}
 		}
 	})
-	if status, err := poster(t, loopback).Post(t.Context(), &environment.Post{URL: url}); status != http.StatusOK || err != nil {
+	if status, err := poster(t, loopback).Post(t.Context(), url, nil, ""); status != http.StatusOK || err != nil {
 		t.Errorf("status %d, %v", status, err)
 	}
 	<-gone
@@ -141,7 +137,7 @@ func TestPostEndsWithItsContext(t *testing.T) {
 		<-arrived
 		cancel()
 	}()
-	if status, err := poster(t, loopback).Post(ctx, &environment.Post{URL: url}); err == nil {
+	if status, err := poster(t, loopback).Post(ctx, url, nil, ""); err == nil {
 		t.Errorf("status %d", status)
 	}
 }
@@ -152,7 +148,7 @@ func TestPostKeepsConnections(t *testing.T) {
 	url, connections := subscriber(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "thanks") })
 	p := poster(t, loopback)
 	for range 10 {
-		if status, err := p.Post(t.Context(), &environment.Post{URL: url, Body: "m"}); status != http.StatusOK || err != nil {
+		if status, err := p.Post(t.Context(), url, nil, "m"); status != http.StatusOK || err != nil {
 			t.Fatal(status, err)
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
-
-	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // nameServer answers every question for an IPv4 address with what answers gives, and
@@ -106,7 +104,7 @@ func TestPostToRebindingNames(t *testing.T) {
 	} {
 		means.Store(&tc.means)
 		p.Close() // so that the next post looks the name up
-		status, err := p.Post(t.Context(), &environment.Post{URL: "http://rebinding.example:" + port + "/"})
+		status, err := p.Post(t.Context(), "http://rebinding.example:"+port+"/", nil, "")
 		if ok := err == nil && status == http.StatusOK; ok != tc.ok || !ok && !strings.Contains(err.Error(), "--sns-allow-endpoints") {
 			t.Errorf("%v: status %d, %v", tc.means, status, err)
 		}

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
 // A subscriber has 15 seconds for all of an answer, however far it gets meanwhile. The
@@ -60,7 +58,7 @@ func TestPostTimeout(t *testing.T) {
 				})
 				defer p.Close()
 				begun := time.Now()
-				status, err := p.Post(t.Context(), &environment.Post{URL: tc.scheme + "://example.org/", Body: "m"})
+				status, err := p.Post(t.Context(), tc.scheme+"://example.org/", nil, "m")
 				if status != tc.status || (err == nil) != (tc.status != 0) {
 					t.Errorf("status %d, %v", status, err)
 				}
@@ -95,7 +93,7 @@ func TestPostSwitchesToNoProtocol(t *testing.T) {
 	posted := make(chan struct{})
 	go func() {
 		defer close(posted)
-		if status, err := p.Post(t.Context(), &environment.Post{URL: url, Body: "m"}); status != http.StatusSwitchingProtocols || err != nil {
+		if status, err := p.Post(t.Context(), url, nil, "m"); status != http.StatusSwitchingProtocols || err != nil {
 			t.Errorf("status %d, %v", status, err)
 		}
 	}()
@@ -119,17 +117,17 @@ func TestPostVerifiesCertificates(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	p := poster(t, loopback)
-	if status, err := p.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err == nil || served.Load() {
+	if status, err := p.Post(t.Context(), s.URL, nil, "m"); err == nil || served.Load() {
 		t.Errorf("status %d without trust", status)
 	}
 	trusting := poster(t, loopback)
 	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.net"}
-	if status, err := trusting.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err == nil || served.Load() {
+	if status, err := trusting.Post(t.Context(), s.URL, nil, "m"); err == nil || served.Load() {
 		t.Errorf("status %d under another name", status)
 	}
 	trusting = poster(t, loopback)
 	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
-	if status, err := trusting.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err != nil || status != http.StatusOK || !served.Load() {
+	if status, err := trusting.Post(t.Context(), s.URL, nil, "m"); err != nil || status != http.StatusOK || !served.Load() {
 		t.Errorf("status %d, %v with trust", status, err)
 	}
 }

@@ -17,20 +17,19 @@ const (
 
 var own struct {
 	sync.Mutex
-	locks []net.Listener // one a block
-	next  int            // in the newest block, 0 without one
+	locks []net.Listener // one per block
+	next  int            // in the newest block, 0 without a block
 	end   int
 }
 
-// Take returns the first of n consecutive loopback ports that are free for TCP and
-// UDP and that no other caller of Take on this machine got, in this process or in
-// another that still runs. n is below 100. An error says that every block has an
-// owner. Safe for concurrent use.
+// Take returns the first of n consecutive loopback ports, n below 100. They are free for TCP and
+// UDP and reserved by no other caller on this machine, in this process or another running one. An
+// error means that all blocks are reserved. Safe for concurrent use.
 func Take(n int) (first int, err error) {
 	own.Lock()
 	defer own.Unlock()
 	if n < 1 || n >= blockSize {
-		return 0, fmt.Errorf("ports come in blocks of %d, so %d in a row cannot be had", blockSize-1, n)
+		return 0, fmt.Errorf("blocks have %d ports: %d in a row are not possible", blockSize-1, n)
 	}
 	for {
 		for first = own.next; own.end-first >= n; first++ {
@@ -45,8 +44,7 @@ func Take(n int) (first int, err error) {
 	}
 }
 
-// claimBlock makes one more block ours. It begins its search anywhere, so that
-// processes that start together do not all ask for the same blocks.
+// claimBlock reserves another block. Its search begins at a different block in each process.
 func claimBlock() error {
 	for i, from := 0, os.Getpid(); i < blocks; i++ {
 		base := firstBlock + (from+i)%blocks*blockSize
@@ -58,7 +56,7 @@ func claimBlock() error {
 		own.next, own.end = base+1, base+blockSize
 		return nil
 	}
-	return errors.New("every block of loopback ports for tests is owned by a test process that runs")
+	return errors.New("other test processes have reserved all blocks of loopback ports")
 }
 
 func consecutive(first, n int) []int {
@@ -69,8 +67,7 @@ func consecutive(first, n int) []int {
 	return ports
 }
 
-// isTaken reports whether somebody who does not ask here, such as a server of the
-// machine itself, has a port.
+// isTaken reports whether another program uses a port.
 func isTaken(port int) bool {
 	stream, err := net.Listen("tcp", loopback(port))
 	if err != nil {

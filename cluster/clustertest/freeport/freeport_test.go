@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// takes in the environment makes the test binary be another process that takes
-// ports, prints them, and keeps them until its input ends.
+// takes makes the test binary a process that takes ports, prints them, and keeps them until its
+// input ends.
 const takes = "FREEPORT_TEST_TAKES"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }
 
-// No port is given to two, in one process or in several at once.
+// No port is reserved twice, in one process or in several.
 func TestNoPortIsGivenTwice(t *testing.T) {
 	var mu sync.Mutex
 	owners := map[int]int{}
@@ -90,7 +90,7 @@ func TestNoPortIsGivenTwice(t *testing.T) {
 	}
 }
 
-// A port that somebody else listens on is passed over.
+// A port of another program is skipped.
 func TestPortsOfOthersArePassedOver(t *testing.T) {
 	first, err := Take(1)
 	if err != nil {
@@ -106,6 +106,6 @@ func TestPortsOfOthersArePassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got <= first+1 && first+1 <= got+1 {
-		t.Fatalf("got %d and %d, but somebody listens on %d", got, got+1, first+1)
+		t.Fatalf("got %d and %d, but another program listens on %d", got, got+1, first+1)
 	}
 }

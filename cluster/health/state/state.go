@@ -1,6 +1,5 @@
-// Package state measures the replicated state: queues, topics and accounts that are at a limit,
-// and messages that wait for an operator. It bounds the queues of one read, because commands
-// wait for a read.
+// Package state measures the replicated state: queues, topics and accounts at a limit, and messages
+// that wait for an operator.
 package state
 
 import (
@@ -14,17 +13,16 @@ import (
 )
 
 const (
-	// queuesPerRead bounds the queues looked at in one read: commands wait for it.
+	// queuesPerRead bounds the queues of one read, because commands wait for a read.
 	queuesPerRead = 100
-	// shownMax bounds the findings of one check that are listed, the worst ones.
+	// shownMax bounds the findings of one check; it lists the worst.
 	shownMax = 10
-	// messagesLooked bounds the oldest messages of a queue that are looked at to find
-	// groups that are blocked.
+	// messagesLooked bounds the oldest messages of a queue in which to look for blocked groups.
 	messagesLooked = 500
 )
 
-// Findings measures the replicated state. read reads it as this node has it; now is the time
-// of a clock, because log time stands still while nothing is written.
+// Findings measures the replicated state. read reads this node's copy. now is a clock's time,
+// because log time stands still while nothing is written.
 func Findings(read func(func(queue.View)), now time.Time) []health.Finding {
 	s := scan{read: read, now: queue.Timestamp(now.UnixMilli())}
 	s.queues()
@@ -44,8 +42,8 @@ type scan struct {
 	groups, inFlight, dedup, quota, waiting []health.Finding
 }
 
-// queues looks at every queue. A queue counts its messages as they come and go, so that
-// only those with blocked groups and old messages cost more.
+// queues looks at every queue. Only queues with blocked groups and old messages cost more than
+// reading counters.
 func (s *scan) queues() {
 	last := ""
 	for {
@@ -79,8 +77,8 @@ func (s *scan) queue(v queue.View, name string) {
 	}
 }
 
-// blocked finds the group whose first message has been with receivers for longest, among the
-// oldest messages of a FIFO queue.
+// blocked finds the group whose first message has been in flight longest, among the oldest messages
+// of a FIFO queue.
 func (s *scan) blocked(v queue.View, name string) {
 	attributes, _ := v.Typed(name)
 	if !attributes.FIFO {
@@ -104,7 +102,7 @@ func (s *scan) blocked(v queue.View, name string) {
 
 func (s *scan) minutesSince(at queue.Timestamp) float64 { return max(0, float64(s.now-at)/60_000) }
 
-// accounts compares what accounts have with their quotas.
+// accounts compares the usage of accounts with their quotas.
 func (s *scan) accounts() {
 	s.read(func(v queue.View) {
 		v.Access().Accounts(func(a access.Account) bool {
@@ -131,7 +129,7 @@ func (s *scan) accounts() {
 	})
 }
 
-// posts finds the subscribers over HTTP that do not take what is delivered.
+// posts finds HTTP subscribers that do not accept deliveries.
 func (s *scan) posts() {
 	s.read(func(v queue.View) {
 		for _, w := range v.WaitingPosts() {
@@ -144,7 +142,7 @@ func (s *scan) posts() {
 	})
 }
 
-// hostOf leaves out of a URL what may be secret.
+// hostOf returns the host of a URL, whose other parts may be secret.
 func hostOf(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" {
@@ -153,8 +151,7 @@ func hostOf(endpoint string) string {
 	return u.Host
 }
 
-// deadLetters counts the messages in all queues that are dead-letter queues by a
-// RedrivePolicy, as one finding.
+// deadLetters counts the messages in all dead-letter queues, as one finding.
 func (s *scan) deadLetters() []health.Finding {
 	var total, most int64
 	var fullest string

@@ -14,7 +14,7 @@ import (
 
 const began = queue.Timestamp(1_700_000_000_000)
 
-// world is a state without a cluster.
+// world is a replicated state without a cluster.
 type world struct {
 	t  *testing.T
 	b  *queue.Broker
@@ -49,7 +49,7 @@ func (w *world) send(name, group, id string) {
 	}}})
 }
 
-// found are the findings of one check, some time after the last command.
+// found returns the findings of one check, some time after the last command.
 func (w *world) found(check string, later time.Duration) (found []health.Finding) {
 	read := func(visit func(queue.View)) { visit(w.b.View()) }
 	for _, f := range Findings(read, time.UnixMilli(int64(w.at)).Add(later)) {
@@ -60,7 +60,7 @@ func (w *world) found(check string, later time.Duration) (found []health.Finding
 	return found
 }
 
-// one is the only finding of a check.
+// one returns the only finding of a check.
 func (w *world) one(check string, later time.Duration, level health.Level, texts ...string) health.Finding {
 	w.t.Helper()
 	found := w.found(check, later)
@@ -75,8 +75,8 @@ func (w *world) one(check string, later time.Duration, level health.Level, texts
 	return found[0]
 }
 
-// A group is named once its first message has been with receivers for longer than the check
-// allows: the worst one of a queue.
+// A blocked group is reported once its first message has been in flight for longer than the
+// threshold: the worst group of each queue.
 func TestBlockedGroups(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -94,7 +94,7 @@ func TestBlockedGroups(t *testing.T) {
 	w.one(health.InFlight, 0, health.OK, "the queue q.fifo has 2 messages in flight")
 }
 
-// A subscriber is named once an attempt to post to it has failed, without what its URL hides.
+// A subscriber is reported after a failed attempt, without the secret parts of its URL.
 func TestWaitingPosts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,7 +132,7 @@ func TestWaitingPosts(t *testing.T) {
 	}
 }
 
-// What topics store counts for the quota of their account.
+// Messages in a topic's archive count for the quota of its account.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -148,7 +148,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// Dead-letter queues are known by the RedrivePolicy, and are one finding.
+// RedrivePolicies define the dead-letter queues, which have one finding.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

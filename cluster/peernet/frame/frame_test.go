@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// encoded returns a frame as it is on the connection.
+// encoded returns the bytes of a frame.
 func encoded(kind uint8, fields, data []byte) []byte {
 	buffer := append(Begin(nil), fields...)
 	Finish(buffer, kind, len(fields), data)
@@ -18,7 +18,7 @@ func encoded(kind uint8, fields, data []byte) []byte {
 
 var wide = Limits{Fields: 1 << 20, Data: 8 << 20}
 
-// read returns the next frame, with its data in pieces of the given size.
+// read returns the next frame and reads its data in pieces of the given size.
 func read(r *Reader, piece int) (kind uint8, fields, data []byte, err error) {
 	kind, fields, n, err := r.Next()
 	for err == nil && len(data) < n {
@@ -58,7 +58,7 @@ func TestFramesArriveAsTheyWereSent(t *testing.T) {
 	})
 }
 
-// The form of a frame is part of the protocol between versions of the program.
+// The bytes of a frame are part of the protocol between versions.
 func TestFramesStayAsTheyAre(t *testing.T) {
 	const want = "\x05\x02\x00\x00\x06\x00\x00\x00fidata"
 	got := encoded(5, []byte("fi"), []byte("data"))
@@ -67,7 +67,7 @@ func TestFramesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// Each changed bit and each cut is noticed.
+// Every changed bit and every cut is detected.
 func TestDamageIsNoticed(t *testing.T) {
 	sound := encoded(3, []byte("some fields"), []byte("and data"))
 	for bit := range 8 * len(sound) {
@@ -104,7 +104,7 @@ func TestFramesAreBounded(t *testing.T) {
 	}
 }
 
-// The memory for the largest body is allocated once, and copied never.
+// The memory for the largest body is allocated once and never copied.
 func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
 	r := NewReader(bytes.NewReader(encoded(1, nil, make([]byte, 1<<20+4<<10))), 64, wide)
 	_, _, n, err := r.Next()
@@ -132,7 +132,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// FuzzFrames reads bytes that no node sends: each frame that it finds is encoded as it was.
+// FuzzFrames reads arbitrary bytes. Each frame in them is encoded to the same bytes.
 func FuzzFrames(f *testing.F) {
 	f.Add(encoded(1, nil, []byte("requests")))
 	f.Add(append(encoded(4, nil, nil), encoded(3, []byte("fields"), nil)...))

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// Open is a node of cluster c that dials through outside, if that is set.
+// Open opens the network of a node in cluster c. It dials through outside if that is set.
 func Open(t *testing.T, nodeID string, outside environment.Network) (*peernet.Network, *peernet.AddressBook) {
 	t.Helper()
 	logger := clustertest.Logger(t, 0)
@@ -35,7 +35,7 @@ func Open(t *testing.T, nodeID string, outside environment.Network) (*peernet.Ne
 	return network, book
 }
 
-// Pair are two nodes, of which the first can dial the other.
+// Pair opens the networks of two nodes. The first can dial the second.
 func Pair(t *testing.T, outside environment.Network) (a, b *peernet.Network) {
 	t.Helper()
 	a, book := Open(t, "a-1", outside)

@@ -209,7 +209,7 @@ func TestRoles(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"issue", "x", "--role", "clients", "--host", "n1.node.seriatim"}, {"issue", "x", "--host", "*.node.seriatim"}, {"bundle", "--host", "n1.node.seriatim"},
-		{"issue", "n1.node.seriatim", "--role", "clients"}, {"issue", "x", "--role", "root"}, {"renew", "n1", "--role", "root"},
+		{"issue", "n1.node.seriatim", "--role", "clients"}, {"issue", "x", "--role", "root"},
 	} {
 		if _, err := run(append(args, "--dir", dir)...); exit.CodeOf(err) != exit.Usage {
 			t.Errorf("%v: exit code %d: %v", args, exit.CodeOf(err), err)
@@ -244,10 +244,6 @@ func TestRenew(t *testing.T) {
 			!slices.Equal(renewed.certificate.ExtKeyUsage, old.certificate.ExtKeyUsage) {
 			t.Errorf("%s: %v became %v", name, old.certificate.DNSNames, renewed.certificate.DNSNames)
 		}
-	}
-	// With --role node, a certificate without a mark gets one.
-	if _, err := run("renew", "front", "--role", "node", "--dir", dir); err != nil || !nodecert.Names(read(t, dir, "front").certificate, "front") {
-		t.Errorf("%v", err)
 	}
 	other := t.TempDir()
 	if _, err := run("ca", "--dir", other); err != nil {

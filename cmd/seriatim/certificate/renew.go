@@ -23,20 +23,14 @@ func renewCommand() *cobra.Command {
 			"so that a starting server reads the old certificate or the new one. Copy NAME.crt to the node in the same way: under\n" +
 			"another name beside the old file, then mv. A running server reads it within a second. Under the systemd unit,\n" +
 			"restart the service.",
-		Example: "  seriatim cert renew n1\n  seriatim cert renew n1 --role node   # give the certificate another role",
+		Example: "  seriatim cert renew n1",
 	}
 	dir := directory(c)
-	role := c.Flags().String("role", "", "node or clients (default: the present role)")
 	valid := lasting(c, leafValid, "how long the certificate is valid from now")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name := args[0]
 		if err := errors.Join(lasts(*valid), certificateName(name)); err != nil {
 			return err
-		}
-		if *role != "" {
-			if err := knownRole(*role); err != nil {
-				return err
-			}
 		}
 		authority, err := authorityOf(*dir)
 		if err != nil {
@@ -49,7 +43,7 @@ func renewCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		renewed, err := renew(authority, old, name, *role, time.Now(), *valid)
+		renewed, err := renew(authority, old, name, time.Now(), *valid)
 		if err != nil {
 			return err
 		}
@@ -65,8 +59,8 @@ func renewCommand() *cobra.Command {
 	return c
 }
 
-// renew makes a certificate with the key and the hosts of an old one.
-func renew(authority, old *pair, name, role string, now time.Time, valid time.Duration) (*pair, error) {
+// renew returns a certificate like old, with its key and a later end.
+func renew(authority, old *pair, name string, now time.Time, valid time.Duration) (*pair, error) {
 	if err := old.certificate.CheckSignatureFrom(authority.certificate); err != nil {
 		return nil, exit.New(exit.Conflict, fmt.Errorf("%s%s is not a certificate of %s%s: %w", name, chainSuffix, authorityName, chainSuffix, err),
 			"name the directory of its authority with --dir")
@@ -74,11 +68,9 @@ func renew(authority, old *pair, name, role string, now time.Time, valid time.Du
 	if !old.fits() {
 		return nil, exit.New(exit.Conflict, fmt.Errorf("%s%s is not the key of %s%s", name, keySuffix, name, chainSuffix), "")
 	}
-	if role == "" {
-		role = roleClients
-		if nodecert.Marked(old.certificate) {
-			role = roleNode
-		}
+	role := roleClients
+	if nodecert.Marked(old.certificate) {
+		role = roleNode
 	}
 	hosts := slices.DeleteFunc(slices.Clone(old.certificate.DNSNames), nodecert.IsMark)
 	for _, ip := range old.certificate.IPAddresses {

@@ -109,7 +109,7 @@ func (o *options) open(cmd *cobra.Command) (*offline.Stopped, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := offline.OpenEncrypted(cmd.Context(), o.dataDir, keys, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	s, err := offline.Open(cmd.Context(), o.dataDir, keys, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	switch {
 	case errors.Is(err, offline.ErrDataDirInUse):
 		return nil, exit.New(exit.Conflict, err, "stop the node first")

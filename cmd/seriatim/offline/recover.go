@@ -107,7 +107,7 @@ func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, flags *re
 	}
 	done := "Recovered. Start the node; it continues cluster %s.\n"
 	if plan.Joins {
-		done = "The data of this node are in " + plan.Aside + ". Start the node; it joins cluster %s as a new one.\n"
+		done = "The data of this node are in " + plan.MovedTo + ". Start the node; it joins cluster %s as a new one.\n"
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), done, plan.NewClusterID) //nolint:errcheck // no reader is left
 	return nil
@@ -132,7 +132,7 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 	return o.print(cmd.OutOrStdout(), plan, func() [][]string {
 		does, kept := "keeps its data and votes", fmt.Sprintf("everything up to entry %d of term %d; the newest snapshot ends at %d", plan.LastIndex, plan.LastTerm, plan.SnapshotIndex)
 		if plan.Joins {
-			does = "begins empty and joins; its data are moved to " + plan.Aside
+			does = "begins empty and joins; its data are moved to " + plan.MovedTo
 			kept = fmt.Sprintf("everything up to entry %d of term %d, on %s", plan.LastIndex, plan.LastTerm, strings.Join(plan.Keep, ", "))
 		}
 		repeats := "no"

@@ -92,13 +92,8 @@ func (p program) checkPeerCertificate(c certificates, node string) error {
 	if c.peer == nil || nodecert.Names(c.peer.Leaf(), node) {
 		return nil
 	}
-	wanted := nodecert.Mark(node)
-	if nodecert.Marked(c.peer.Leaf()) {
-		return exit.New(exit.Usage, fmt.Errorf("peer-cert is the certificate of another node: it lacks the name %s", wanted),
-			"make one with seriatim cert issue "+node)
-	}
-	return exit.New(exit.Usage, fmt.Errorf("peer-cert is not the certificate of a node: it lacks the name %s", wanted),
-		"make one with seriatim cert issue "+node+", or renew it with seriatim cert renew "+node+" --role node")
+	return exit.New(exit.Usage, fmt.Errorf("peer-cert is not the certificate of node %s: it lacks the name %s", node, nodecert.Mark(node)),
+		"make one with seriatim cert issue "+node)
 }
 
 // openTokens returns the function that finds the operator of a token, nil without a token file.

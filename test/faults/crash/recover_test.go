@@ -136,7 +136,7 @@ func settled(ctx context.Context, node *cluster.Node, failed *failures, alone bo
 // entries up to it are those that were acknowledged; a later one may have been
 // written by the start itself.
 func look(ctx context.Context, dir string, index uint64) (r recovered, err error) {
-	stopped, err := offline.OpenEncrypted(ctx, dir, keys, slog.New(slog.DiscardHandler))
+	stopped, err := offline.Open(ctx, dir, keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return r, fmt.Errorf("look at it: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// timedLog is a log whose entries take a time each, and beside each other.
+// timedLog is a log whose entries each take the same time, in parallel.
 type timedLog struct {
 	mu       sync.Mutex
 	duration time.Duration
@@ -37,14 +37,13 @@ func (l *timedLog) propose(entry []byte) (func() (fsm.EntryResult, error), error
 		return nil, err
 	}
 	l.entries = append(l.entries, timedEntry{time.Since(l.began), len(result.Responses)})
-	landed := time.After(l.duration)
-	return func() (fsm.EntryResult, error) { <-landed; return result, nil }, nil
+	applied := time.After(l.duration)
+	return func() (fsm.EntryResult, error) { <-applied; return result, nil }, nil
 }
 
-// gatheringTest runs a group committer, in a bubble with a clock of its own, whose first
-// entry holds a command of each of some callers. They then make further calls, each after
-// another pause.
-func gatheringTest(t *testing.T, duration time.Duration, callers, further int, after func(c *groupCommitter, log *timedLog)) {
+// batchingDelayTest runs a group committer in a bubble with its own clock. Its first entry holds a
+// command from each caller. They then make further calls, each after a different pause.
+func batchingDelayTest(t *testing.T, duration time.Duration, callers, further int, after func(c *groupCommitter, log *timedLog)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := &timedLog{duration: duration, began: time.Now()}
@@ -82,37 +81,36 @@ func call(t *testing.T, c *groupCommitter, pause time.Duration) {
 	}
 }
 
-// Callers that call again as soon as they are answered share an entry, although each
-// takes another time until it is back.
-func TestGroupCommitterGathersCallersThatReturn(t *testing.T) {
+// Callers that call again as soon as they are answered share an entry, although they return at
+// different times.
+func TestBatchingDelayAwaitsReturningCallers(t *testing.T) {
 	const callers, further = 8, 20
-	gatheringTest(t, time.Millisecond, callers, further, func(_ *groupCommitter, log *timedLog) {
+	batchingDelayTest(t, time.Millisecond, callers, further, func(_ *groupCommitter, log *timedLog) {
 		if len(log.entries) != 1+further {
 			t.Errorf("%d callers with %d calls each made %d entries: %v", callers, 1+further, len(log.entries), log.entries)
 		}
 	})
 }
 
-// Who is left when the others do not return waits for them once, and not at all if it
-// comes late.
-func TestGroupCommitterGathersForABoundedTime(t *testing.T) {
+// A caller that is left alone waits for the others once, for a bounded time.
+func TestBatchingDelayIsBounded(t *testing.T) {
 	const entry = time.Millisecond
 	for _, test := range []struct {
 		name        string
 		entry       time.Duration
-		pause, want time.Duration // after the entry with the others has landed
+		pause, want time.Duration // after the entry with the others is applied
 	}{
-		{"back at once", entry, entry / 4, gatherFlights * entry},
+		{"back at once", entry, entry / 4, delayFlights * entry},
 		{"back later", entry, 3 * entry, 3 * entry},
-		{"after a disk that hung", time.Second, entry, gatherMax},
+		{"after a disk that hung", time.Second, entry, delayMax},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			gatheringTest(t, test.entry, 4, 0, func(c *groupCommitter, log *timedLog) {
-				landed := time.Since(log.began)
+			batchingDelayTest(t, test.entry, 4, 0, func(c *groupCommitter, log *timedLog) {
+				applied := time.Since(log.began)
 				call(t, c, test.pause)
 				call(t, c, entry/4)
 				alone, next := log.entries[1], log.entries[2]
-				if got := alone.at - landed; got != test.want {
+				if got := alone.at - applied; got != test.want {
 					t.Errorf("left after %v, want %v", got, test.want)
 				}
 				if got := next.at - alone.at; got != test.entry+entry/4 {
@@ -123,14 +121,14 @@ func TestGroupCommitterGathersForABoundedTime(t *testing.T) {
 	}
 }
 
-// Where half as many wait as were answered nothing gathers.
-func TestGroupCommitterGathersNothingBesideThoseWhoWait(t *testing.T) {
-	gatheringTest(t, time.Millisecond, 4, 0, func(c *groupCommitter, log *timedLog) {
+// There is no delay if half as many commands wait as were answered.
+func TestNoBatchingDelayIfHalfWait(t *testing.T) {
+	batchingDelayTest(t, time.Millisecond, 4, 0, func(c *groupCommitter, log *timedLog) {
 		var calling sync.WaitGroup
 		for range 4 {
 			calling.Go(func() { call(t, c, 0) })
 		}
-		synctest.Wait() // the first entry has left with whom it found
+		synctest.Wait() // the first entry has left with the commands that waited
 		for range 2 {
 			calling.Go(func() { call(t, c, 0) })
 		}
@@ -141,17 +139,17 @@ func TestGroupCommitterGathersNothingBesideThoseWhoWait(t *testing.T) {
 	})
 }
 
-// A command of the leader itself takes along what gathers.
-func TestGroupCommitterGathersForNoCommandOfItsOwn(t *testing.T) {
-	gatheringTest(t, time.Millisecond, 4, 0, func(c *groupCommitter, log *timedLog) {
-		landed := time.Since(log.began)
+// A command of the leader itself ends the delay and takes the waiting commands along.
+func TestNoBatchingDelayForLeaderCommand(t *testing.T) {
+	batchingDelayTest(t, time.Millisecond, 4, 0, func(c *groupCommitter, log *timedLog) {
+		applied := time.Since(log.began)
 		_, client := submitTo(c, tickFrame(t))
 		own := make(chan Outcome, 1)
 		c.submitInternal(&Submission{Request: Request{Frame: tickFrame(t)}, Complete: func(o Outcome) { own <- o }})
 		<-own
 		<-client
-		if last := log.entries[len(log.entries)-1]; last.at != landed || last.commands != 2 {
-			t.Errorf("left after %v with %d commands", last.at-landed, last.commands)
+		if last := log.entries[len(log.entries)-1]; last.at != applied || last.commands != 2 {
+			t.Errorf("left after %v with %d commands", last.at-applied, last.commands)
 		}
 	})
 }
