@@ -20,18 +20,15 @@ var pendingAreas = []string{
 	"strings of cmd",
 	"strings of cluster",
 	"strings of queue",
-	"strings of transport",
 	"comments of cmd",
 	"comments of cluster",
 	"comments of fsm",
 	"comments of queue",
-	"comments of transport",
 	"comments of test",
 	"names of cmd",
 	"names of cluster",
 	"names of fsm",
 	"names of queue",
-	"names of transport",
 	"names of test",
 }
 
