@@ -5,19 +5,16 @@
 //
 // # Design
 //
-// Package http1 serves the plain requests, which are nearly all, and hands every
-// other connection on before it has used a byte of that request: to package http2 if it
-// begins with the preface of HTTP/2, or TLS agreed on that, else to net/http. Both have a test
-// TestSameAsNetHTTP, which holds them against net/http.
+// Package http1 serves plain requests, which are nearly all. It passes every other connection on, with
+// all its bytes: HTTP/2 to package http2, the rest to net/http. TestSameAsNetHTTP of both packages
+// compares them with net/http.
 //
-// One budget in bytes bounds what requests being read and answers being written
-// take on all connections together, whoever serves them: see package budget. It
-// is why bodies are read before a handler is called.
+// One budget in bytes bounds the requests being read and the answers being written on all connections:
+// see package budget. Therefore bodies are read before a handler is called.
 //
-// Requests of gRPC share the port. Their bodies are streams, so package grpc reads
-// and counts them itself; all else that bounds a connection holds for them, too.
+// Requests of gRPC share the port. Their bodies are streams, so package grpc reads and counts them
+// itself. All other bounds of a connection apply to them, too.
 //
-// A handler learns its request's id and reports what it did through the
-// [Request] in the context, so that access log and metrics are written in one
+// A handler fills in the [service.Request] in its context. Access log and metrics are written in one
 // place for all protocols, also when a handler panics.
 package transport

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// handoverListener is a net.Listener that accepts the connections that are handed over to net/http.
+// handoverListener is a net.Listener for the connections that are handed over to net/http.
 // Close may be called more than once.
 type handoverListener struct {
 	conns chan net.Conn // unbuffered: a connection always has an owner who will close it

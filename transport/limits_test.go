@@ -41,7 +41,7 @@ func limited(t *testing.T, cfg Config) *Server {
 	return s
 }
 
-// refusedFor is how many connections were refused for a reason.
+// refusedFor counts the connections that were refused for a reason.
 func refusedFor(s *Server, why string) uint64 {
 	for _, refused := range s.Connections().Refused {
 		if refused.Why == why {

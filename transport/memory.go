@@ -12,9 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// counted does for the requests that net/http serves what package http1 does
-// for the others: it reads the body before next is called, and takes body and
-// answer from the budget.
+// counted reads the body before it calls next, and takes body and answer from the budget. Package http1
+// does the same for its requests.
 func counted(next http.Handler, b *budget.Bytes, now func() time.Time) http.Handler {
 	if b == nil {
 		return next
@@ -26,8 +25,7 @@ func counted(next http.Handler, b *budget.Bytes, now func() time.Time) http.Hand
 			body, taken := readBody(w, r, b, now)
 			defer func() { b.Release(taken) }()
 			turn.Resume(held)
-			// A copy: by its own body net/http knows whether the connection can go on, and closes it
-			// if what follows could be the rest of this request.
+			// net/http needs the original body to find out whether the connection can continue.
 			copied := *r
 			copied.Body = body
 			r = &copied
@@ -38,8 +36,8 @@ func counted(next http.Handler, b *budget.Bytes, now func() time.Time) http.Hand
 	})
 }
 
-// readBody reads the body of r, and returns how many bytes of the budget that takes. What is
-// wrong with the body the handler finds out when it reads it.
+// readBody reads the body of r, and returns the number of bytes taken from the budget. The handler gets
+// an error when it reads the body.
 func readBody(w http.ResponseWriter, r *http.Request, b *budget.Bytes, now func() time.Time) (read *http1.Body, taken int64) {
 	if b.Scarce() {
 		// An error means that the connection has no deadlines, as in tests.
@@ -55,8 +53,7 @@ func readBody(w http.ResponseWriter, r *http.Request, b *budget.Bytes, now func(
 		if len(buffer) == cap(buffer) {
 			more := int64(cap(buffer))
 			if err = b.Acquire(r.Context(), more, waitUntil.Sub(now())); err != nil {
-				// The client, which may read nothing before it has written
-				// all, gets its answer.
+				// Read the rest, for clients that write everything before they read the answer.
 				b.Release(taken)
 				taken, buffer = 0, nil
 				_, _ = io.Copy(io.Discard, body)
@@ -75,9 +72,8 @@ func readBody(w http.ResponseWriter, r *http.Request, b *budget.Bytes, now func(
 	return http1.NewBody(buffer, err), taken
 }
 
-// taken does for the requests that net/http serves what package http1 does for the others: each
-// takes its turn. A body without a length ends the connection, so that no byte can be read as a
-// part of it here and as the next request by a proxy, or the other way round (RFC 9112, 6.1).
+// taken makes each request take its turn, as package http1 does. A body without a length ends the
+// connection, so that server and proxy cannot disagree about its end (RFC 9112, 6.1).
 func taken(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		turn := unverified.From(r.Context())
@@ -90,18 +86,17 @@ func taken(next http.Handler) http.Handler {
 	})
 }
 
-// countedWriter takes what is written from the budget until it is sent. Used by
-// one goroutine.
+// countedWriter counts written bytes against the budget until they are sent. Used by one goroutine.
 type countedWriter struct {
 	http.ResponseWriter
 	request *http.Request
 	budget  *budget.Bytes
 	now     func() time.Time
 	status  int  // 0: none yet
-	sent    bool // the status is
+	sent    bool // the status was sent
 }
 
-// WriteHeader notes the status, which is sent with the first bytes of the body.
+// WriteHeader keeps the status for the first Write.
 func (w *countedWriter) WriteHeader(status int) {
 	if status < http.StatusOK {
 		w.ResponseWriter.WriteHeader(status)
@@ -119,8 +114,8 @@ func (w *countedWriter) sendHeader() {
 	}
 }
 
-// Write sends p. If there is no room for it and nothing was sent yet, it fails
-// with budget.ErrExhausted, and the handler may write another, shorter answer.
+// Write sends p. If the budget has no room and nothing was sent yet, it fails with
+// budget.ErrExhausted, and the handler may write another, shorter answer.
 func (w *countedWriter) Write(p []byte) (int, error) {
 	size := int64(len(p))
 	if size > limits.FreeBytes {

@@ -75,7 +75,7 @@ type statusWriter struct {
 	of        *served
 	header    http.Header // of the request, until its handler returns
 	status    int
-	suspended bool // the request is over when the rest of its handler is
+	suspended bool // the request ends with the rest of its handler
 }
 
 // Suspend implements http1.Suspender.

@@ -10,30 +10,26 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// Origins decides which web pages may use a port. A browser sends requests for
-// any page to any address, also to one that only the user's machine can reach,
-// and says in headers that a page cannot change where the page came from.
-// Requests of other clients have no such headers and are not affected.
+// Origins decides which web pages may use a port. A browser sends requests of any page to any address,
+// also to one that only the user's machine can reach. Pages cannot change the headers that name their
+// origin. Other clients send no such headers and are not affected.
 //
 //   - Origin must be that of the port itself, or be allowed.
-//   - Without Origin, as with images, Sec-Fetch-Site must not say that the page
-//     came from elsewhere.
-//   - On a loopback port Host must be an address, localhost, or a name that was
-//     configured: else a page could be loaded under a name that its owner then
-//     points at the loopback address (DNS rebinding).
+//   - Without Origin, as for images, Sec-Fetch-Site must not name another site.
+//   - On a loopback port, Host must be an address, localhost, or a configured name. Otherwise the owner
+//     of a page could point the name of the page at the loopback address (DNS rebinding).
 //
-// What a topic posts to its subscribers is refused, too: whoever may subscribe a URL
-// could otherwise have a node give orders at the admin port of another one.
+// Notifications of topics are refused, too: a subscribed URL could otherwise send commands to the admin
+// port of another node.
 type Origins struct {
-	// Allowed are origins such as https://app.example.org; * allows all. Their
-	// host names are those under which a loopback port may be called.
+	// Allowed lists origins such as https://app.example.org; * allows all. A loopback port also
+	// accepts their names in Host.
 	Allowed []string
-	// Loopback says that the port can be reached from this machine only.
+	// Loopback is set if only this machine reaches the port.
 	Loopback bool
 }
 
-// LoopbackAddress reports whether an address to listen on can be reached from
-// this machine only.
+// LoopbackAddress reports whether only this machine reaches an address to listen on.
 func LoopbackAddress(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -46,8 +42,8 @@ func LoopbackAddress(addr string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// Wrap refuses with 403 what the rules do not permit, and tells browsers that
-// pages of allowed origins may read the answers.
+// Wrap refuses requests that break the rules with 403, and lets browsers show answers to pages of
+// allowed origins.
 func (o Origins) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if problem := o.check(r); problem != "" {
@@ -70,7 +66,7 @@ func (o Origins) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// check says what is wrong with a request, empty if nothing is.
+// check returns the reason to refuse a request, empty if there is none.
 func (o Origins) check(r *http.Request) string {
 	if len(r.Header["X-Amz-Sns-Message-Type"]) > 0 {
 		return "Topics deliver to subscribers, not to the ports of a cluster."
@@ -98,7 +94,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// own reports whether a page came from the very port it calls.
+// own reports whether a page came from the port that it calls.
 func (o Origins) own(origin, host string) bool {
 	_, from, ok := strings.Cut(origin, "://")
 	return ok && host != "" && strings.EqualFold(from, host)
@@ -108,8 +104,7 @@ func (o Origins) allowed(origin string) bool {
 	return slices.ContainsFunc(o.Allowed, func(a string) bool { return a == "*" || strings.EqualFold(a, origin) })
 }
 
-// knownHost reports whether the name in a Host header is no name, localhost, or
-// that of an allowed origin.
+// knownHost reports whether a Host header holds an address, localhost, or the name of an allowed origin.
 func (o Origins) knownHost(host string) bool {
 	name := host
 	if i := strings.LastIndexByte(name, ':'); i >= 0 && !strings.HasSuffix(name, "]") {
@@ -122,7 +117,7 @@ func (o Origins) knownHost(host string) bool {
 		return true
 	}
 	if len(name) > len(".localhost") && strings.EqualFold(name[len(name)-len(".localhost"):], ".localhost") {
-		return true // browsers and resolvers give these to the loopback address only
+		return true // always the loopback address in browsers and resolvers
 	}
 	return slices.ContainsFunc(o.Allowed, func(a string) bool {
 		_, allowed, _ := strings.Cut(a, "://")
@@ -131,7 +126,7 @@ func (o Origins) knownHost(host string) bool {
 	})
 }
 
-// refuseOrigin answers in a form that both people and SDKs can read.
+// refuseOrigin answers in the form of AWS, for SDKs.
 func refuseOrigin(w http.ResponseWriter, r *http.Request, problem string) {
 	service.RequestOf(r.Context()).Code = "AccessDenied"
 	h := w.Header()

@@ -21,36 +21,33 @@ import (
 // DefaultConnectionsMax bounds the connections of one listener.
 const DefaultConnectionsMax = 20_000
 
-// netHTTPWriteTimeout is net/http's, which includes the time of the handler. It
-// must not end a long poll.
+// netHTTPWriteTimeout includes the time of the handler, so it is longer than a long poll.
 const netHTTPWriteTimeout = 120 * time.Second
 
 // Config describes one listener.
 type Config struct {
 	Addr string // host:port, port 0 for any
-	// TLS holds the certificates, or finds them for each connection; nil: no TLS. The
-	// protocols above it are chosen here.
+	// TLS holds the certificates, or finds them for each connection; nil: no TLS. Listen sets the
+	// protocols.
 	TLS            *tls.Config
 	ConnectionsMax int // 0: DefaultConnectionsMax; further connections wait to be accepted
-	// PerAddress bounds the connections of one address, further ones are closed; 0: a tenth
-	// of ConnectionsMax is left to the others.
+	// PerAddress bounds the connections of one address, further ones are closed; 0: nine tenths of
+	// ConnectionsMax.
 	PerAddress int
 	StreamsMax int // requests over HTTP/2 at once; 0: http2.DefaultStreamsMax
 	Handler    http.Handler
-	// GRPC serves the requests of content type application/grpc, which come over
-	// HTTP/2. Their bodies may be endless, so they are not read before, and GRPC
-	// itself takes what it holds from the budget. Nil: Handler serves them.
+	// GRPC serves the requests of content type application/grpc over HTTP/2. Their bodies may be
+	// endless, so GRPC reads and counts them itself. Nil: Handler serves them.
 	GRPC http.Handler
-	// Budget bounds the bodies being read and the answers being written on all
-	// connections together. It means that bodies are read before Handler is
-	// called; nil: they are not, and nothing is counted.
+	// Budget bounds the bodies being read and the answers being written on all connections; bodies
+	// are read before Handler is called. Nil: nothing is counted, and Handler reads the body.
 	Budget *budget.Bytes
 	Now    func() time.Time
-	// NetHTTP leaves all requests to net/http, which speaks HTTP/1.1 here. Without it plain
-	// ones are served at less cost, and those over HTTP/2 at all: packages http1 and http2.
+	// NetHTTP makes net/http serve all requests, over HTTP/1.1 only. Otherwise packages http1 and
+	// http2 serve most of them.
 	NetHTTP bool
-	// OnShutdown is called when Shutdown begins, to end requests that only
-	// wait, as long polls do; it returns at once.
+	// OnShutdown is called when Shutdown begins, to end waiting requests such as long polls. It
+	// returns at once.
 	OnShutdown func()
 	Logger     *slog.Logger
 }
@@ -58,18 +55,17 @@ type Config struct {
 // Server is a listener with its connections. Safe for concurrent use.
 type Server struct {
 	http     http.Server
-	plain    *http1.Server     // nil if all is net/http's
-	http2    *http2.Server     // what plain leaves, if it is HTTP/2
-	others   *handoverListener // what both leave to http
+	plain    *http1.Server     // nil with NetHTTP
+	http2    *http2.Server     // serves the HTTP/2 connections of plain
+	others   *handoverListener // passes the other connections to http
 	listener *limits.Listener
 	budget   *budget.Bytes
 	waits    func()     // Config.OnShutdown, may be nil
-	done     chan error // capacity 1: the one result of serve
+	done     chan error // capacity 1: the result of serve
 	log      *slog.Logger
 }
 
-// Listen binds the address and begins to serve. ctx is the parent of all
-// requests' contexts; its end cancels them.
+// Listen binds the address and starts to serve. ctx is the parent of all requests' contexts.
 func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.ConnectionsMax == 0 {
 		cfg.ConnectionsMax = DefaultConnectionsMax
@@ -161,9 +157,9 @@ func (s *Server) serve(secure bool) {
 	s.done <- err
 }
 
-// serveBoth serves plain requests with http1, and the others with net/http.
+// serveBoth serves connections with http1, and those that it hands over with net/http.
 func (s *Server) serveBoth() {
-	others := make(chan error, 1) // the one result
+	others := make(chan error, 1) // the result
 	go func() { others <- s.http.Serve(s.others) }()
 	err := s.accept()
 	if errors.Is(err, net.ErrClosed) {
@@ -180,7 +176,7 @@ const (
 	acceptPauseMax = time.Second
 )
 
-// accept serves what the listener brings until it is closed.
+// accept serves connections until the listener is closed.
 func (s *Server) accept() error {
 	pause := acceptPauseMin
 	for {
@@ -190,8 +186,7 @@ func (s *Server) accept() error {
 			s.plain.Serve(conn)
 			continue
 		}
-		// Out of file descriptors, or the peer was gone already: neither is a
-		// reason to stop listening.
+		// The process is out of file descriptors, or the peer was gone: keep listening.
 		if temporary, ok := err.(interface{ Temporary() bool }); !ok || !temporary.Temporary() {
 			return err
 		}
@@ -213,7 +208,7 @@ type Connections struct {
 	Memory budget.Usage
 }
 
-// Connections counts what is open now.
+// Connections returns the counts.
 func (s *Server) Connections() Connections {
 	c := Connections{Connections: s.listener.Connections(), Memory: s.budget.Usage()}
 	if s.plain != nil {
@@ -222,11 +217,11 @@ func (s *Server) Connections() Connections {
 	return c
 }
 
-// Addr is the address bound.
+// Addr returns the bound address.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// KeepAlives says whether connections are kept after an answer, as they are from
-// the start. Without, clients come back on a new connection, perhaps elsewhere.
+// KeepAlives sets whether connections stay open after an answer. The default is true. Without,
+// clients reconnect, perhaps to another node.
 func (s *Server) KeepAlives(keep bool) {
 	s.http.SetKeepAlivesEnabled(keep)
 	if s.plain != nil {
@@ -235,19 +230,19 @@ func (s *Server) KeepAlives(keep bool) {
 	}
 }
 
-// Shutdown stops accepting, ends what only waits, and lets the other requests run
-// until the end of ctx; then it closes their connections.
+// Shutdown stops accepting, ends waiting requests, and waits for the others. At the end of ctx it
+// closes the connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.waits != nil {
 		s.waits()
 	}
 	s.listener.EndWaits()
-	plain := make(chan error, 1) // the one result
+	plain := make(chan error, 1) // the result
 	go func() {
 		var err error
 		if s.plain != nil {
 			closed := s.listener.Close()
-			frames := make(chan error, 1) // the one result
+			frames := make(chan error, 1) // the result
 			go func() { frames <- s.http2.Shutdown(ctx) }()
 			err = errors.Join(closed, s.plain.Shutdown(ctx), <-frames)
 		}

@@ -51,7 +51,7 @@ type Connection struct {
 // Permission describes the action and the resource that a caller asks for.
 type Permission struct {
 	Action   string // such as sqs:SendMessage
-	Resource string // ARN, or * for what is about no single resource
+	Resource string // ARN, or * for actions on no single resource
 	// Account is the number of the account of the resource; empty: the caller's.
 	Account string
 	// Policy reads the policy of the resource that this node has applied, empty if there is
@@ -63,10 +63,9 @@ type Permission struct {
 type Authorizer interface {
 	// Authorize refuses, with an *Error, a caller without the permission.
 	Authorize(ctx context.Context, from *Connection, caller Identity, to Permission) error
-	// Revoked refuses a caller whose key was revoked after its request was verified; nil for all
-	// others.
+	// Revoked refuses a caller whose key was revoked after its request was verified.
 	Revoked(caller Identity) error
-	// RefuseAnonymous refuses a caller without a key; nil for all others. Protocols answer with
-	// this error instead of any other, which could reveal something.
+	// RefuseAnonymous refuses a caller without a key. Protocols answer with this error instead of
+	// any other, which could reveal something.
 	RefuseAnonymous(caller Identity) error
 }

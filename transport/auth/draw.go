@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Sizes of what is drawn, as AWS has them: 20 and 40 characters.
+// Sizes of ids and secrets, as on AWS: 20 and 40 characters.
 const (
 	keyIDPrefix    = "SRTM"
 	keyIDRandom    = 10 // bytes, 16 characters of base32

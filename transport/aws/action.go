@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// API is one service: what its requests look like and what they may ask for.
+// API describes one service: the form of its requests and its actions.
 type API struct {
 	Service   string // as in ARNs: sqs
 	Target    string // beginning of X-Amz-Target in the JSON protocol: AmazonSQS.; empty: there is none
@@ -26,8 +26,7 @@ type API struct {
 	Refusal func(protocol string, e *queue.Error) *awswire.Error
 }
 
-// Repeats says of each action whether a request for it may be sent again, for programs that
-// call the service.
+// Repeats returns for each action whether a client may send a request again.
 func (a *API) Repeats() map[string]service.Repeat {
 	repeats := make(map[string]service.Repeat, len(a.Actions))
 	for _, action := range a.Actions {
@@ -39,28 +38,27 @@ func (a *API) Repeats() map[string]service.Repeat {
 // Line is a row of the table of actions: the name, the permission that a caller needs, and the resource.
 type Line struct {
 	Name string
-	// Permission is as in an access policy; the batch form of an action has
-	// that of the single one.
+	// Permission is a permission as in an access policy. The batch form of an action has that
+	// of the single form.
 	Permission string
-	// Resource finds what the action is about in its decoded input.
+	// Resource finds the queue or topic in the decoded input.
 	Resource func(c *Call, input any) (service.Resource, error)
-	// Beside are the permissions that the action needs beside; nil: none, since it touches no
-	// other resource. It is asked when the caller may use Resource.
-	Beside func(c *Call, input any) ([]service.Need, error)
+	// Needs returns the permissions for the other resources that the action touches; nil: none.
+	// It is called when the caller has the permission for Resource.
+	Needs  func(c *Call, input any) ([]service.Need, error)
 	Effect service.Effect // required
 	Repeat service.Repeat // required
-	// Unseen is what a caller of another account is told who may not do it, instead of that:
-	// as if there were no such thing. Nil: that it is denied.
+	// Unseen returns the error for a caller of another account without the permission, as if
+	// the resource did not exist. Nil: access is denied.
 	Unseen func() error
-	// ByLink says that people follow a link to it, with a secret that no other page has.
+	// ByLink allows the action for browsers that follow a link with a secret.
 	ByLink bool
-	// Unsigned says, unless it is nil, whether a request for the action needs no signature,
-	// whatever policies permit.
+	// Unsigned reports whether a request may come without a signature, whatever the policies
+	// permit. Nil: it may not.
 	Unsigned func(v queue.View, input any) bool
 }
 
-// complete panics, at the start of the program, on a line that does not say what its action
-// does and what a caller must be permitted to do.
+// complete panics, at the start of the program, on a line that lacks a required field.
 func (l Line) complete() Line {
 	if l.Name == "" || l.Permission == "" || l.Resource == nil || l.Effect == 0 || l.Repeat == 0 {
 		panic("aws: the line of the action " + l.Name + " lacks its permission, its resource, its effect or whether it may be repeated")
@@ -74,24 +72,22 @@ func (l Line) complete() Line {
 // Action is one action of an API with all that is needed to serve it.
 type Action struct {
 	Line
-	in, out *awswire.Shape
-	// newInput makes room for an input; execute takes one and gives an output.
+	in, out  *awswire.Shape
 	newInput func() any
 	execute  func(ctx context.Context, c *Call, input any) (output any, err error)
-	// begin begins what execute does; complete takes what that returns, once and maybe
-	// before begin returns. While it waits it keeps no part of the input's texts, which are
-	// parts of the request. Nil: the action does not wait.
+	// begin is execute without a goroutine: it passes the result to complete, once, perhaps
+	// before it returns. It keeps no part of the input's texts, which belong to the request.
+	// Nil: the action does not wait.
 	begin func(ctx context.Context, c *Call, input any, complete func(output any, err error))
 }
 
 // Nothing is the output of actions that have none.
 type Nothing struct{}
 
-// NoOutput is its schema.
+// NoOutput is the schema of Nothing.
 var NoOutput = awswire.Structure[Nothing]()
 
-// Define makes an action of its line, the schemas of its input and output, and
-// the function that executes it.
+// Define returns an action.
 func Define[In, Out any](line Line, in *awswire.Schema[In], out *awswire.Schema[Out],
 	execute func(context.Context, *Call, *In) (*Out, error),
 ) *Action {
@@ -102,20 +98,19 @@ func Define[In, Out any](line Line, in *awswire.Schema[In], out *awswire.Schema[
 	}
 }
 
-// DefineWaiting is Define for an action that may wait for something to happen, and has no
-// goroutine meanwhile: begin tells its end to complete, once and maybe before it returns.
+// DefineWaiting returns an action that may wait without a goroutine: begin passes the result
+// to complete, once, perhaps before it returns.
 func DefineWaiting[In, Out any](line Line, in *awswire.Schema[In], out *awswire.Schema[Out],
 	begin func(ctx context.Context, c *Call, in *In, complete func(*Out, error)),
 ) *Action {
-	type end struct {
-		out *Out
-		err error
-	}
-	a := Define(line, in, out, func(ctx context.Context, c *Call, in *In) (*Out, error) {
-		ended := make(chan end, 1) // the one end
-		begin(ctx, c, in, func(out *Out, err error) { ended <- end{out, err} })
-		e := <-ended
-		return e.out, e.err
+	a := Define(line, in, out, func(ctx context.Context, c *Call, in *In) (result *Out, err error) {
+		completed := make(chan struct{})
+		begin(ctx, c, in, func(out *Out, failed error) {
+			result, err = out, failed
+			close(completed)
+		})
+		<-completed
+		return result, err
 	})
 	a.begin = func(ctx context.Context, c *Call, input any, complete func(any, error)) {
 		begin(ctx, c, input.(*In), func(out *Out, err error) { complete(out, err) })
@@ -123,10 +118,10 @@ func DefineWaiting[In, Out any](line Line, in *awswire.Schema[In], out *awswire.
 	return a
 }
 
-// Input describes the members of requests for the action.
+// Input lists the members of requests.
 func (a *Action) Input() []awswire.MemberInfo { return a.in.Members() }
 
-// Output describes the members of its answers.
+// Output lists the members of answers.
 func (a *Action) Output() []awswire.MemberInfo { return a.out.Members() }
 
 // accept decodes the input of a call and finds its resource.
@@ -157,14 +152,14 @@ func (a *Action) encode(c *Call, output any, dst []byte) []byte {
 	return a.out.AppendXML(dst, c.API.Namespace, a.Name, c.Record.ID, output)
 }
 
-// resolve finds the resource of the call, records it for the action, the access log and the metrics, and
+// resolve finds the resource of the call, records it for the access log and the metrics, and
 // refuses a caller without the permission. No other function does that.
 func (c *Call) resolve(line Line, input any) error {
 	resource, err := line.Resource(c, input)
 	if err != nil {
 		return err
 	}
-	// Names outlive the request, in counts, spans and waits, and are parts of its text.
+	// Names are parts of the request's text, and outlive it in metrics, spans and waits.
 	resource = service.Resource{Name: strings.Clone(resource.Name), Topic: strings.Clone(resource.Topic)}
 	c.Resource = resource
 	c.Record.Queue, c.Record.Topic, c.Record.Permission = resource.Name, resource.Topic, line.Permission

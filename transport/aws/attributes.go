@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
-// Attributes turns the member Attributes of a request into the form of the domain, sorted
-// by name. Of a name sent twice the last counts, as in a JSON object.
+// Attributes converts the member Attributes of a request, sorted by name. If a name is sent twice, the
+// last value counts, as in a JSON object.
 func Attributes(pairs []awswire.Pair) []queue.Attribute {
 	out := make([]queue.Attribute, len(pairs))
 	for i, p := range pairs {

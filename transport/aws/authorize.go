@@ -17,10 +17,10 @@ func (c *Call) authorize(line Line, input any) error {
 	if err != nil && line.Unseen != nil && c.Scope.Foreign(c.Resource.Name) {
 		return line.Unseen()
 	}
-	if err != nil || line.Beside == nil {
+	if err != nil || line.Needs == nil {
 		return err
 	}
-	needs, err := line.Beside(c, input)
+	needs, err := line.Needs(c, input)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// Call is one request on its way through an action. Used by one goroutine, and
-// not after its action has returned.
+// Call is one request of an action. Used by one goroutine, and not after the action has returned.
 type Call struct {
 	service.Call
 	API     *API
@@ -27,7 +26,7 @@ type Call struct {
 	ctx        context.Context // of the request
 	handler    *Handler
 	body       string // of the JSON protocol
-	examined   bool   // Identity was found out
+	examined   bool   // Identity is set
 	permitted  bool   // the caller has the permission
 	negotiated bool   // a Query request that wants JSON
 }

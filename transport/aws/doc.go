@@ -4,26 +4,19 @@
 //
 // # Design
 //
-// A request passes these steps, each in one function: readRequest (protocol,
-// body, caller, service, action), the line's decoder (members), resolve
-// (resource; policies are enforced there when there are any, since caller,
-// permission and resource are known together for the first time), the action,
-// respond. Access log and metrics show what resolve found, so they and a policy
-// cannot disagree about what a request was for.
+// A request passes these steps, each in one function: readRequest (protocol, body, caller, service,
+// action), accept (members), resolve (resource and permission), the action, answer. Access log and
+// metrics show the resource that resolve found, so they cannot differ from the policies.
 //
-// An action that waits ([DefineWaiting]) has no goroutine while it does, where the
-// connection permits that (http1.Suspender): the handler returns, and what is left of it
-// is done when the action ends.
+// A waiting action ([DefineWaiting]) needs no goroutine if the connection permits that
+// (http1.Suspender): the handler returns, and the rest of it runs when the action ends.
 //
-// Order of checks (sqs.md 1.7): caller, action, required parameters, queue
-// lookup, values. Values that a command carries are checked by the command
-// itself, and the Node looks the queue up before it reports them.
+// Order of checks (sqs.md 1.7): caller, action, required parameters, queue lookup, values. The command
+// checks the values that it carries, after the lookup of the queue.
 //
-// Every answer, refusals included, that passed the log carries its position in
-// the headers x-seriatim-index and x-seriatim-log-time; an answer that was read
-// carries the position the reading saw.
+// Answers carry their position in the log in the headers x-seriatim-index and x-seriatim-log-time, also
+// with errors. For a read it is the position of the state.
 //
-// The syntax of ARNs is that of package queue/arn, which the domain needs, too.
-// Regions and hosts of URLs and ARNs are not compared: a client moved here from
-// elsewhere keeps its URLs. What their accounts mean, [Scope] says.
+// Hosts of URLs are not compared, so that clients keep their URLs after a move. [service.Scope] resolves
+// accounts.
 package aws

@@ -36,15 +36,15 @@ const (
 const (
 	headerIndex   = "X-Seriatim-Index"
 	headerLogTime = "X-Seriatim-Log-Time"
-	// headerDuplicate says that a message was dropped as a duplicate: true, and
-	// for a batch the ids of such entries with commas. SQS does not tell. It is
-	// missing if the node made the send twice and may have met its own first try.
+	// headerDuplicate reports duplicates: true, or the ids of the entries of a batch with commas. A
+	// repeated command has none, because it may be the duplicate of its own first attempt. SQS has
+	// no such header.
 	headerDuplicate = "X-Seriatim-Duplicate"
-	// headerAttempt is the ReceiveRequestAttemptId of messages whose receive had none, so
-	// that a client can have them again. SQS does not tell the one it makes.
+	// headerAttempt has the ReceiveRequestAttemptId that the server made for a receive, so that a
+	// client can repeat it. SQS has no such header.
 	headerAttempt = "X-Seriatim-Attempt-Id"
 
-	// bufferKeepMax is the largest buffer that is kept for the next request.
+	// bufferKeepMax bounds the buffers that are kept for later requests.
 	bufferKeepMax = 256 << 10
 )
 
@@ -140,29 +140,29 @@ func (h *Handler) answer(w http.ResponseWriter, c *Call, a *Action, output any, 
 	h.write(w, c, http.StatusOK, out)
 	if len(out) <= bufferKeepMax {
 		buffer.Reset()
-		buffer.Write(out) // keeps the capacity that the answer needed
+		buffer.Write(out) // keeps the capacity for later answers
 	}
 }
 
-// followedLink reports whether a request comes from a browser that followed a
-// link or loads an image, which any page can make it do. Such a request has no
-// Authorization header, and a credential in its URL proves nothing unless it was verified.
+// followedLink reports whether a request comes from a browser that follows a link or loads an image,
+// which any page can cause. Such a request has no Authorization header. A credential in its URL proves
+// nothing unless it was verified.
 func followedLink(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header["Authorization"] == nil && fromBrowser(r)
 }
 
-// signedForNative reports whether what a request is signed for may be a call of the native API,
-// whose path is /package.Service/Method and whose signature leaves the body out. Here the path
-// says little and the body says all: whoever has seen such a signature could ask for any action.
-// Signatures do not tell a path from one with empty and dotted segments, so any of them counts.
+// signedForNative reports whether the signature of a request may be that of a native call: its path is
+// /package.Service/Method, and it leaves the body out. Here the body names the action, so such a
+// signature would permit any action. A signature also covers paths with empty and dotted segments, so
+// the check includes those.
 func signedForNative(r *http.Request) bool {
-	said := r.Header["X-Amz-Content-Sha256"]
+	payload := r.Header["X-Amz-Content-Sha256"]
 	last := strings.LastIndexByte(r.URL.Path, '/')
-	return len(said) == 1 && said[0] == "UNSIGNED-PAYLOAD" && last > 0 && strings.Contains(r.URL.Path[:last], ".")
+	return len(payload) == 1 && payload[0] == "UNSIGNED-PAYLOAD" && last > 0 && strings.Contains(r.URL.Path[:last], ".")
 }
 
-// fromBrowser reports whether a request looks like one of a browser, which follows links and loads
-// images for any page. No SDK and no command-line tool calls itself Mozilla.
+// fromBrowser reports whether a request looks like that of a browser. No SDK and no command-line tool
+// identifies itself as Mozilla.
 func fromBrowser(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/") || len(r.Header["Sec-Fetch-Site"]) > 0
 }
@@ -175,9 +175,8 @@ func (h *Handler) recycle(used *space) {
 	}
 }
 
-// readRequest finds out protocol, caller, service and action, and reads the
-// body. The action is empty if the request names none. The buffer is free again
-// afterwards: what was read is copied out of it.
+// readRequest finds the protocol, caller, service and action, and reads the body. The target is empty
+// if the request names no action. The buffer is free when it returns.
 func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buffer) (target string, err error) {
 	r := c.Request
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
@@ -221,7 +220,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, c *Call, buffer *bytes.Buff
 	return h.readForm(c, r, body)
 }
 
-// findTarget finds the service that a header X-Amz-Target is for.
+// findTarget finds the service in a header X-Amz-Target.
 func (h *Handler) findTarget(c *Call, target string) bool {
 	for _, api := range h.apis {
 		if api.Target != "" && strings.HasPrefix(target, api.Target) {
@@ -246,10 +245,9 @@ func (h *Handler) readForm(c *Call, r *http.Request, body string) (target string
 	return c.API.Target + name, nil
 }
 
-// serviceOf finds the service of a Query request by its version, else by what it was
-// signed for. A request that says neither, such as a link to unsubscribe, is one for the
-// first service that has the action: two services may have one of the same name, so the
-// name alone never decides for a request that says more.
+// serviceOf finds the service of a Query request by its version, or else by its signature. A request
+// without both, such as a link to unsubscribe, is for the first service with the action. Services may
+// share names of actions, so the name decides only then.
 func (h *Handler) serviceOf(c *Call, action string) *API {
 	version, _ := c.Form.Value("Version")
 	for _, api := range h.apis {
@@ -272,7 +270,7 @@ func (h *Handler) serviceOf(c *Call, action string) *API {
 	return h.apis[0]
 }
 
-// wantsJSON reports whether a header Accept asks for JSON and not for XML first.
+// wantsJSON reports whether a header Accept begins with JSON.
 func wantsJSON(accept []string) bool {
 	if len(accept) == 0 {
 		return false
@@ -318,7 +316,7 @@ func (h *Handler) write(w http.ResponseWriter, c *Call, status int, body []byte)
 	default:
 		header["Content-Type"] = typeXML
 	}
-	// The numbers share one text, and one list has them all: every request has these.
+	// One text and one list for all numbers save allocations in every request.
 	var digits [64]byte
 	numbers := strconv.AppendInt(digits[:0], int64(len(body)), 10)
 	length := len(numbers)
@@ -344,8 +342,8 @@ func (h *Handler) write(w http.ResponseWriter, c *Call, status int, body []byte)
 	}
 }
 
-// writeError answers with an error, or closes the connection if the caller is
-// gone: an answer half made must not be taken for a success.
+// writeError answers with an error. If the client is gone, it closes the connection, so that no
+// partial answer looks like a success.
 func (h *Handler) writeError(w http.ResponseWriter, c *Call, err error) {
 	if errors.Is(err, errGone) || c.ctx.Err() != nil {
 		c.Record.Code = "Gone"
@@ -369,8 +367,8 @@ func (h *Handler) writeError(w http.ResponseWriter, c *Call, err error) {
 	h.write(w, c, e.Status, body)
 }
 
-// writeUnknownOperation answers a Query request that names no action, such as
-// opening a queue URL in a browser: recorded from AWS, whatever Accept says.
+// writeUnknownOperation answers a Query request without an action, such as a queue URL in a browser
+// (recorded from AWS, for any Accept).
 func (h *Handler) writeUnknownOperation(w http.ResponseWriter, c *Call) {
 	c.Record.Code, c.negotiated = "UnknownOperationException", false
 	h.write(w, c, http.StatusNotFound, []byte("<UnknownOperationException/>\n"))

@@ -18,8 +18,7 @@ type suspendedCall struct {
 	err    error
 }
 
-// suspend begins an action that may wait, unless the connection needs a goroutine for it.
-// It keeps nothing of the request that is needed no more.
+// suspend starts an action that may wait. It reports false if the connection needs a goroutine for it.
 func (h *Handler) suspend(w http.ResponseWriter, c *Call, a *Action, input any) bool {
 	if a.begin == nil {
 		return false
@@ -37,12 +36,12 @@ func (h *Handler) suspend(w http.ResponseWriter, c *Call, a *Action, input any) 
 	return true
 }
 
-// detach makes the call keep nothing of the text of its request, whose memory is given back to
-// the budget while it waits.
+// detach drops all references to the text of the request, whose memory returns to the budget while the
+// call waits.
 func (c *Call) detach() {
 	c.Request, c.body, c.From = nil, "", auth.Connection{}
 	if c.Form != nil {
-		c.Form = new(awswire.Form) // that there is one says which protocol it is
+		c.Form = new(awswire.Form) // it selects the protocol
 	}
 	c.Identity.AccessKeyID, c.Identity.Service = strings.Clone(c.Identity.AccessKeyID), strings.Clone(c.Identity.Service)
 	c.Record.Account = c.Identity.AccessKeyID

@@ -4,8 +4,8 @@ import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// appendJSONString appends s as a JSON string. Bytes that are no UTF-8 become
-// U+FFFD; they occur only in error texts that quote a malformed parameter.
+// appendJSONString appends s as a JSON string. Invalid UTF-8, which occurs only in error texts that quote
+// a parameter, becomes U+FFFD.
 func appendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	run := 0
@@ -45,9 +45,8 @@ func appendJSONString(dst []byte, s string) []byte {
 
 const xmlProlog = `<?xml version="1.0"?>`
 
-// appendXMLText appends s as character data. A carriage return is written as a
-// reference, since a parser would turn a bare one into a line feed (recorded
-// from AWS). Characters that XML 1.0 cannot hold become U+FFFD.
+// appendXMLText appends s as character data. A carriage return becomes a reference, because parsers turn
+// a bare one into a line feed (recorded from AWS). Characters that XML 1.0 does not permit become U+FFFD.
 func appendXMLText(dst []byte, s string) []byte {
 	run := 0
 	for i := 0; i < len(s); {

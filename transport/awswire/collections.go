@@ -5,17 +5,15 @@ import (
 	"strings"
 )
 
-// elementsMax bounds the elements of all lists and maps of one request, so that a
-// small request cannot make the node hold many structures: it is decoded before it
-// is known who may do what. The largest batch, ten entries with ten attributes
-// each, has about 120; nothing else may have more than 50 (tags).
+// elementsMax bounds the elements of all lists and maps of one request, which is decoded before the
+// caller is authorized. The largest batch, ten entries with ten attributes each, has about 120.
 const elementsMax = 4096
 
-// elementsUsual is how many structures a list gets room for when it has a
-// second one: a full batch, which would otherwise be copied four times.
+// elementsUsual is the capacity of a list with a second structure: a full batch, which would otherwise
+// be copied four times.
 const elementsUsual = 10
 
-// element counts one more element of a list or a map, and refuses one too many.
+// element counts an element of a list or a map, and refuses one too many.
 func (s *scanner) element() error {
 	if s.elements++; s.elements > elementsMax {
 		return serializationError("The request has more than " + strconv.Itoa(elementsMax) + " elements in its lists and maps.")
@@ -23,14 +21,13 @@ func (s *scanner) element() error {
 	return nil
 }
 
-// Strings is a list of strings; query is the name of one element in the Query
-// protocol. An empty list is left out of answers; in a request in JSON it is one
-// that is not nil.
+// Strings is a list of strings; query is the name of an element in the Query protocol. Answers leave an
+// empty list out; an empty list in a JSON request is not nil.
 func Strings[T any](name, query string, at func(*T) *[]string) Member[T] {
 	return Member[T]{is: listMember{names: names{name, query}, at: untyped(at)}}
 }
 
-// StringsAlways is Strings, but an empty list is written, too.
+// StringsAlways is Strings for a list that answers have also when empty.
 func StringsAlways[T any](name, query string, at func(*T) *[]string) Member[T] {
 	return Member[T]{is: listMember{names: names{name, query}, at: untyped(at), always: true}}
 }
@@ -83,8 +80,8 @@ func (m listMember) appendXML(dst []byte, v any) []byte {
 	return dst
 }
 
-// StringMap is a map from string to string. In the Query protocol its entries
-// are structures named query with the members key and value.
+// StringMap is a map from string to string. In the Query protocol an entry is a structure named query
+// with the members key and value.
 func StringMap[T any](name, query, key, value string, at func(*T) *[]Pair) Member[T] {
 	return Member[T]{is: mapMember{names{name, query}, key, value, untyped(at)}}
 }

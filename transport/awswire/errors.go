@@ -13,10 +13,10 @@ type Error struct {
 	Message string
 }
 
-// Error is the code and the message.
+// Error returns the code and the message.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Fault is Sender or Receiver, by the status.
+// Fault returns Sender or Receiver, by the status.
 func (e *Error) Fault() string {
 	if e.Status >= 500 {
 		return "Receiver"
@@ -41,8 +41,7 @@ func malformedForm(what string) *Error {
 	}
 }
 
-// notConvertible is the text that a service modelled on AWS gives for a JSON
-// value of another kind than the model's (sqs.md 1.2).
+// notConvertible returns the error for a JSON value of another kind than the model's (sqs.md 1.2).
 func notConvertible(got, want string) *Error {
 	return serializationError(got + " can not be converted to " + want)
 }
@@ -55,16 +54,14 @@ func notAnInteger(value, name string) *Error {
 }
 
 const (
-	// messageBytesMax is longer than any message but one that quotes a value.
+	// messageBytesMax is longer than any message that quotes no value.
 	messageBytesMax = 1024
-	// A longer one keeps its beginning, which names the value, and its end,
-	// which says what is wrong with it.
+	// A longer one keeps its beginning and its end, which has the reason.
 	messageHeadBytes = 96
 	messageTailBytes = 256
 )
 
-// Shorten cuts a long value out of a message that quotes it: an answer does not
-// repeat megabytes of the request.
+// Shorten cuts a long quoted value out of a message.
 func Shorten(message string) string {
 	if len(message) <= messageBytesMax {
 		return message
@@ -88,8 +85,8 @@ func AppendJSONError(dst []byte, e *Error) []byte {
 	return append(dst, '}')
 }
 
-// AppendXMLError appends the body of an error answer in the Query protocol, with an empty
-// element Detail if the service has one.
+// AppendXMLError appends the body of an error answer in the Query protocol. detail adds an empty element
+// Detail.
 func AppendXMLError(dst []byte, namespace, requestID string, e *Error, detail bool) []byte {
 	dst = append(dst, xmlProlog...)
 	dst = append(dst, `<ErrorResponse xmlns="`...)

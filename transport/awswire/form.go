@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// parametersMax bounds the parameters of one request: the largest
-	// batch, ten entries with ten attributes each, needs about 450.
+	// parametersMax bounds the parameters of one request. The largest batch, ten entries with ten
+	// attributes each, needs about 450.
 	parametersMax = 4096
-	// segmentsMax bounds the dots of one parameter name; the deepest name
-	// (the type of an attribute of a batch entry of SNS) has as many.
+	// segmentsMax bounds the dots of a parameter name: those of the deepest name, the type of an
+	// attribute of a batch entry of SNS.
 	segmentsMax = 8
-	// nodesMax bounds the tree that the parameters make, and with it the elements of
-	// all lists: three parameters of an attribute, as SDKs send them, make five nodes.
+	// nodesMax bounds the tree of the parameters, and so the elements of all lists. The three
+	// parameters of an attribute make five nodes.
 	nodesMax = 2 * parametersMax
 )
 
-// Form is the parameters of a Query request as a tree by the dots of their
-// names: A.1.B=x is node A, its child 1, and that one's child B.
+// Form is the tree of the parameters of a Query request: A.1.B=x is node A with child 1, which has child
+// B.
 type Form struct {
 	root  formNode
-	nodes int // beside the root
+	nodes int // without the root
 }
 
 type formNode struct {
@@ -33,8 +33,8 @@ type formNode struct {
 	children map[string]*formNode
 }
 
-// ParseForm reads application/x-www-form-urlencoded texts: the query string
-// and the body of a request. A name in a later text replaces an earlier one.
+// ParseForm parses application/x-www-form-urlencoded texts: the query string and the body of a request. A
+// later value replaces an earlier one.
 func ParseForm(texts ...string) (*Form, error) {
 	f := &Form{}
 	count := 0
@@ -109,8 +109,7 @@ func (f *Form) grow(n *formNode, name string) *formNode {
 	return child
 }
 
-// Value is a top-level parameter, for what belongs to the protocol and not to
-// an action: Action, Version, QueueUrl.
+// Value returns a top-level parameter, such as Action or Version.
 func (f *Form) Value(name string) (string, bool) { return f.root.text(name) }
 
 func (n *formNode) text(name string) (string, bool) {
@@ -121,9 +120,8 @@ func (n *formNode) text(name string) (string, bool) {
 	return child.value, true
 }
 
-// items are the elements of a list in the order of their indexes; gaps are
-// tolerated. Old clients send a list of one without its index: such an element
-// comes first.
+// items returns the elements of a list in the order of their indexes, which may have gaps. Old clients
+// send a list of one without an index: such an element comes first.
 func (n *formNode) items(name string) []*formNode {
 	list := n.children[name]
 	if list == nil {
@@ -135,7 +133,7 @@ func (n *formNode) items(name string) []*formNode {
 	}
 	items := make([]item, 0, len(list.children)+1)
 	unindexed := list.given
-	// order does not matter: items are sorted by index below
+	// In any order: items are sorted below.
 	for segment, child := range list.children {
 		index, err := strconv.ParseUint(segment, 10, 32)
 		if err != nil || segment[0] == '+' || (segment[0] == '0' && segment != "0") {

@@ -14,7 +14,7 @@ const depthMax = 32
 // scanner reads the members of a request in JSON. Used by one goroutine.
 type scanner struct {
 	jsontext.Scanner
-	elements int // of the lists and maps that were read
+	elements int // of all lists and maps so far
 }
 
 // malformed returns the error of a request for an error of the scanner; it keeps any other error.
@@ -28,7 +28,7 @@ func malformed(err error) error {
 	return err
 }
 
-// kindNames are the names of kinds in error texts.
+// kindNames has the names of kinds in error texts.
 var kindNames = [...]string{
 	jsontext.KindString: "STRING_VALUE", jsontext.KindObject: "START_OBJECT", jsontext.KindArray: "START_ARRAY",
 	jsontext.KindTrue: "TRUE_VALUE", jsontext.KindFalse: "FALSE_VALUE", jsontext.KindNumber: "NUMBER_VALUE", jsontext.KindNull: "",
@@ -43,7 +43,7 @@ func (s *scanner) mismatch(want string) error {
 	return notConvertible(got, want)
 }
 
-// null reads a null if that is the next value.
+// null reads a null if it is the next value.
 func (s *scanner) null() (bool, error) {
 	if s.Peek() != 'n' {
 		return false, nil

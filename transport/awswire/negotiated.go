@@ -1,8 +1,7 @@
 package awswire
 
-// Query requests that accept JSON get the answer of the Query protocol in JSON:
-// shaped like the XML, with maps as lists of names and values, and with absent
-// members as null (sqs.md 1.3).
+// Query requests that accept JSON get a JSON answer in the shape of the XML: maps are lists of names and
+// values, and absent members are null (sqs.md 1.3).
 
 // AppendQueryJSON appends a complete answer of the Query protocol in JSON.
 func (c *Shape) AppendQueryJSON(dst []byte, action, requestID string, v any) []byte {
@@ -24,7 +23,7 @@ func AppendQueryJSONError(dst []byte, requestID string, e *Error) []byte {
 	return append(dst, '}')
 }
 
-// negotiatedNames are the members that AWS calls otherwise in this form.
+// negotiatedNames has the members with another name in this form (AWS).
 var negotiatedNames = map[string]string{"Messages": "messages", "QueueUrls": "queueUrls"}
 
 func (c *Shape) appendNegotiated(dst []byte, v any) []byte {

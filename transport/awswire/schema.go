@@ -2,38 +2,32 @@ package awswire
 
 import "github.com/seriatimq/seriatim/queue/jsontext"
 
-// Schema is the Shape of structures T.
-//
-// Only what is named in declarations has the type of its structure. What reads and writes
-// has not, or the program would have a copy of it for each of some two hundred
-// structures, two megabytes in all.
+// Schema is the Shape of structures T. Only declarations use the type parameter. Code with it would be
+// compiled once for each of some two hundred structures, two megabytes in total.
 type Schema[T any] struct{ Shape }
 
-// Member is one member of a structure T: its names and how it is read and
-// written. Members are made by String, Integer and the like.
+// Member is one member of a structure T. String, Integer and similar functions return one.
 type Member[T any] struct{ is member }
 
-// Shape describes one structure for both protocols. It is made once and never
-// changed, so it is safe for concurrent use. Its methods take a pointer to a structure of
-// the type it was made for, and panic if it is one to another.
+// Shape describes one structure for both protocols. It is immutable. Its methods take a pointer to a
+// structure of its type, and panic for any other.
 type Shape struct {
 	members []member
 	names   []string // JSON names, in the order of members
-	result  bool     // an answer has a result element, though there are no members
+	result  bool     // answers have a result element even without members
 }
 
 type member interface {
 	info() MemberInfo
-	// decodeJSON reads the value at the scanner; it is not null.
+	// decodeJSON reads the next value, which is not null.
 	decodeJSON(s *scanner, into any) error
 	// decodeForm reads the member from the node of the structure.
 	decodeForm(n *formNode, into any) error
-	// present says whether the member is written.
+	// present reports whether answers have the member.
 	present(v any) bool
 	// appendJSON writes the value without its name.
 	appendJSON(dst []byte, v any) []byte
-	// appendNegotiated writes the value as a Query request that accepts JSON
-	// wants it.
+	// appendNegotiated writes the value for a Query request that accepts JSON.
 	appendNegotiated(dst []byte, v any) []byte
 	// appendXML writes complete elements.
 	appendXML(dst []byte, v any) []byte
@@ -44,7 +38,7 @@ func untyped[T, F any](at func(*T) *F) func(any) *F {
 	return func(v any) *F { return at(v.(*T)) }
 }
 
-// Structure makes a Schema. Members are written in the order given.
+// Structure returns a Schema. Members are written in this order.
 func Structure[T any](members ...Member[T]) *Schema[T] {
 	c := &Schema[T]{}
 	for _, m := range members {
@@ -54,8 +48,7 @@ func Structure[T any](members ...Member[T]) *Schema[T] {
 	return c
 }
 
-// EmptyResult makes the Schema of an output that the model of its service has, without
-// members: SDKs look for its result element.
+// EmptyResult returns the Schema of an output without members whose result element SDKs expect.
 func EmptyResult[T any]() *Schema[T] { return &Schema[T]{Shape{result: true}} }
 
 // Members describes the members in order.
@@ -70,8 +63,8 @@ func (c *Shape) Members() []MemberInfo {
 // Empty reports whether the structure has no members.
 func (c *Shape) Empty() bool { return len(c.members) == 0 }
 
-// DecodeJSON reads one JSON object. An empty text counts as {}. Unknown
-// members are ignored, and null equals absent.
+// DecodeJSON reads a JSON object. An empty text counts as {}. Unknown members are ignored, and null
+// equals absent.
 func (c *Shape) DecodeJSON(text string, into any) error {
 	s := &scanner{Scanner: jsontext.NewScanner(text, depthMax)}
 	if s.Peek() == 0 && s.End() == nil {
@@ -110,8 +103,7 @@ func (c *Shape) decodeNode(n *formNode, into any) error {
 	return nil
 }
 
-// AppendJSON appends the structure as a JSON object. Absent members and empty
-// collections are left out, as AWS does.
+// AppendJSON appends the structure as a JSON object, without absent members and empty collections (AWS).
 func (c *Shape) AppendJSON(dst []byte, v any) []byte {
 	dst = append(dst, '{')
 	first := true
@@ -138,8 +130,8 @@ func (c *Shape) appendXMLMembers(dst []byte, v any) []byte {
 	return dst
 }
 
-// AppendXML appends a complete answer of the Query protocol. The result
-// element is left out for structures without members.
+// AppendXML appends a complete answer of the Query protocol, without a result element for structures
+// without members.
 func (c *Shape) AppendXML(dst []byte, namespace, action, requestID string, v any) []byte {
 	dst = append(dst, xmlProlog...)
 	dst = append(append(append(dst, '<'), action...), `Response xmlns="`...)

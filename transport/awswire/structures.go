@@ -2,29 +2,28 @@ package awswire
 
 import "slices"
 
-// Structures is a list of structures; query is the name of one element in the
-// Query protocol. An empty list is left out.
+// Structures is a list of structures; query is the name of an element in the Query protocol. Answers
+// leave an empty list out.
 func Structures[T, E any](name, query string, element *Schema[E], at func(*T) *[]E) Member[T] {
 	return Member[T]{is: structuresMember{names{name, query}, &element.Shape, elements[T, E](at)}}
 }
 
-// StructureMap is a map from string to structure. The key is stored in the
-// element, at key. In the Query protocol an entry is a structure named query
-// with the members Name and Value.
+// StructureMap is a map from string to structure. key locates the key in the element. In the Query
+// protocol an entry is a structure named query with the members Name and Value.
 func StructureMap[T, E any](name, query string, element *Schema[E], key func(*E) *string, at func(*T) *[]E) Member[T] {
 	return Member[T]{is: structureMapMember{structuresMember{names{name, query}, &element.Shape, elements[T, E](at)}, untyped(key)}}
 }
 
-// list is a list of structures within another one; v is a pointer to that.
+// list is a list of structures within another structure, to which v points.
 type list interface {
 	length(v any) int
-	// element is a pointer to an element. It is valid until the list grows.
+	// element returns a pointer to an element, valid until the list grows.
 	element(v any, i int) any
-	// clear leaves no elements.
+	// clear removes all elements.
 	clear(v any)
 	// grow adds an empty element and returns a pointer to it.
 	grow(v any) any
-	// fill makes the list one of n empty elements.
+	// fill sets the list to n empty elements.
 	fill(v any, n int)
 }
 
@@ -62,7 +61,7 @@ func (m structuresMember) describeElements(kind Kind) MemberInfo {
 	return info
 }
 
-// add makes room for the next element that a request has.
+// add adds an empty element for a request.
 func (m structuresMember) add(s *scanner, into any) (element any, err error) {
 	if err := s.element(); err != nil {
 		return nil, err

@@ -1,29 +1,27 @@
 package awswire
 
-// Text is a string member that may be absent, which differs from empty in
-// some members.
+// Text is a string member that may be absent. For some members that differs from empty.
 type Text struct {
 	Value string
 	Given bool
 }
 
-// TextOf is a given Text.
+// TextOf returns a given Text.
 func TextOf(s string) Text { return Text{Value: s, Given: true} }
 
-// Int is an integer member that may be absent. Its layout equals that of
-// queue.Int, so that one converts to the other.
+// Int is an integer member that may be absent. It converts to queue.Int.
 type Int struct {
 	Value int64
 	Given bool
 }
 
-// IntOf is a given Int.
+// IntOf returns a given Int.
 func IntOf(v int64) Int { return Int{Value: v, Given: true} }
 
 // Pair is one entry of a map from string to string, in the order sent.
 type Pair struct{ Key, Value string }
 
-// Kind says how a member looks on the wire.
+// Kind is the form of a member on the wire.
 type Kind uint8
 
 // Kinds of members.

@@ -1,8 +1,7 @@
 package awswire
 
-// Within puts the elements of a list or a map into an element of their own, as SNS does:
-// Tags.member.1 in a request, <Tags><member>..</member></Tags> in an answer, where outer is
-// Tags. In answers it is written also when there is nothing in it.
+// Within wraps the elements of a list or a map in the element outer, as SNS does: Tags.member.1 in a
+// request, <Tags><member>..</member></Tags> in an answer. Answers have it also when empty.
 func Within[T any](outer string, m Member[T]) Member[T] {
 	return Member[T]{is: withinMember{m.is, outer}}
 }

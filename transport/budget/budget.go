@@ -14,12 +14,10 @@ import (
 // WaitMax bounds the wait of one request or answer for room.
 const WaitMax = 5 * time.Second
 
-// ErrExhausted says that a request or an answer found no room. The same request
-// may succeed a moment later.
+// ErrExhausted means that the account has no room for a request or an answer. A retry may succeed.
 var ErrExhausted = errors.New("the memory for requests and answers is used up")
 
-// Bytes is an account of bytes with a limit. A nil *Bytes has none. Safe for
-// concurrent use.
+// Bytes is an account of bytes with a limit. A nil *Bytes has no limit. Safe for concurrent use.
 type Bytes struct {
 	limit   int64
 	used    atomic.Int64 // written under mu
@@ -27,22 +25,21 @@ type Bytes struct {
 
 	mu      sync.Mutex
 	waiting []*waiter // in order of arrival
-	queued  int64     // bytes that waiting ask for
+	queued  int64     // bytes requested by waiting
 }
 
 // waiter is one call of Acquire that waits.
 type waiter struct {
 	n       int64
-	granted chan struct{} // closed under mu when the bytes are the waiter's
+	granted chan struct{} // closed under mu when the bytes are acquired
 }
 
-// New makes an account with a limit.
+// New returns an account with a limit.
 func New(limit int64) *Bytes { return &Bytes{limit: limit} }
 
-// Acquire takes n bytes, which the caller must release. Those who find no room
-// wait, first come, first served; and they may ask for no more than half of the
-// limit together, because some of them hold what they ask for already. It fails
-// with ErrExhausted, or with the error of ctx.
+// Acquire takes n bytes, which the caller must release. Without room, callers wait in order. All waiting
+// callers together may request at most half of the limit, because some of them hold the bytes already.
+// Acquire fails with ErrExhausted, or with the error of ctx.
 func (b *Bytes) Acquire(ctx context.Context, n int64, wait time.Duration) error {
 	if b == nil || n <= 0 {
 		return nil
@@ -87,7 +84,7 @@ func (b *Bytes) wait(ctx context.Context, w *waiter, limit time.Duration) error 
 			return err
 		}
 	}
-	return nil // granted at the last moment
+	return nil // granted meanwhile
 }
 
 // Release returns n bytes.
@@ -101,7 +98,7 @@ func (b *Bytes) Release(n int64) {
 	b.grant()
 }
 
-// grant serves the waiting callers that have room now. It needs the mutex.
+// grant serves waiting callers while there is room. It needs the mutex.
 func (b *Bytes) grant() {
 	for len(b.waiting) > 0 && b.used.Load()+b.waiting[0].n <= b.limit {
 		w := b.waiting[0]
@@ -113,8 +110,8 @@ func (b *Bytes) grant() {
 	}
 }
 
-// Scarce reports whether more than half is used. Then nobody should keep what
-// only saves work, and slow clients get less time.
+// Scarce reports whether more than half is used. Then callers drop caches, and slow clients get less
+// time.
 func (b *Bytes) Scarce() bool { return b != nil && b.used.Load() > b.limit/2 }
 
 // Usage describes an account.
@@ -123,7 +120,7 @@ type Usage struct {
 	Refused     uint64 // calls of Acquire that failed
 }
 
-// Usage counts what is used now.
+// Usage returns the counts.
 func (b *Bytes) Usage() Usage {
 	if b == nil {
 		return Usage{}

@@ -13,46 +13,45 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// In a session further messages are handed out while earlier ones are in flight, so when
-// one is abandoned, later ones may be on their way to the client. They would pass the one
-// that comes again. So they are abandoned with it, and named as lost before the
-// abandonment is answered. Where in the log the receives and the abandonments stand says
-// which these are.
+// A session delivers messages while earlier ones are in flight. When one is abandoned, later
+// ones may be on their way to the client, and must not be handled before it. So the server
+// abandons them, too, and reports them as lost before it answers the abandonment. It finds
+// them by the log positions of receives and abandonments.
 
-// abandonment is one that was carried out.
+// abandonment is one that was executed.
 type abandonment struct {
 	index  uint64 // in the log
-	lowest uint64 // number of the first message that it gave back, 0: unknown
+	lowest uint64 // sequence number of its first message, 0: unknown
 }
 
-// abandonments are those of a stream that may concern a receive whose messages are not
-// sent yet. Safe for concurrent use.
+// abandonments are those of a stream that may affect a receive whose messages are not sent
+// yet. Safe for concurrent use.
 type abandonments struct {
-	under sync.Mutex // held by the one under way; no receive begins meanwhile
-	mu    sync.Mutex // also held while the messages of a receive become held
+	under sync.Mutex // held by the one in progress; no receive begins meanwhile
+	mu    sync.Mutex // also held while the messages of a receive are added to the deliveries
 	list  []abandonment
 }
 
-// await waits for the end of the one under way.
+// await waits for the end of the abandonment in progress.
 func (a *abandonments) await() {
 	a.under.Lock()
 	defer a.under.Unlock()
 }
 
-// passed are the messages of a receive that were to come after what was abandoned since,
-// which are to be given back; hold is called with the others. The index is where in the
-// log the receive stands, zero if it was made again.
+// passed returns the handles of the received messages that follow a message abandoned since.
+// The caller makes them visible; hold gets the others. The index is that of the receive in
+// the log, zero if it was repeated.
 func (a *abandonments) passed(index uint64, messages []queue.ReceivedMessage, hold func([]queue.ReceivedMessage)) (back []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	lowest := uint64(math.MaxUint64)
 	for _, done := range a.list {
-		// One log entry may hold both. What follows an abandonment begins with its message.
+		// One log entry may hold both. A receive behind the abandonment begins with its message.
 		if done.index >= index && !slices.ContainsFunc(messages, func(m queue.ReceivedMessage) bool { return uint64(m.Sequence) == done.lowest }) {
 			lowest = min(lowest, done.lowest)
 		}
 	}
-	a.list = nil // receives follow each other in the log, so they concern no later one
+	a.list = nil // later receives are behind them in the log
 	keep := messages[:0:0]
 	for _, m := range messages {
 		if uint64(m.Sequence) > lowest {
@@ -65,15 +64,15 @@ func (a *abandonments) passed(index uint64, messages []queue.ReceivedMessage, ho
 	return back
 }
 
-// note notes an abandonment, and returns what the client holds behind it.
-func (a *abandonments) note(done abandonment, h *holdings) []string {
+// note records an abandonment, and returns the handles that the client holds behind it.
+func (a *abandonments) note(done abandonment, h *deliveries) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.list = append(a.list, done)
 	return h.takeBehind(done)
 }
 
-// abandonInSession abandons messages, and those behind them that were delivered.
+// abandonInSession abandons messages, and delivered messages behind them.
 func (s *consumer) abandonInSession(ctx context.Context, handles []string) (queue.EntriesDone, error) {
 	s.session.abandoned.under.Lock()
 	defer s.session.abandoned.under.Unlock()
@@ -83,35 +82,34 @@ func (s *consumer) abandonInSession(ctx context.Context, handles []string) (queu
 	}
 	var given []string
 	for i, handle := range handles {
-		// One that is held and has lost its lock was given back by an attempt whose outcome
-		// was unknown.
+		// A held message without its lock was abandoned by an attempt with an unknown outcome.
 		err := done.Errs[i]
-		if err == nil || err.Code == refusal.MessageLockLost && s.holdings.has(handle) {
+		if err == nil || err.Code == refusal.MessageLockLost && s.held.has(handle) {
 			given = append(given, handle)
 		}
 	}
 	if len(given) == 0 {
 		return done, nil
 	}
-	lowest := s.holdings.lowest(given)
+	lowest := s.held.lowest(given)
 	for {
-		behind := s.session.abandoned.note(abandonment{index, lowest}, s.holdings)
+		behind := s.session.abandoned.note(abandonment{index, lowest}, s.held)
 		if len(behind) == 0 {
 			return done, nil
 		}
-		lowest = s.holdings.lowest(behind)
+		lowest = s.held.lowest(behind)
 		if _, index, err = s.giveBackAt(ctx, behind); err != nil {
-			s.holdings.keep(behind) // the client abandons again
+			s.held.keep(behind) // the client abandons again
 			return queue.EntriesDone{}, err
 		}
-		s.holdings.settled(behind, nil, 0)
+		s.held.endSettlement(behind, nil, 0)
 		if err := s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Lost{Lost: &seriatimpb.Lost{ReceiptHandles: behind}}}); err != nil {
 			return done, err
 		}
 	}
 }
 
-// giveBackAt makes messages visible, and says where in the log the last of that stands.
+// giveBackAt makes messages visible, and returns the log index of the last command.
 func (s *consumer) giveBackAt(ctx context.Context, handles []string) (done queue.EntriesDone, index uint64, err error) {
 	done, err = s.inBatches(ctx, handles, limits.BatchEntriesMax, &index, func(batch []string) queue.Command {
 		return changeUnderLock(s.call.queue, s.session.ref, batch, 0)
@@ -119,9 +117,9 @@ func (s *consumer) giveBackAt(ctx context.Context, handles []string) (done queue
 	return done, index, err
 }
 
-// lowest is the lowest number of messages that are held, zero if one is unknown, as are
-// those that the client had before the stream.
-func (h *holdings) lowest(handles []string) uint64 {
+// lowest returns the lowest sequence number of deliveries, zero if one is unknown because the
+// client had it before the stream.
+func (h *deliveries) lowest(handles []string) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lowest := uint64(math.MaxUint64)
@@ -135,12 +133,12 @@ func (h *holdings) lowest(handles []string) uint64 {
 	return lowest
 }
 
-// takeBehind are the handles of what was received before an abandonment, and is to come
-// after it. They are being settled from now on.
-func (h *holdings) takeBehind(done abandonment) (behind []string) {
+// takeBehind returns the handles of the messages behind an abandonment that were received
+// before it, and marks them as being settled.
+func (h *deliveries) takeBehind(done abandonment) (behind []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	received := done.index // what stands there came before, unless the message came again with it
+	received := done.index // a receive in this entry came first, unless it returned the message
 	for _, held := range h.byHandle {
 		if held.sequence == done.lowest && held.index == done.index {
 			received--
@@ -157,11 +155,11 @@ func (h *holdings) takeBehind(done abandonment) (behind []string) {
 	return behind
 }
 
-// hold notes messages that the client holds from now on, received at an index of the log.
-func (h *holdings) hold(messages []queue.ReceivedMessage, index uint64, until time.Time) {
+// hold adds messages that were received at an index of the log.
+func (h *deliveries) hold(messages []queue.ReceivedMessage, index uint64, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range messages {
-		h.byHandle[m.Handle.String()] = &holding{until: until, sequence: uint64(m.Sequence), index: index}
+		h.byHandle[m.Handle.String()] = &delivery{until: until, sequence: uint64(m.Sequence), index: index}
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// TestYMQGeneratedAttemptID: a receive without an attempt id is given one, and the
-// repetition under it brings the same messages with the same handles, which still work.
-// That is what Yandex Message Queue promises of generated ids and no SQS answer can hold.
+// A receive without an attempt id gets one. A repetition with it returns the same messages with the same
+// handles, which still work: the rule of Yandex Message Queue for generated ids.
 func TestYMQGeneratedAttemptID(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(map[string]string{"CompatibilityProfile": "ymq"})

@@ -128,7 +128,7 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 				ctx  context.Context
 				want codes.Code
 			}{
-				{"a stranger", ctx, codes.Unauthenticated},
+				{"a unauthenticated", ctx, codes.Unauthenticated},
 				{"somebody with a wrong secret", f.signedWith(ctx, path, annaKey, guardedSecret+"!"), codes.Unauthenticated},
 				{"somebody with a signature for another method", f.signedWith(ctx, path+"x", rootKey, guardedSecret), codes.Unauthenticated},
 				{"a user without permission", f.signedWith(ctx, path, annaKey, guardedSecret), codes.PermissionDenied},
@@ -152,8 +152,7 @@ const (
 	tenantKey     = "SRTMTENANT0000000001"
 )
 
-// TestASecondAccountSeesNothing calls every method about what the first account has, and
-// about what it has not: a second one is told the same.
+// A second account gets the same answers about existing and missing resources of the first one.
 func TestASecondAccountSeesNothing(t *testing.T) {
 	f := guardedFixture(t)
 	for _, cmd := range []queue.Command{
@@ -269,7 +268,7 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			if out, err := sending.Recv(); err != nil || out.GetResults()[0].GetFailure() != nil {
 				t.Fatal(out, err)
 			}
-			consuming.settle(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, consuming.messages(1)...)
+			consuming.sendSettlement(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, consuming.messages(1)...)
 			if out := consuming.next(); out.GetSettled() == nil {
 				t.Fatal(out)
 			}
@@ -295,8 +294,8 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 func TestUnauthenticatedCallsAreMarked(t *testing.T) {
 	f := guardedFixture(t)
 	for method, c := range map[string]struct {
-		key, secret string
-		stranger    bool
+		key, secret     string
+		unauthenticated bool
 	}{
 		"PurgeQueue":         {"", "", true},
 		"DeleteQueue":        {rootKey, "wrong", true},
@@ -309,7 +308,7 @@ func TestUnauthenticatedCallsAreMarked(t *testing.T) {
 		}
 		// All of these requests begin with the queue.
 		err := f.conn.Invoke(ctx, path, &seriatimpb.PurgeQueueRequest{Queue: "none"}, &seriatimpb.PurgeQueueResponse{})
-		if record := f.observed.last(t, method); err == nil || record.Unauthenticated != c.stranger {
+		if record := f.observed.last(t, method); err == nil || record.Unauthenticated != c.unauthenticated {
 			t.Errorf("%s: %v, %+v", method, err, record)
 		}
 	}

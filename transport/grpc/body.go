@@ -12,35 +12,34 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// prefixBytes is what comes before a message on the wire: whether it is
-// compressed, and its length.
+// prefixBytes is the length of the prefix of a message: the compression flag and the length.
 const prefixBytes = 5
 
-// chunkBytes is the part of a long message that is taken from the budget at a time.
+// chunkBytes is the step in which a long message is taken from the budget.
 const chunkBytes = 64 << 10
 
-// errMoreMessages ends a body with more than one message where there is to be one.
+// errMoreMessages ends a body with a second message for a method that takes one.
 var errMoreMessages = errors.New("a second message for a method that takes one")
 
-// errMessageTooLong ends a body after the prefix of a message that is too long.
-// The library has seen that length, too, and says so.
+// errMessageTooLong ends a body after the prefix of a message that is too long. The library
+// reports the length.
 var errMessageTooLong = errors.New("a message is too long")
 
-// requestBody is the body of a call, message by message: the library, which reads
-// as fast as it can, gets the next one only when the handler wants it. Read is
-// used by one goroutine, the other methods may be called by others.
+// requestBody is the body of a call. The library would read a stream into memory as fast as it
+// comes, so Read returns the next message only after permit. One goroutine calls Read; the
+// other methods are safe for concurrent use.
 type requestBody struct {
 	body    io.ReadCloser
 	ctx     context.Context
 	budget  *budget.Bytes
 	gated   bool          // a stream of messages
-	permits chan struct{} // capacity 1: the handler waits for one message at a time
+	permits chan struct{} // capacity 1: the handler waits for one message
 
-	begun     bool // there was a message
+	begun     bool // a message has begun
 	closed    chan struct{}
-	once      sync.Once // of closing closed
-	remaining int64     // of the message, not read yet
-	arrived   int64     // of the message
+	once      sync.Once // closes closed
+	remaining int64     // bytes of the message that are not read yet
+	arrived   int64     // bytes of the message that are read
 	err       error     // of every further Read
 
 	mu       sync.Mutex
@@ -52,7 +51,7 @@ func newRequestBody(ctx context.Context, body io.ReadCloser, b *budget.Bytes, ga
 	return &requestBody{body: body, ctx: ctx, budget: b, gated: gated, permits: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// permit lets one more message be read.
+// permit allows one more message to be read.
 func (b *requestBody) permit() {
 	select {
 	case b.permits <- struct{}{}:
@@ -76,7 +75,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	room, err := b.take()
 	if err != nil {
 		b.err = err
-		return n, nil // the next Read brings the error
+		return n, nil // the next Read returns the error
 	}
 	more, err := b.body.Read(p[n:min(int64(len(p)), int64(n)+min(b.remaining, room))])
 	b.remaining -= int64(more)
@@ -87,7 +86,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	return n + more, err
 }
 
-// begin waits until the next message is wanted and reads its prefix.
+// begin waits for a permit and reads the prefix of the next message.
 func (b *requestBody) begin(p []byte) (int, error) {
 	if b.gated {
 		select {
@@ -99,7 +98,7 @@ func (b *requestBody) begin(p []byte) (int, error) {
 			b.err = http.ErrBodyReadAfterClose
 			return 0, b.err
 		}
-		b.give()
+		b.releaseMessage()
 	} else if b.begun {
 		n, err := b.body.Read(p[:1])
 		if b.err = err; n > 0 {
@@ -120,8 +119,7 @@ func (b *requestBody) begin(p []byte) (int, error) {
 	return n, nil
 }
 
-// take takes bytes of the message from the budget, as they arrive, and returns for
-// how many there is room.
+// take takes the next bytes of the message from the budget, and returns how many may be read.
 func (b *requestBody) take() (room int64, err error) {
 	b.mu.Lock()
 	room = b.taken + limits.FreeBytes - b.arrived
@@ -143,20 +141,20 @@ func (b *requestBody) take() (room int64, err error) {
 	return n, nil
 }
 
-// give gives back what the last message took, which was read.
-func (b *requestBody) give() {
+// releaseMessage returns the bytes of the last message to the budget.
+func (b *requestBody) releaseMessage() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.budget.Release(b.taken)
 	b.taken = 0
 }
 
-// release gives back what is left, for good.
+// release returns all bytes to the budget at the end of the call.
 func (b *requestBody) release() {
 	b.mu.Lock()
 	b.released = true
 	b.mu.Unlock()
-	b.give()
+	b.releaseMessage()
 }
 
 // Close ends Read.

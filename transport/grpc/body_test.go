@@ -100,8 +100,8 @@ func TestBodyOverBudget(t *testing.T) {
 	}
 }
 
-// FuzzBody reads arbitrary bytes: what comes out is what went in, and no more of
-// the budget stays taken than was read.
+// FuzzBody reads arbitrary bytes: the output equals the input, and the budget holds no more than the bytes
+// read.
 func FuzzBody(f *testing.F) {
 	f.Add(framed([]byte("a"), nil, make([]byte, 5000)), false)
 	f.Add(framed([]byte("a"))[:3], true)
@@ -169,7 +169,7 @@ func TestUnansweredIsCounted(t *testing.T) {
 			}
 		},
 		"a receipt handle": func(int) {
-			consumer.settle(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, &seriatimpb.Message{ReceiptHandle: long})
+			consumer.sendSettlement(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, &seriatimpb.Message{ReceiptHandle: long})
 		},
 	} {
 		before := f.budget.Usage().Used

@@ -26,7 +26,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// Names of what every answer says beside its message.
+// Names in the metadata of answers.
 const (
 	metadataNode    = "seriatim-node"
 	metadataLeader  = "seriatim-leader"
@@ -35,14 +35,13 @@ const (
 	metadataRequest = "x-seriatim-request-id"
 )
 
-// headerAccount names the account of a call, where signatures are not verified.
+// headerAccount names the account of a call if signatures are not verified.
 const headerAccount = "Seriatim-Account"
 
-// protocol is the name of this API in the access log and in metrics.
+// protocol names this API in the access log and in metrics.
 const protocol = "grpc"
 
-// call is one call on its way through a method. Used by one goroutine, except for
-// statusOf and permitStill.
+// call is one call of a method. Used by one goroutine, except for statusOf and permitStill.
 type call struct {
 	service.Call
 	server  *Server
@@ -52,15 +51,15 @@ type call struct {
 	request any        // of a unary method
 	queue   string     // qualified by its account
 	topic   string     // likewise
-	charged rate.Payer // account whose quota counts
+	charged rate.Payer // account whose quota is used
 
-	permitted atomic.Pointer[access.Table] // by which the caller was, nil if not yet
+	permitted atomic.Pointer[access.Table] // table by which the caller was permitted
 }
 
-// callOf is the call that a method serves.
+// callOf returns the call in a context.
 func callOf(ctx context.Context) *call { return inboundOf(ctx).call }
 
-// begin records the caller and the method, and refuses a caller without a valid key.
+// begin starts the record of a call, and refuses callers without a valid key.
 func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 	c := &call{server: s, in: inboundOf(ctx), started: s.Now()}
 	c.in.call, c.Backend, c.Record = c, &s.backend, new(service.Request)
@@ -77,11 +76,10 @@ func (s *Server) begin(ctx context.Context, path string) (*call, error) {
 		c.Record.Action, c.Record.Permission, c.Record.Account = methodName(path), row.permission, c.Identity.AccessKeyID
 		c.Record.Effect = row.effect
 	}
-	return c, s.refuseAnonymous(c.in) // reflection, too, is for callers with a key
+	return c, s.refuseAnonymous(c.in) // also for reflection
 }
 
-// permit refuses a caller who may not do what the method does to a resource. Whatever
-// says what a call is about asks it.
+// permit sets the resource of the call, and refuses callers without the permission or quota.
 func (c *call) permit(resource service.Resource) error {
 	c.Resource = resource
 	if err := c.authorize(c.server.Node.Access()); err != nil {
@@ -91,8 +89,8 @@ func (c *call) permit(resource service.Resource) error {
 	return c.charge()
 }
 
-// permitStill refuses a caller who was permitted and is not any more. It costs nothing unless a key
-// or a policy has changed, so that streams ask it again and again.
+// permitStill refuses a caller who has lost the permission. It is cheap unless a key or a
+// policy has changed, so streams call it for each message.
 func (c *call) permitStill() error {
 	last, table := c.permitted.Load(), c.server.Node.Access()
 	if last == nil || last == table {
@@ -101,14 +99,13 @@ func (c *call) permitStill() error {
 	return c.authorize(table)
 }
 
-// authorize asks whether the caller, with the keys and policies of a table or newer ones, may use
-// the resource.
+// authorize checks the caller's permission with the keys and policies of a table or newer ones.
 func (c *call) authorize(table *access.Table) error {
 	guard := c.server.Authorizer
 	if guard == nil {
 		return nil
 	}
-	if err := guard.Revoked(c.Identity); err != nil { // a stream may say late what it is about
+	if err := guard.Revoked(c.Identity); err != nil { // a stream may name its queue late
 		return err
 	}
 	err := c.permits(c.method)
@@ -118,24 +115,24 @@ func (c *call) authorize(table *access.Table) error {
 	return err
 }
 
-// permits asks whether the caller may do what a row says to the resource of the call, and to
-// the others that it touches.
+// permits checks the permissions of a row: for the resource of the call, and for others that
+// it touches.
 func (c *call) permits(row method) error {
 	if c.server.Authorizer == nil {
 		return nil
 	}
 	ctx := c.in.request.Context()
-	if err := c.Permit(ctx, service.Need{Permission: row.permission, Resource: c.Resource}); err != nil || row.beside == nil {
+	if err := c.Permit(ctx, service.Need{Permission: row.permission, Resource: c.Resource}); err != nil || row.needs == nil {
 		return err
 	}
-	needs, err := row.beside(c)
+	needs, err := row.needs(c)
 	if err != nil {
 		return err
 	}
 	return c.PermitAll(ctx, needs)
 }
 
-// charge counts a request of the account, and refuses one too many.
+// charge counts a request against the quota of the account.
 func (c *call) charge() error {
 	if !c.server.Rate.Allow(c.charged) {
 		return service.Throttled()
@@ -143,12 +140,12 @@ func (c *call) charge() error {
 	return nil
 }
 
-// end makes a status of the error of a call, and logs and counts the call.
+// end returns the error of a call as a status, and logs and counts the call.
 func (c *call) end(ctx context.Context, err error) error {
 	var denied *auth.Error
 	c.Record.Unauthenticated = c.Identity.Account == "" && errors.As(err, &denied)
 	err = c.statusOf(err)
-	// The client has given up at the same moment, and may hear of either.
+	// The deadline of the client has passed, too, and says more.
 	if f := status.Convert(err); f.Code() == codes.Unavailable && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = newError(codes.DeadlineExceeded, reasonOf(f), f.Message())
 	}
@@ -162,24 +159,23 @@ func (c *call) end(ctx context.Context, err error) error {
 	return err
 }
 
-// hint says which node answers and which leads.
+// hint returns the metadata that names this node and the leader.
 func (c *call) hint() metadata.MD {
 	md := make(metadata.MD)
 	c.eachHint(metadataTrailers{md})
 	return md
 }
 
-// trailer is the hint, and where in the log the answer stands.
+// trailer returns the hint and the position of the answer in the log.
 func (c *call) trailer() metadata.MD {
 	md := make(metadata.MD)
 	c.eachTrailer(metadataTrailers{md})
 	return md
 }
 
-// metadataTrailers takes trailers for the library.
+// metadataTrailers collects trailers for the library.
 type metadataTrailers struct{ md metadata.MD }
 
-// AddTrailer adds a trailer.
 func (t metadataTrailers) AddTrailer(name, value string) { t.md[name] = []string{value} }
 
 func (c *call) eachHint(to trailerWriter) {
@@ -199,7 +195,7 @@ func (c *call) eachTrailer(to trailerWriter) {
 	}
 }
 
-// caught turns a panic in a method into an error: it costs its call and no more.
+// caught turns a panic in a method into an error, so that it costs only its call.
 func (c *call) caught(panicked any, err *error) {
 	if panicked == nil {
 		return
@@ -209,23 +205,28 @@ func (c *call) caught(panicked any, err *error) {
 	*err = newError(codes.Internal, reasonInternal, "An internal error occurred. See the log of the node for request "+c.Record.ID+".")
 }
 
-// unary is around every unary call.
+// unary wraps every unary call.
 func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
 	c, err := s.begin(ctx, info.FullMethod)
 	if err == nil {
 		func() {
 			defer func() { c.caught(recover(), &err) }()
 			c.request = request
-			answer, err = handle(ctx, request)
+			if c.method.subject != nil {
+				err = c.method.subject(c, request)
+			}
+			if err == nil {
+				answer, err = handle(ctx, request)
+			}
 		}()
 	}
-	if !c.in.unary { // serveUnary asks for it
+	if !c.in.unary { // serveUnary adds the trailers itself
 		_ = grpc.SetTrailer(ctx, c.trailer()) // fails only for a call that is over
 	}
 	return answer, c.end(ctx, err)
 }
 
-// stream is around every call with a stream.
+// stream wraps every call with a stream.
 func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	ctx := stream.Context()
 	c, err := s.begin(ctx, info.FullMethod)
@@ -242,15 +243,15 @@ func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.Stream
 	return c.end(ctx, err)
 }
 
-// gatedStream lets the body of a call be read message by message.
+// gatedStream lets the library read the body of a call one message at a time.
 type gatedStream struct {
 	grpc.ServerStream
 	call   *call
 	opened bool
 }
 
-// RecvMsg receives one message, which counts as a request of a caller who may make it. The first
-// one opens the stream, which is counted when it says what it is about.
+// RecvMsg receives one message, which counts as a request and needs the permission. The first
+// one is counted when the method has read the queue or topic in it.
 func (s *gatedStream) RecvMsg(m any) error {
 	s.call.in.body.permit()
 	err := s.ServerStream.RecvMsg(m)
@@ -264,13 +265,13 @@ func (s *gatedStream) RecvMsg(m any) error {
 	return s.call.charge()
 }
 
-// unknownMethod answers for methods that do not exist.
+// unknownMethod answers calls of methods that do not exist.
 func unknownMethod(_ any, stream grpc.ServerStream) error {
 	path, _ := grpc.MethodFromServerStream(stream)
 	return status.Error(codes.Unimplemented, "unknown method "+path)
 }
 
-// on says which queue the call is about.
+// on sets the queue of the call.
 func (c *call) on(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("queue")
@@ -278,33 +279,27 @@ func (c *call) on(name string) error {
 	if len(account.PlainName(name)) > limits.QueueNameLengthMax {
 		return refusal.NoSuchQueue()
 	}
-	c.queue = strings.Clone(c.qualify(name)) // it outlives the request, and may be a part of it
+	c.queue = strings.Clone(c.qualify(name)) // it outlives the text of the request
 	c.Record.Queue = c.queue
 	return c.permit(service.Resource{Name: c.queue})
 }
 
-// qualify is what the state calls a name in a request: one of the caller's account unless
-// it begins with another account and a slash.
+// qualify returns the name with its account: the caller's, unless the name begins with another
+// account and a slash.
 func (c *call) qualify(name string) string { return c.Scope.Of(account.Split(name)) }
 
-// cut cuts the name of a queue or a topic that is longer than any. One byte too many is
-// enough for a command to refuse it. The result does not keep the rest of the request.
-func cut(name string, most int) string {
+// shorten copies a name and cuts it to one byte more than the longest, which suffices for the
+// command to refuse it.
+func shorten(name string, most int) string {
 	return strings.Clone(name[:min(len(name), len(name)-len(account.PlainName(name))+most+1)])
 }
 
-// refuse reports a bad value of a request after the queue was looked up: an
-// unknown queue comes first (sqs.md 1.7). It is for what a command cannot carry.
+// refuse calls service.Refuse.
 func (c *call) refuse(ctx context.Context, refused *queue.Error) error {
-	return c.Read(ctx, func(v queue.View) error {
-		if !v.QueueExists(c.queue) {
-			return refusal.NoSuchQueue()
-		}
-		return refused
-	})
+	return service.Refuse(ctx, &c.Call, refused)
 }
 
-// resultOf checks that the result of a command has the type that the command gives.
+// resultOf checks that the result of a command has the type that the command returns.
 func resultOf[R queue.Result](result queue.Result, err error) (r R, _ error) {
 	if err != nil {
 		r, _ = result.(R)

@@ -20,11 +20,10 @@ const (
 	creditMax = 1000
 	// settlementsMax bounds the settlements of a stream in progress.
 	settlementsMax = 16
-	// consumeWait is the wait of one receive of a stream.
+	// consumeWait bounds one receive of a stream.
 	consumeWait = limits.WaitSecondsMax * time.Second
 )
 
-// consumeStream is the server's end of Consume.
 type consumeStream = grpc.BidiStreamingServer[seriatimpb.ConsumeRequest, seriatimpb.ConsumeResponse]
 
 // Consume receives messages as long as the client has credit for them.
@@ -48,18 +47,18 @@ func (q *queues) Consume(stream consumeStream) error {
 	s := &consumer{
 		call: c, stream: stream, session: session, visibility: visibility,
 		attempt: open.GetAttemptId(), resumed: open.GetAttemptId() != "",
-		holdings: newHoldings(int(open.GetCredit()), visibility, q.server.Now), settling: make(chan struct{}, settlementsMax),
+		held: newDeliveries(int(open.GetCredit()), visibility, q.server.Now), settling: make(chan struct{}, settlementsMax),
 	}
 	if s.attempt == "" || !isFIFO(c.queue) {
 		if s.attempt, err = s.newAttempt(); err != nil {
 			return err
 		}
 	}
-	s.holdings.add(open.GetHeld(), q.server.Now())
+	s.held.add(open.GetHeld(), q.server.Now())
 	return s.run()
 }
 
-// readOpen reads the first request.
+// readOpen reads and checks the first request.
 func (c *call) readOpen(stream consumeStream) (*seriatimpb.ConsumeOpen, error) {
 	first, err := stream.Recv()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -78,8 +77,8 @@ func (c *call) readOpen(stream consumeStream) (*seriatimpb.ConsumeOpen, error) {
 	return open, nil
 }
 
-// openVisibility is the visibility timeout of a stream: that of the request or of
-// the queue, zero in a session.
+// openVisibility returns the visibility timeout of a stream: that of the request or of the
+// queue, zero in a session.
 func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen) (seconds int32, err error) {
 	err = c.Read(ctx, func(v queue.View) error {
 		attributes, refused := v.Typed(c.queue)
@@ -101,36 +100,35 @@ func (c *call) openVisibility(ctx context.Context, open *seriatimpb.ConsumeOpen)
 	return seconds, err
 }
 
-// consumer is the server's end of one Consume. Each of its parts runs in a
-// goroutine of its own.
+// consumer serves one Consume. Receives, renewals and the reader each have a goroutine.
 type consumer struct {
 	call       *call
 	stream     consumeStream
 	session    *consumedSession // nil: the stream consumes none
 	visibility int32            // seconds
-	holdings   *holdings
-	settling   chan struct{} // a slot for each settlement under way
+	held       *deliveries
+	settling   chan struct{} // a slot for each settlement in progress
 
 	attempt string // of the next receive; used by receive
-	resumed bool   // it is from an earlier stream; used by receive
+	resumed bool   // attempt is from an earlier stream; used by receive
 
 	sending sync.Mutex // of stream
 
 	mu          sync.Mutex
-	ended       bool // no settlement may begin any more
+	ended       bool // no further settlement begins
 	settlements sync.WaitGroup
 }
 
-// begin runs a settlement in a goroutine of its own, none after end.
-func (s *consumer) begin(settle func()) {
+// begin runs a settlement in a goroutine, unless end was called.
+func (s *consumer) begin(settlement func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
-		s.settlements.Go(settle)
+		s.settlements.Go(settlement)
 	}
 }
 
-// end waits for the settlements under way.
+// end waits for the settlements in progress.
 func (s *consumer) end() {
 	s.mu.Lock()
 	s.ended = true
@@ -144,7 +142,7 @@ func (s *consumer) send(out *seriatimpb.ConsumeResponse) error {
 	return s.stream.Send(out)
 }
 
-// newAttempt makes the id of a receive; standard queues have none.
+// newAttempt draws the id of a receive; standard queues have none.
 func (s *consumer) newAttempt() (string, error) {
 	if !isFIFO(s.call.queue) {
 		return "", nil
@@ -152,7 +150,7 @@ func (s *consumer) newAttempt() (string, error) {
 	return s.call.server.newAttemptID()
 }
 
-// run serves the stream until it has to end.
+// run serves the stream until it ends.
 func (s *consumer) run() error {
 	opened := &seriatimpb.ConsumeOpened{NextAttemptId: s.attempt, VisibilityTimeoutSeconds: s.visibility}
 	renew, lost := s.renewAll, (chan error)(nil)
@@ -165,10 +163,10 @@ func (s *consumer) run() error {
 	}
 	ctx, cancel := context.WithCancel(s.stream.Context())
 	var parts sync.WaitGroup
-	ended := make(chan error, 3) // one result of each part
+	ended := make(chan error, 3) // one result of each goroutine
 	parts.Go(func() { ended <- s.receiveAll(ctx) })
 	parts.Go(func() { ended <- renew(ctx) })
-	// The reader ends with the stream, which is over when this method has returned.
+	// The reader ends with the stream, after this method has returned.
 	go func() { ended <- s.read() }()
 	var err error
 	select {
@@ -186,25 +184,25 @@ func (s *consumer) run() error {
 	return err
 }
 
-// giveBack makes visible what the client of a clean end did not settle. Of a session that
-// the stream accepted, that is what its release does.
+// giveBack makes the remaining deliveries visible after a clean end of the client. If the
+// stream accepted the session, it releases the session instead, which does the same.
 func (s *consumer) giveBack() error {
 	if s.session != nil && s.session.accepted {
 		_, err := s.call.server.Node.Submit(s.stream.Context(), &queue.ReleaseSession{Queue: s.call.queue, Session: s.session.ref})
 		return err
 	}
-	_, err := s.changeVisibility(s.stream.Context(), s.holdings.all(), 0)
+	_, err := s.changeVisibility(s.stream.Context(), s.held.all(), 0)
 	return err
 }
 
-// receiveAll receives while there is credit, and sends what comes.
+// receiveAll receives and sends messages while there is credit.
 func (s *consumer) receiveAll(ctx context.Context) error {
 	for {
-		room := s.holdings.room()
+		room := s.held.room()
 		for room <= 0 {
 			select {
-			case <-s.holdings.changed:
-				room = s.holdings.room()
+			case <-s.held.changed:
+				room = s.held.room()
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -212,7 +210,7 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 		var r reception
 		err := s.call.permitStill()
 		if err == nil {
-			err = s.catchUp(ctx)
+			err = s.prepareReceive(ctx)
 		}
 		if err == nil {
 			r, err = s.receive(ctx, min(room, limits.StreamEntriesMax))
@@ -229,8 +227,8 @@ func (s *consumer) receiveAll(ctx context.Context) error {
 // reception is the result of one receive.
 type reception struct {
 	queue.MessagesReceived
-	index uint64 // where in the log it stands
-	news  bool   // there is something to tell the client
+	index uint64 // in the log
+	news  bool   // the client gets messages or a new attempt id
 }
 
 // receive receives once.
@@ -248,23 +246,22 @@ func (s *consumer) receive(ctx context.Context, room int) (r reception, err erro
 	var refused *queue.Error
 	spent := errors.As(err, &refused) && refused.Code == refusal.InvalidParameterValue
 	if s.session != nil && spent {
-		return r, s.spent()
+		return r, s.skipAttempt()
 	}
 	if s.resumed && spent {
-		// What the earlier stream received is not to be had again: it was settled, or
-		// is handed out anew when its time is over. The client learns the next id.
+		// The messages of the earlier stream cannot be received again: they were deleted, or
+		// become visible when their time ends. The client gets the next id.
 		s.resumed, r.news = false, true
 		return r, nil
 	}
 	if err == nil {
-		// An empty receive registers nothing, so its id serves on.
+		// An empty receive stores no attempt, so its id can be used again.
 		s.resumed, r.news = false, len(r.Messages) > 0
 	}
 	return r, err
 }
 
-// deliver sends what was received, and the id of the next receive before that is
-// made.
+// deliver sends received messages with the id of the next receive, before that begins.
 func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived, index uint64) error {
 	until := s.call.server.Now().Add(time.Duration(s.visibility) * time.Second)
 	var err error
@@ -273,7 +270,7 @@ func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived
 		err = s.holdInOrder(ctx, received, index, until)
 	} else {
 		s.attempt, err = s.newAttempt()
-		s.holdings.hold(received.Messages, index, until)
+		s.held.hold(received.Messages, index, until)
 	}
 	if err != nil {
 		return err
@@ -289,7 +286,7 @@ func (s *consumer) deliver(ctx context.Context, received *queue.MessagesReceived
 	}}})
 }
 
-// renewAll renews what the client holds, in time.
+// renewAll renews the deliveries after each third of the visibility timeout.
 func (s *consumer) renewAll(ctx context.Context) error {
 	tick := time.NewTicker(time.Duration(s.visibility) * time.Second / 3)
 	defer tick.Stop()
@@ -309,12 +306,12 @@ func (s *consumer) renewAll(ctx context.Context) error {
 	}
 }
 
-// renew renews what is due. What cannot be renewed now is tried again at the
-// next tick; what a rule refuses to renew is lost.
+// renew renews the deliveries that are due. Those that a rule refuses are lost; after any
+// other error the next tick retries.
 func (s *consumer) renew(ctx context.Context) error {
-	due := s.holdings.due()
+	due := s.held.due()
 	done, _ := s.changeVisibility(ctx, due, s.visibility)
-	lost := s.holdings.renewed(due[:len(done.Errs)], done.Errs)
+	lost := s.held.renewed(due[:len(done.Errs)], done.Errs)
 	if len(lost) == 0 {
 		return nil
 	}

@@ -13,28 +13,27 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// A session has one stream at a time in earnest, but an earlier one whose connection broke
-// may go on for a while: it receives and delivers into the void. The attempt ids of
-// receives in a session therefore follow from each other. The stream that resumes walks
-// through the same ids, and so is given, in order, whatever the earlier one received.
+// A stream whose connection broke may continue to receive for a while. The attempt ids in a
+// session are therefore a series: the stream that resumes repeats the same ids and so gets
+// the messages of the earlier stream, in order.
 
 // consumedSession is the session that a stream consumes.
 type consumedSession struct {
 	ref      queue.SessionRef
 	until    queue.Timestamp // end of the lock when the stream was opened
-	seconds  queue.Int       // that the lock lasts when it is renewed
+	seconds  queue.Int       // duration of the lock
 	every    time.Duration   // between two renewals
-	accepted bool            // by this stream, so that its clean end releases it
-	resuming bool            // earlier receives may be had again; used by receive
-	lost     chan error      // capacity 1: why a settlement ends the stream
+	accepted bool            // by this stream, whose clean end releases it
+	resuming bool            // receives of an earlier stream may be repeated; used by receive
+	lost     chan error      // capacity 1: a settlement found the lock lost
 
 	abandoned abandonments
 }
 
-// attemptIDMax leaves room for the numbers of receives in a session.
+// attemptIDMax leaves room for the number that nextAttempt appends.
 const attemptIDMax = 100
 
-// openSession locks the session of a stream, or renews its lock; nil if it has none.
+// openSession locks the session of a stream, or renews its lock; nil without a session.
 func (c *call) openSession(ctx context.Context, open *seriatimpb.ConsumeOpen) (*consumedSession, error) {
 	in := open.GetSession()
 	if in == nil {
@@ -56,8 +55,8 @@ func (c *call) openSession(ctx context.Context, open *seriatimpb.ConsumeOpen) (*
 	return s, err
 }
 
-// checkOpenSession checks what no command does. The wait for a session is negative if it
-// lasts as long as the stream.
+// checkOpenSession checks the values that no command checks. A negative wait lasts as long as
+// the stream.
 func (c *call) checkOpenSession(ctx context.Context, open *seriatimpb.ConsumeOpen) (wait time.Duration, err error) {
 	in := open.GetSession()
 	var refused *queue.Error
@@ -78,19 +77,19 @@ func (c *call) checkOpenSession(ctx context.Context, open *seriatimpb.ConsumeOpe
 	return 0, c.refuse(ctx, refused)
 }
 
-// setInterval lets the lock be renewed at each third of its time.
+// setInterval sets the time between renewals to a third of the lock.
 func (s *consumedSession) setInterval(v queue.View, name string) error {
 	attributes, refused := v.Typed(name)
 	if refused != nil {
 		return refused
 	}
-	// A length that is out of range is refused by the command that takes it.
+	// The command refuses a duration that is out of range.
 	seconds := min(max(s.seconds.Or(attributes.VisibilitySeconds), 1), limits.VisibilitySecondsMax)
 	s.every = time.Duration(seconds) * time.Second / 3
 	return nil
 }
 
-// acceptFor locks the session that a stream is to consume, waiting for the next one.
+// acceptFor locks the session for a stream, waiting for one if the request names none.
 func (c *call) acceptFor(ctx context.Context, s *consumedSession, in *seriatimpb.ConsumeSession, wait time.Duration) error {
 	cmd := &queue.AcceptSession{
 		Queue: c.queue, SessionID: in.GetSessionId(), SessionIDGiven: in.SessionId != nil, LockSeconds: s.seconds,
@@ -112,7 +111,7 @@ func (c *call) acceptFor(ctx context.Context, s *consumedSession, in *seriatimpb
 	}
 }
 
-// renewFor lets the lock of a session last on for a stream.
+// renewFor renews the lock of the session that a stream resumes.
 func (c *call) renewFor(ctx context.Context, s *consumedSession) error {
 	reply, err := c.server.Node.Submit(ctx, &queue.RenewSession{Queue: c.queue, Session: s.ref, LockSeconds: s.seconds})
 	locked, err := resultOf[queue.SessionLocked](reply.Result, err)
@@ -120,8 +119,8 @@ func (c *call) renewFor(ctx context.Context, s *consumedSession) error {
 	return err
 }
 
-// renewSession renews the lock of the stream's session as long as the stream lives. What
-// fails now is tried again at the next third, unless a rule refuses it.
+// renewSession renews the lock until ctx ends or a rule refuses. After any other error the
+// next tick retries.
 func (s *consumer) renewSession(ctx context.Context) error {
 	tick := time.NewTicker(s.session.every)
 	defer tick.Stop()
@@ -142,12 +141,11 @@ func (s *consumer) renewSession(ctx context.Context) error {
 	}
 }
 
-// catchUp prepares the next receive of a stream that may resume an earlier one. What the
-// earlier one received under this attempt id is to be had again. If there is no such
-// receive, whatever else is in flight in the session and not with the client was lost on
-// the way, and is given back. So it is if something was given back meanwhile, which a
-// receive that is made again would pass.
-func (s *consumer) catchUp(ctx context.Context) error {
+// prepareReceive prepares the next receive of a stream that may resume an earlier one. If the
+// earlier one used this attempt id, the receive repeats it. Otherwise messages in flight that
+// the client does not have were lost with the connection, and become visible. They do so,
+// too, if messages became visible since then, because a repeated receive would skip those.
+func (s *consumer) prepareReceive(ctx context.Context) error {
 	if s.session == nil {
 		return nil
 	}
@@ -164,7 +162,7 @@ func (s *consumer) catchUp(ctx context.Context) error {
 		}
 		known, returned = v.AttemptKnown(s.call.queue, s.attempt), some
 		for _, handle := range inFlight {
-			if text := handle.String(); !s.holdings.has(text) {
+			if text := handle.String(); !s.held.has(text) {
 				unseen = append(unseen, text)
 			}
 		}
@@ -179,28 +177,28 @@ func (s *consumer) catchUp(ctx context.Context) error {
 		}
 	}
 	s.session.resuming = false
-	// One that is settled meanwhile refuses for itself alone.
+	// A message that was settled meanwhile fails alone.
 	_, _, err = s.giveBackAt(ctx, unseen)
 	return err
 }
 
-// spent goes on after a receive in a session that cannot be made again, because not all
-// that it returned is there any more: the rest is given back, and received anew.
-func (s *consumer) spent() (err error) {
+// skipAttempt continues after a receive that cannot be repeated, because some of its messages
+// are gone: prepareReceive makes the others visible, to be received under a new id.
+func (s *consumer) skipAttempt() (err error) {
 	s.session.resuming = true
 	s.attempt, err = s.call.server.newAttemptID()
 	return err
 }
 
-// holdInOrder notes what a receive in a session brought, without the messages that would
-// pass one that was abandoned meanwhile, which it gives back.
+// holdInOrder adds received messages to the deliveries. It makes those visible again that
+// follow a message abandoned meanwhile.
 func (s *consumer) holdInOrder(ctx context.Context, received *queue.MessagesReceived, index uint64, until time.Time) error {
 	if received.Replayed {
-		index = 0 // it was made before
+		index = 0 // the first receive is in an earlier entry
 	}
 	back := s.session.abandoned.passed(index, received.Messages, func(keep []queue.ReceivedMessage) {
 		received.Messages = keep
-		s.holdings.hold(keep, index, until)
+		s.held.hold(keep, index, until)
 	})
 	if len(back) == 0 {
 		return nil
@@ -209,17 +207,17 @@ func (s *consumer) holdInOrder(ctx context.Context, received *queue.MessagesRece
 	return err
 }
 
-// endIfLost ends the stream after a settlement that found the lock of the session lost.
+// endIfLost ends the stream if a settlement found the session lock lost.
 func (s *consumedSession) endIfLost(done queue.EntriesDone) {
 	if err := sessionLost(s.ref, done); err != nil {
 		select {
 		case s.lost <- err:
-		default: // it ends already
+		default: // the stream ends already
 		}
 	}
 }
 
-// sessionRef names the session of the stream, zero if it has none.
+// sessionRef returns the session of the stream, zero if it has none.
 func (s *consumer) sessionRef() queue.SessionRef {
 	if s.session == nil {
 		return queue.SessionRef{}
@@ -227,7 +225,7 @@ func (s *consumer) sessionRef() queue.SessionRef {
 	return s.session.ref
 }
 
-// nextAttempt is the id of the receive in a session that follows the one of an id.
+// nextAttempt returns the id that follows an id in the series of a session.
 func nextAttempt(id string) string {
 	at := strings.LastIndexByte(id, '.')
 	number, err := strconv.ParseUint(id[at+1:], 10, 32)

@@ -35,7 +35,7 @@ func (f *fixture) consumeSession(ctx context.Context, open *seriatimpb.ConsumeOp
 // done checks that the last settlement was carried out.
 func (c *consumerEnd) done() {
 	c.t.Helper()
-	for _, o := range c.settled() {
+	for _, o := range c.outcomes() {
 		if o.GetFailure() != nil {
 			c.t.Errorf("settlement %d: %v", c.number, o)
 		}
@@ -62,19 +62,19 @@ func TestConsumeSession(t *testing.T) {
 	}
 	_, err := f.sessions().AcceptSession(t.Context(), &seriatimpb.AcceptSessionRequest{Queue: name, SessionId: new("a")})
 	wantStatus(t, err, codes.FailedPrecondition, "SessionCannotBeLocked")
-	c.settle(acknowledge, 0, got[0])
+	c.sendSettlement(acknowledge, 0, got[0])
 	c.done()
 	third := c.messages(1)
 	if !slices.Equal(bodies(third), []string{"a3"}) {
 		t.Fatalf("%v", bodies(third))
 	}
-	c.settle(abandon, 0, got[1], third[0])
+	c.sendSettlement(abandon, 0, got[1], third[0])
 	c.done()
 	again := c.messages(2)
 	if !slices.Equal(bodies(again), []string{"a2", "a3"}) || again[0].GetReceiveCount() != 2 {
 		t.Errorf("after they were abandoned: %v", again)
 	}
-	c.settle(acknowledge, 0, again[0])
+	c.sendSettlement(acknowledge, 0, again[0])
 	c.done()
 	f.send(name, "a", "a4")
 	if got := c.messages(1); !slices.Equal(bodies(got), []string{"a4"}) {
@@ -94,7 +94,7 @@ func TestConsumeSessionSettles(t *testing.T) {
 	f.send(name, "a", "a1", "a2", "a3")
 	c, session := f.consumeSession(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1, Session: &seriatimpb.ConsumeSession{SessionId: new("a")}})
 	first := c.messages(1)
-	c.settle(seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER, 0, first...)
+	c.sendSettlement(seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER, 0, first...)
 	c.done()
 	second := c.messages(1)
 	c.number++
@@ -154,7 +154,7 @@ func TestConsumeSessionResumes(t *testing.T) {
 			t.Errorf("%d: the next receive is %s, of the first stream it is %s", i, resumed.attempt, c.attempt)
 		}
 		if i == 1 {
-			resumed.settle(acknowledge, 0, seen[0], lost[0], lost[1])
+			resumed.sendSettlement(acknowledge, 0, seen[0], lost[0], lost[1])
 			resumed.done()
 			resumed.close()
 		}
@@ -182,7 +182,7 @@ func TestConsumeSessionGivesBack(t *testing.T) {
 	if got := c.messages(3); !slices.Equal(bodies(got), []string{"m1", "m3", "m4"}) || got[0].GetReceiveCount() != 2 {
 		t.Errorf("%v", got)
 	}
-	c.settle(acknowledge, 0, received[1])
+	c.sendSettlement(acknowledge, 0, received[1])
 	c.done()
 	c.close()
 	// An attempt of which a part is gone cannot be made again.
@@ -205,7 +205,7 @@ func TestConsumeSessionGivesBack(t *testing.T) {
 	c.close()
 }
 
-// settlementOf settles messages, as the first settlement of its stream.
+// settlementOf returns the first settlement of a stream.
 func settlementOf(kind seriatimpb.SettlementKind, messages ...*seriatimpb.Message) *seriatimpb.ConsumeRequest {
 	in := &seriatimpb.Settlement{Number: 1, Kind: kind}
 	for _, m := range messages {
@@ -234,7 +234,7 @@ func TestConsumeSessionLock(t *testing.T) {
 	for range 5 { // longer than the lock lasts by itself
 		<-renewals
 	}
-	c.settle(extend, 60, got[0])
+	c.sendSettlement(extend, 60, got[0])
 	_, err := c.stream.Recv()
 	wantStatus(t, err, codes.FailedPrecondition, "UnsupportedOperation")
 
@@ -283,7 +283,7 @@ func TestConsumeSessionLock(t *testing.T) {
 	}
 }
 
-// A stream waits for a session as long as it lives, or as long as it is told to.
+// A stream waits for a session until its own end, or for a given time.
 func TestConsumeSessionWaits(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -371,7 +371,7 @@ func TestConsumeSessionAbandons(t *testing.T) {
 	behind := c.messages(1)
 	f.send(name, "a", "m3")
 	behind = append(behind, c.messages(1)...)
-	c.settle(abandon, 0, first...)
+	c.sendSettlement(abandon, 0, first...)
 	var got []*seriatimpb.Message
 	var lost []string
 	for settled := false; !settled || len(got) < 3; {
@@ -391,7 +391,7 @@ func TestConsumeSessionAbandons(t *testing.T) {
 	if !slices.Equal(lost, want) || !slices.Equal(bodies(got), []string{"m1", "m2", "m3"}) {
 		t.Errorf("lost %v, want %v; then %v", lost, want, bodies(got))
 	}
-	c.settle(acknowledge, 0, got...)
+	c.sendSettlement(acknowledge, 0, got...)
 	c.done()
 	c.close()
 }

@@ -71,8 +71,8 @@ func (c *consumerEnd) messages(n int) []*seriatimpb.Message {
 	return messages
 }
 
-// settle settles messages without waiting for the answer.
-func (c *consumerEnd) settle(kind seriatimpb.SettlementKind, seconds int32, messages ...*seriatimpb.Message) {
+// sendSettlement sends a settlement without waiting for the answer.
+func (c *consumerEnd) sendSettlement(kind seriatimpb.SettlementKind, seconds int32, messages ...*seriatimpb.Message) {
 	c.t.Helper()
 	c.number++
 	in := &seriatimpb.Settlement{Number: c.number, Kind: kind, VisibilityTimeoutSeconds: seconds}
@@ -82,8 +82,8 @@ func (c *consumerEnd) settle(kind seriatimpb.SettlementKind, seconds int32, mess
 	c.request(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Settlement{Settlement: in}})
 }
 
-// settled is the answer to the last settlement.
-func (c *consumerEnd) settled() []*seriatimpb.Outcome {
+// outcomes returns the outcomes of the last settlement.
+func (c *consumerEnd) outcomes() []*seriatimpb.Outcome {
 	c.t.Helper()
 	out := c.next()
 	if out.GetSettled().GetNumber() != c.number {
@@ -124,28 +124,28 @@ func TestConsume(t *testing.T) {
 	if !slices.Equal(bodies(got), []string{"m1", "m2"}) {
 		t.Fatalf("%v", bodies(got))
 	}
-	c.settle(extend, 60, got[0])
-	if out := c.settled(); out[0].GetFailure() != nil {
+	c.sendSettlement(extend, 60, got[0])
+	if out := c.outcomes(); out[0].GetFailure() != nil {
 		t.Errorf("%v", out)
 	}
-	c.settle(acknowledge, 0, got...)
-	if out := c.settled(); out[0].GetFailure() != nil || out[1].GetFailure() != nil {
+	c.sendSettlement(acknowledge, 0, got...)
+	if out := c.outcomes(); out[0].GetFailure() != nil || out[1].GetFailure() != nil {
 		t.Errorf("%v", out)
 	}
 	got = c.messages(2)
 	if !slices.Equal(bodies(got), []string{"m3", "m4"}) {
 		t.Fatalf("%v", bodies(got))
 	}
-	c.settle(abandon, 0, got...)
-	if out := c.settled(); out[0].GetFailure() != nil || out[1].GetFailure() != nil {
+	c.sendSettlement(abandon, 0, got...)
+	if out := c.outcomes(); out[0].GetFailure() != nil || out[1].GetFailure() != nil {
 		t.Errorf("%v", out)
 	}
 	again := c.messages(2)
 	if !slices.Equal(bodies(again), []string{"m3", "m4"}) || again[0].GetReceiveCount() != 2 {
 		t.Errorf("%v", again)
 	}
-	c.settle(acknowledge, 0, &seriatimpb.Message{ReceiptHandle: "x"})
-	if out := c.settled(); out[0].GetFailure().GetReason() != "ReceiptHandleIsInvalid" {
+	c.sendSettlement(acknowledge, 0, &seriatimpb.Message{ReceiptHandle: "x"})
+	if out := c.outcomes(); out[0].GetFailure().GetReason() != "ReceiptHandleIsInvalid" {
 		t.Errorf("%v", out)
 	}
 	// What is held at a clean end is visible at once.
@@ -171,8 +171,8 @@ func TestConsumeResumes(t *testing.T) {
 	if !out.GetReplayed() || len(out.GetMessages()) != 1 || out.GetMessages()[0].GetReceiptHandle() != first[0].GetReceiptHandle() {
 		t.Fatalf("%v", out)
 	}
-	resumed.settle(acknowledge, 0, first...)
-	if out := resumed.settled(); out[0].GetFailure() != nil {
+	resumed.sendSettlement(acknowledge, 0, first...)
+	if out := resumed.outcomes(); out[0].GetFailure() != nil {
 		t.Errorf("%v", out)
 	}
 	if got := resumed.messages(1); !slices.Equal(bodies(got), []string{"m2"}) {
@@ -190,14 +190,14 @@ func TestConsumeHoldsOn(t *testing.T) {
 	ctx, cut := context.WithCancel(t.Context())
 	c := f.consume(ctx, &seriatimpb.ConsumeOpen{Queue: name, Credit: 2, VisibilityTimeoutSeconds: new(int32(2))})
 	got := c.messages(2)
-	c.settle(acknowledge, 0, got[0])
-	c.settled()
+	c.sendSettlement(acknowledge, 0, got[0])
+	c.outcomes()
 	f.send(name, "h", "m3") // delivered on the first stream or on the second, or on both
 	cut()
 	resumed := f.consume(t.Context(), &seriatimpb.ConsumeOpen{
 		Queue: name, Credit: 3, VisibilityTimeoutSeconds: new(int32(2)), AttemptId: c.attempt, Held: []string{got[1].GetReceiptHandle()},
 	})
-	resumed.settle(acknowledge, 0, got[0])
+	resumed.sendSettlement(acknowledge, 0, got[0])
 	var outcomes []*seriatimpb.Outcome
 	var third []*seriatimpb.Message
 	for outcomes == nil || third == nil { // in either order
@@ -212,8 +212,8 @@ func TestConsumeHoldsOn(t *testing.T) {
 	if outcomes[0].GetFailure() != nil || !slices.Equal(bodies(third), []string{"m3"}) {
 		t.Errorf("%v, %v", outcomes, bodies(third))
 	}
-	resumed.settle(acknowledge, 0, got[1], third[0])
-	if out := resumed.settled(); out[0].GetFailure() != nil || out[1].GetFailure() != nil {
+	resumed.sendSettlement(acknowledge, 0, got[1], third[0])
+	if out := resumed.outcomes(); out[0].GetFailure() != nil || out[1].GetFailure() != nil {
 		t.Errorf("%v", out)
 	}
 	resumed.close()
@@ -274,10 +274,10 @@ func TestConsumeCredit(t *testing.T) {
 	}
 	credit(0)
 	f.send(name, "g", "m2")
-	c.settle(acknowledge, 0, got...)
-	c.settled() // and no message, as the next answer shows
-	c.settle(acknowledge, 0, got...)
-	c.settled()
+	c.sendSettlement(acknowledge, 0, got...)
+	c.outcomes() // and no message, as the next answer shows
+	c.sendSettlement(acknowledge, 0, got...)
+	c.outcomes()
 	credit(1)
 	if got := c.messages(1); !slices.Equal(bodies(got), []string{"m2"}) {
 		t.Errorf("%v", bodies(got))

@@ -20,7 +20,7 @@ import (
 // domain is the domain of the reasons in google.rpc.ErrorInfo.
 const domain = "seriatim"
 
-// Reasons of the server itself. All but the first say that nothing was done.
+// Reasons of the server itself. After all but the first, nothing was executed.
 const (
 	reasonOutcomeUnknown = "OutcomeUnknown"
 	reasonUnderPressure  = "UnderPressure"
@@ -39,7 +39,7 @@ type failure struct {
 	reason string // as SQS and SNS call it
 }
 
-// failures is the error table: one line per code of the domain.
+// failures is the error table: one line per code of package queue.
 var failures = map[refusal.Code]failure{
 	refusal.QueueDoesNotExist:            {codes.NotFound, "QueueDoesNotExist"},
 	refusal.QueueNameExists:              {codes.AlreadyExists, "QueueNameExists"},
@@ -82,7 +82,6 @@ var failures = map[refusal.Code]failure{
 	refusal.InvalidClusterSetting: {codes.Internal, reasonInternal},
 }
 
-// clusterFailures has the form of each failure of the cluster.
 var clusterFailures = map[service.Failure]failure{
 	service.OutcomeUnknown: {codes.Unavailable, reasonOutcomeUnknown},
 	service.UnderPressure:  {codes.Unavailable, reasonUnderPressure},
@@ -91,7 +90,7 @@ var clusterFailures = map[service.Failure]failure{
 	service.NoLeader:       {codes.Unavailable, reasonNoLeader},
 }
 
-// newError makes an error with a status and its reason.
+// newError returns a status error with a reason.
 func newError(code codes.Code, reason, message string) error {
 	plain := status.New(code, message)
 	detailed, err := plain.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: domain})
@@ -112,13 +111,13 @@ func reasonOf(s *status.Status) string {
 }
 
 var (
-	errDraining = newError(codes.Unavailable, reasonDraining, "This node is stopping. What was not answered was not done, go on on another node.")
+	errDraining = newError(codes.Unavailable, reasonDraining, "This node is stopping. Requests without an answer were not executed, continue on another node.")
 	errBudget   = newError(codes.Unavailable, reasonOverloaded, "Too many large requests are being read at the moment. Nothing was written, retry.")
 	errAnswer   = newError(codes.Unavailable, reasonOutcomeUnknown, "Too many large answers wait for their clients at the moment. "+
 		"The request was served, but its answer is lost. Retry it with the same deduplication id or attempt id.")
 )
 
-// refusalFailure returns the form of a refusal in the results of a batch.
+// refusalFailure converts a refusal for the results of a batch.
 func refusalFailure(e *queue.Error) *seriatimpb.Failure {
 	f, known := failures[e.Code]
 	if !known {
@@ -127,13 +126,13 @@ func refusalFailure(e *queue.Error) *seriatimpb.Failure {
 	return &seriatimpb.Failure{Code: int32(f.code), Reason: f.reason, Message: e.Message}
 }
 
-// errorFailure returns the form of any error in the results of a stream.
+// errorFailure converts any error for the results of a stream.
 func errorFailure(err error) *seriatimpb.Failure {
 	s := status.Convert(err)
 	return &seriatimpb.Failure{Code: int32(s.Code()), Reason: reasonOf(s), Message: s.Message()}
 }
 
-// statusOf converts any error of a method into an error with a status.
+// statusOf converts any error of a method into a status error.
 func (c *call) statusOf(err error) error {
 	if err == nil {
 		return nil
@@ -145,13 +144,13 @@ func (c *call) statusOf(err error) error {
 		f := refusalFailure(refused)
 		return newError(codes.Code(f.GetCode()), f.GetReason(), f.GetMessage())
 	case errors.As(err, &denied):
+		code := codes.Unauthenticated
 		if denied.Code == "AccessDenied" {
-			return newError(codes.PermissionDenied, denied.Code, denied.Message)
+			code = codes.PermissionDenied
+		} else if denied.Status == http.StatusServiceUnavailable {
+			code = codes.Unavailable
 		}
-		if denied.Status == http.StatusServiceUnavailable {
-			return newError(codes.Unavailable, denied.Code, denied.Message)
-		}
-		return newError(codes.Unauthenticated, denied.Code, denied.Message)
+		return newError(code, denied.Code, denied.Message)
 	case errors.Is(err, budget.ErrExhausted):
 		return errBudget
 	}

@@ -11,14 +11,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// healthInterval is between two looks of a watch.
+// healthInterval is the time between two checks of a watch.
 const healthInterval = time.Second
 
-// healthPath is before the name of a method.
+// healthPath begins the paths of the methods.
 const healthPath = "/grpc.health.v1.Health/"
 
-// health is grpc.health.v1.Health: whether this node is ready, as on the admin
-// port. The empty service is the node.
+// health serves grpc.health.v1.Health: whether this node is ready, as on the admin port. The
+// empty service is the node.
 type health struct {
 	healthpb.UnimplementedHealthServer
 	server *Server
@@ -35,7 +35,7 @@ func known(service string) bool {
 	return service == "" || slices.ContainsFunc(services, func(d *grpc.ServiceDesc) bool { return d.ServiceName == service })
 }
 
-// Check answers at once.
+// Check returns the status.
 func (h *health) Check(_ context.Context, in *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	if !known(in.GetService()) {
 		return nil, status.Error(codes.NotFound, "unknown service")
@@ -43,7 +43,7 @@ func (h *health) Check(_ context.Context, in *healthpb.HealthCheckRequest) (*hea
 	return &healthpb.HealthCheckResponse{Status: h.status()}, nil
 }
 
-// List answers for all services.
+// List returns the status of all services.
 func (h *health) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
 	now := &healthpb.HealthCheckResponse{Status: h.status()}
 	statuses := map[string]*healthpb.HealthCheckResponse{"": now}
@@ -53,23 +53,22 @@ func (h *health) List(context.Context, *healthpb.HealthListRequest) (*healthpb.H
 	return &healthpb.HealthListResponse{Statuses: statuses}, nil
 }
 
-// Watch tells the status now and whenever it has changed. It ends when the node
-// stops or is drained.
+// Watch sends the status and each change of it. It ends when the node stops or is drained.
 func (h *health) Watch(in *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	ended := h.server.waits.Context()
 	tick := time.NewTicker(healthInterval)
 	defer tick.Stop()
-	told := healthpb.HealthCheckResponse_UNKNOWN
+	sent := healthpb.HealthCheckResponse_UNKNOWN
 	for {
 		now := healthpb.HealthCheckResponse_SERVICE_UNKNOWN
 		if known(in.GetService()) {
 			now = h.status()
 		}
-		if now != told {
+		if now != sent {
 			if err := stream.Send(&healthpb.HealthCheckResponse{Status: now}); err != nil {
 				return err
 			}
-			told = now
+			sent = now
 		}
 		if ended.Err() != nil {
 			return errDraining

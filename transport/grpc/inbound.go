@@ -15,13 +15,13 @@ import (
 
 // inbound is the HTTP request that carries a call.
 type inbound struct {
-	account  allowance // of what the call holds beside its body
+	account  allowance // memory that the call holds in addition to its body
 	body     *requestBody
 	request  *http.Request
 	identity auth.Identity
-	refused  error // why the caller is refused, if so
-	unary    bool  // serveUnary serves it, not the library
-	call     *call // once it has begun
+	refused  error // the refusal of the caller, if any
+	unary    bool  // served by serveUnary, not the library
+	call     *call // set by begin
 }
 
 // Caller implements holders.Caller.
@@ -29,15 +29,14 @@ func (in *inbound) Caller() holders.Holder {
 	return holders.Holder{Address: in.request.RemoteAddr, AccessKey: in.identity.AccessKeyID}
 }
 
-// inboundOf is the request of a call.
+// inboundOf returns the request of a call.
 func inboundOf(ctx context.Context) *inbound {
 	in, _ := ctx.Value(holders.CallerKey{}).(*inbound)
 	return in
 }
 
-// allowance is what one call holds of the budget. A handler may outlive its
-// request, so what it takes after close is given back at once. Safe for
-// concurrent use.
+// allowance counts the bytes of the budget that one call holds. A handler may outlive its
+// request: bytes that it takes after close are returned at once. Safe for concurrent use.
 type allowance struct {
 	budget *budget.Bytes
 	mu     sync.Mutex
@@ -45,7 +44,7 @@ type allowance struct {
 	closed bool
 }
 
-// acquire takes n bytes until release, or until the request is over.
+// acquire takes n bytes until release or close.
 func (a *allowance) acquire(ctx context.Context, n int64) error {
 	turn := unverified.From(ctx)
 	held := turn.Release() // it may wait
@@ -63,7 +62,7 @@ func (a *allowance) acquire(ctx context.Context, n int64) error {
 	return nil
 }
 
-// release gives n bytes back.
+// release returns n bytes.
 func (a *allowance) release(n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,7 +72,7 @@ func (a *allowance) release(n int64) {
 	}
 }
 
-// close gives back what is left.
+// close returns all bytes.
 func (a *allowance) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,27 +81,27 @@ func (a *allowance) close() {
 	a.taken = 0
 }
 
-// responseWriter sets deadlines for what is written. Used by one goroutine.
+// responseWriter sets deadlines for writes. Used by one goroutine.
 type responseWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	now     func() time.Time
 	budget  *budget.Bytes
-	endless bool // each write has a deadline of its own
-	limited bool // there is one now
+	endless bool // each write gets a deadline
+	limited bool // a deadline is set
 }
 
-// Write gives the client of a stream a bounded time to read p.
+// Write bounds the time in which the client of a stream must read p.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	if w.endless && !w.limited {
 		w.limited = true
 		limit := limits.WriteLimit(messageBytesMax, w.budget.Scarce())
-		_ = w.control.SetWriteDeadline(w.now().Add(limit)) // an error means that there are no deadlines
+		_ = w.control.SetWriteDeadline(w.now().Add(limit)) // an error means that the connection has no deadlines
 	}
 	return w.ResponseWriter.Write(p)
 }
 
-// Flush sends what was written.
+// Flush sends the written bytes.
 func (w *responseWriter) Flush() {
 	_ = w.control.Flush() // an error means that the client is gone
 	if w.limited {

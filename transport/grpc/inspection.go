@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // inspection implements the service Inspection. Safe for concurrent use.
@@ -17,49 +18,33 @@ type inspection struct {
 	server *Server
 }
 
-// scopes are the names of DeduplicationScope.
+// scopes has the values of the attribute DeduplicationScope.
 var scopes = [deduplication.Scopes]string{
 	deduplication.ScopeQueue: "queue", deduplication.ScopeMessageGroup: "messageGroup", deduplication.ScopePartitionKey: "partitionKey",
 }
 
-// LookUpDeduplication tells what a queue remembers of an id.
+// LookUpDeduplication finds an id that a queue remembers.
 func (i *inspection) LookUpDeduplication(ctx context.Context, in *seriatimpb.LookUpDeduplicationRequest) (*seriatimpb.LookUpDeduplicationResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
-	out := &seriatimpb.LookUpDeduplicationResponse{}
-	err := c.Read(ctx, func(v queue.View) error {
+	return service.ReadValue(ctx, &c.Call, func(v queue.View) (*seriatimpb.LookUpDeduplicationResponse, *queue.Error) {
 		known, found, refused := v.KnownID(c.queue, queue.DeduplicationID{
 			ID: in.GetDeduplicationId(), GroupID: in.GetGroupId(), PartitionKey: in.GetPartitionKey(),
 		})
-		if refused != nil {
-			return refused
+		if !found {
+			return &seriatimpb.LookUpDeduplicationResponse{}, refused
 		}
-		if found {
-			out = &seriatimpb.LookUpDeduplicationResponse{
-				Known: true, MessageId: known.MessageID.String(), SequenceNumber: known.Sequence.Number(), Scope: scopes[known.Scope],
-				AcceptedAtMs: int64(known.AcceptedAt), ForgottenAtMs: int64(known.ForgottenAt), State: known.State,
-			}
-		}
-		return nil
+		return &seriatimpb.LookUpDeduplicationResponse{
+			Known: true, MessageId: known.MessageID.String(), SequenceNumber: known.Sequence.Number(), Scope: scopes[known.Scope],
+			AcceptedAtMs: int64(known.AcceptedAt), ForgottenAtMs: int64(known.ForgottenAt), State: known.State,
+		}, refused
 	})
-	return out, err
 }
 
-// GetDeduplicationStats counts what a queue remembers.
+// GetDeduplicationStats counts the ids that a queue remembers.
 func (i *inspection) GetDeduplicationStats(ctx context.Context, in *seriatimpb.GetDeduplicationStatsRequest) (*seriatimpb.GetDeduplicationStatsResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
-	var s queue.DeduplicationStats
-	err := c.Read(ctx, func(v queue.View) error {
-		var refused *queue.Error
-		if s, refused = v.DeduplicationStats(c.queue); refused != nil {
-			return refused
-		}
-		return nil
+	s, err := service.ReadValue(ctx, &c.Call, func(v queue.View) (queue.DeduplicationStats, *queue.Error) {
+		return v.DeduplicationStats(c.queue)
 	})
 	out := &seriatimpb.GetDeduplicationStatsResponse{
 		Live: s.Live, Kept: s.Kept, ByScope: make(map[string]int64), OldestAtMs: int64(s.OldestAt),
@@ -73,12 +58,9 @@ func (i *inspection) GetDeduplicationStats(ctx context.Context, in *seriatimpb.G
 	return out, err
 }
 
-// ForgetDeduplication lets an id be sent again.
+// ForgetDeduplication ends the window of an id.
 func (i *inspection) ForgetDeduplication(ctx context.Context, in *seriatimpb.ForgetDeduplicationRequest) (*seriatimpb.ForgetDeduplicationResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	_, err := c.Submit(ctx, &queue.ForgetDeduplication{Queue: c.queue, DeduplicationID: queue.DeduplicationID{
 		ID: in.GetDeduplicationId(), GroupID: in.GetGroupId(), PartitionKey: in.GetPartitionKey(),
 	}})
@@ -88,26 +70,16 @@ func (i *inspection) ForgetDeduplication(ctx context.Context, in *seriatimpb.For
 // ListGroups lists the message groups that have messages.
 func (i *inspection) ListGroups(ctx context.Context, in *seriatimpb.ListGroupsRequest) (*seriatimpb.ListGroupsResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
-	var found []queue.GroupInfo
-	err := c.Read(ctx, func(v queue.View) error {
-		if found, refused = v.Groups(c.queue, in.GetPrefix(), p.after, p.size+1); refused != nil {
-			return refused
-		}
-		return nil
+	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.GroupInfo, *queue.Error) {
+		return v.Groups(c.queue, in.GetPrefix(), p.after, p.size+1)
 	})
-	out := &seriatimpb.ListGroupsResponse{}
+	found, token := cut(p, found, func(g queue.GroupInfo) string { return g.Name })
+	out := &seriatimpb.ListGroupsResponse{NextPageToken: token}
 	for n := range found {
-		if n == p.size {
-			out.NextPageToken = pageToken(found[n-1].Name)
-			break
-		}
 		out.Groups = append(out.Groups, wireGroup(&found[n]))
 	}
 	return out, err
@@ -116,16 +88,8 @@ func (i *inspection) ListGroups(ctx context.Context, in *seriatimpb.ListGroupsRe
 // GetGroup describes one message group.
 func (i *inspection) GetGroup(ctx context.Context, in *seriatimpb.GetGroupRequest) (*seriatimpb.MessageGroup, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
-	var found queue.GroupInfo
-	err := c.Read(ctx, func(v queue.View) error {
-		var refused *queue.Error
-		if found, refused = v.Group(c.queue, in.GetGroupId()); refused != nil {
-			return refused
-		}
-		return nil
+	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) (queue.GroupInfo, *queue.Error) {
+		return v.Group(c.queue, in.GetGroupId())
 	})
 	if err != nil {
 		return nil, err
@@ -134,14 +98,14 @@ func (i *inspection) GetGroup(ctx context.Context, in *seriatimpb.GetGroupReques
 	switch {
 	case found.State != queue.GroupInFlight && found.State != queue.GroupInSession:
 	case c.Scope.Foreign(c.queue):
-		out.Explanation += " Which client it is, only callers of the account of the queue are told."
+		out.Explanation += " Only callers of the queue's account see the receiver."
 	default:
 		c.addHolder(ctx, &found, out)
 	}
 	return out, nil
 }
 
-// addHolder adds the client that holds a group to what is said about it.
+// addHolder adds the client that holds a group.
 func (c *call) addHolder(ctx context.Context, g *queue.GroupInfo, out *seriatimpb.MessageGroup) {
 	h, missing := c.server.Node.HolderOf(ctx, c.queue, g)
 	switch {
@@ -153,13 +117,12 @@ func (c *call) addHolder(ctx context.Context, g *queue.GroupInfo, out *seriatimp
 		out.Holder = &seriatimpb.GroupHolder{Address: h.Address, AccessKey: h.AccessKey, Node: h.Node, SinceMs: int64(h.Since)}
 		out.Explanation += fmt.Sprintf(" The receiver is the client at %s, %s; the node %s served it at %s.", h.Address, key, h.Node, clock(h.Since))
 	case len(missing) > 0:
-		out.Explanation += " Which client the receiver is, is not known: of the nodes that may have served it, these did not tell: " + strings.Join(missing, ", ") + "."
+		out.Explanation += " The receiver is unknown, because these nodes did not answer: " + strings.Join(missing, ", ") + "."
 	default:
-		out.Explanation += " Which client the receiver is, is not known: the node that served it has restarted, has served many other groups since, or did not get the answer."
+		out.Explanation += " The receiver is unknown: its node has restarted, has served many other groups since, or did not get the answer."
 	}
 }
 
-// groupStates are those of groups.
 var groupStates = map[queue.GroupState]seriatimpb.GroupState{
 	queue.GroupEmpty:      seriatimpb.GroupState_GROUP_STATE_EMPTY,
 	queue.GroupReady:      seriatimpb.GroupState_GROUP_STATE_READY,
@@ -181,40 +144,37 @@ func wireGroup(g *queue.GroupInfo) *seriatimpb.MessageGroup {
 	return out
 }
 
-// explain says why the messages of a group are not handed out, or that they are.
+// explain describes the state of a group in a sentence.
 func explain(g *queue.GroupInfo) string {
 	first, until := fmt.Sprintf("its first message, number %s,", g.First.Sequence), clock(g.Until)
 	switch g.State {
 	case queue.GroupInSession:
 		return fmt.Sprintf("A receiver has locked the group as a session, until %s unless it renews the lock. It has %d of %d messages in flight, "+
-			"and nobody else receives from the group. Release the group to take it away.", until, g.InFlight, g.Messages)
+			"and no other client receives from the group. Release the group to end the lock.", until, g.InFlight, g.Messages)
 	case queue.GroupInFlight:
 		return fmt.Sprintf("A receiver has %s since %s (receive number %d), until %s unless it is deleted or extended. "+
-			"Nothing behind it is handed out before. Release the group to take it away.", first, clock(g.ReceivedAt), g.First.ReceiveCount, until)
+			"Later messages of the group wait for it. Release the group to make it visible.", first, clock(g.ReceivedAt), g.First.ReceiveCount, until)
 	case queue.GroupDelayed:
 		return fmt.Sprintf("DelaySeconds of the queue hides %s until %s.", first, until)
 	case queue.GroupDeadLetter:
 		return fmt.Sprintf("The next receive moves %s to the dead-letter queue: it was received %d times.", first, g.First.ReceiveCount)
 	case queue.GroupAtLimit:
-		return "The queue has as many messages in flight as it may. Messages of the group are handed out when some are deleted or visible again."
+		return "The queue has reached its limit of messages in flight. Messages of the group are delivered when others are deleted or become visible."
 	case queue.GroupReady:
 		return fmt.Sprintf("Nothing holds the group: the next receive can get %s", first) + " unless other groups come first."
 	default:
-		return "The group has no messages that wait to be received, and nobody holds it. Scheduled and deferred messages are not in their group."
+		return "The group has no messages to receive and no receiver. Scheduled and deferred messages are not part of their group."
 	}
 }
 
-// clock is a log time for people.
+// clock formats a log time.
 func clock(at queue.Timestamp) string {
 	return time.UnixMilli(int64(at)).UTC().Format(time.RFC3339)
 }
 
-// ReleaseGroup ends the hold of a group.
+// ReleaseGroup ends the session lock of a group, and makes its messages in flight visible.
 func (i *inspection) ReleaseGroup(ctx context.Context, in *seriatimpb.ReleaseGroupRequest) (*seriatimpb.ReleaseGroupResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
-	released, err := resultOf[queue.GroupReleased](c.Submit(ctx, &queue.ReleaseGroup{Queue: c.queue, Group: in.GetGroupId()}))
+	released, err := service.Submit[queue.GroupReleased](ctx, &c.Call, &queue.ReleaseGroup{Queue: c.queue, Group: in.GetGroupId()})
 	return &seriatimpb.ReleaseGroupResponse{Messages: released.Messages, Session: released.Session}, err
 }

@@ -39,7 +39,7 @@ func TestDeduplicationIDs(t *testing.T) {
 	wantStatus(t, err, codes.InvalidArgument, "InvalidParameterValue")
 }
 
-// Each state of a group is told, and what ends it.
+// GetGroup reports each state of a group, and its end.
 func TestGroups(t *testing.T) {
 	f := newFixture(t, nil)
 	ctx := t.Context()

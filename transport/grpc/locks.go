@@ -7,24 +7,24 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
-	"github.com/seriatimq/seriatim/transport/limits"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Complete deletes messages.
 func (m *messages) Complete(ctx context.Context, in *seriatimpb.CompleteRequest) (*seriatimpb.SettleResponse, error) {
-	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
+	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
 		return &queue.DeleteMessages{Queue: name, Batch: true, Handles: in.GetReceiptHandles(), Options: &queue.SettleOptions{Session: ref}}
 	})
 }
 
-// Abandon gives messages back.
+// Abandon makes messages visible.
 func (m *messages) Abandon(ctx context.Context, in *seriatimpb.AbandonRequest) (*seriatimpb.SettleResponse, error) {
-	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
+	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
 		return changeUnderLock(name, ref, in.GetReceiptHandles(), 0)
 	})
 }
 
-// changeUnderLock sets visibility timeouts by the rules of Service Bus.
+// changeUnderLock returns a command that sets visibility timeouts by the rules of Service Bus.
 func changeUnderLock(name string, ref queue.SessionRef, handles []string, seconds int64) *queue.ChangeMessageVisibility {
 	cmd := &queue.ChangeMessageVisibility{Queue: name, Batch: true, Options: &queue.SettleOptions{Session: ref}}
 	for _, handle := range handles {
@@ -33,14 +33,11 @@ func changeUnderLock(name string, ref queue.SessionRef, handles []string, second
 	return cmd
 }
 
-// Renew lets the locks of messages last on.
+// Renew renews the locks of messages.
 func (m *messages) Renew(ctx context.Context, in *seriatimpb.RenewRequest) (*seriatimpb.SettleResponse, error) {
 	seconds := int64(in.GetLockSeconds())
 	if in.LockSeconds == nil {
 		c := callOf(ctx)
-		if err := c.on(in.GetQueue()); err != nil {
-			return nil, err
-		}
 		err := c.Read(ctx, func(v queue.View) error {
 			attributes, refused := v.Typed(c.queue)
 			if refused != nil {
@@ -53,21 +50,21 @@ func (m *messages) Renew(ctx context.Context, in *seriatimpb.RenewRequest) (*ser
 			return nil, err
 		}
 	}
-	return settle(ctx, in.GetQueue(), nil, func(name string, ref queue.SessionRef) queue.Command {
+	return submitSettlement(ctx, nil, func(name string, ref queue.SessionRef) queue.Command {
 		return changeUnderLock(name, ref, in.GetReceiptHandles(), seconds)
 	})
 }
 
-// Defer sets messages aside.
+// Defer defers messages.
 func (m *messages) Defer(ctx context.Context, in *seriatimpb.DeferRequest) (*seriatimpb.SettleResponse, error) {
-	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
+	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
 		return &queue.Defer{Queue: name, Session: ref, Handles: in.GetReceiptHandles()}
 	})
 }
 
 // DeadLetter moves messages to the dead-letter queue.
 func (m *messages) DeadLetter(ctx context.Context, in *seriatimpb.DeadLetterRequest) (*seriatimpb.SettleResponse, error) {
-	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
+	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
 		cmd := &queue.DeadLetter{Queue: name, Session: ref}
 		for _, e := range in.GetEntries() {
 			cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: e.GetReceiptHandle(), Reason: e.GetReason(), Description: e.GetDescription()})
@@ -76,18 +73,15 @@ func (m *messages) DeadLetter(ctx context.Context, in *seriatimpb.DeadLetterRequ
 	})
 }
 
-// settle executes a command that settles messages, each for itself, and fails as a whole
-// if the session has lost its lock.
-func settle(ctx context.Context, name string, in *seriatimpb.SessionRef, command func(string, queue.SessionRef) queue.Command) (*seriatimpb.SettleResponse, error) {
+// submitSettlement executes a command that ends deliveries, each on its own. It fails as a
+// whole if the session has lost its lock.
+func submitSettlement(ctx context.Context, in *seriatimpb.SessionRef, command func(string, queue.SessionRef) queue.Command) (*seriatimpb.SettleResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(name); err != nil {
-		return nil, err
-	}
 	ref, err := c.session(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	done, err := resultOf[queue.EntriesDone](c.Submit(ctx, command(c.queue, ref)))
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, command(c.queue, ref))
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +92,7 @@ func settle(ctx context.Context, name string, in *seriatimpb.SessionRef, command
 	return &seriatimpb.SettleResponse{Outcomes: outcomes(done)}, nil
 }
 
-// sessionLost is the refusal of a whole settlement because the session that it names has
-// lost its lock, nil if it has not.
+// sessionLost returns the error of a settlement whose session has lost its lock, else nil.
 func sessionLost(ref queue.SessionRef, done queue.EntriesDone) error {
 	if ref == (queue.SessionRef{}) {
 		return nil
@@ -112,12 +105,9 @@ func sessionLost(ref queue.SessionRef, done queue.EntriesDone) error {
 	return nil
 }
 
-// ReceiveDeferred hands out deferred messages by their numbers.
+// ReceiveDeferred receives deferred messages by their sequence numbers.
 func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDeferredRequest) (*seriatimpb.ReceiveDeferredResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	ref, err := c.session(ctx, in.GetSession())
 	if err != nil {
 		return nil, err
@@ -126,10 +116,10 @@ func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDe
 	if err != nil {
 		return nil, err
 	}
-	received, err := resultOf[queue.MessagesReceived](c.Submit(ctx, &queue.ReceiveDeferred{
+	received, err := service.Submit[queue.MessagesReceived](ctx, &c.Call, &queue.ReceiveDeferred{
 		Queue: c.queue, Sequences: numbers, Session: ref,
 		VisibilityTimeout: domainInt(in.VisibilityTimeoutSeconds), Delete: in.GetDeleteOnReceipt(),
-	}))
+	})
 	if refused, ok := errors.AsType[*queue.Error](err); ok {
 		return nil, asSent(refused, in.GetSequenceNumbers())
 	}
@@ -138,10 +128,5 @@ func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDe
 	}
 	c.Record.Trace.Received(received.Messages)
 	out, size := wireMessages(received.Messages)
-	if size > limits.FreeBytes {
-		if err := c.in.account.acquire(ctx, size); err != nil {
-			return nil, errAnswer
-		}
-	}
-	return &seriatimpb.ReceiveDeferredResponse{Messages: out}, nil
+	return &seriatimpb.ReceiveDeferredResponse{Messages: out}, c.acquireAnswer(ctx, size)
 }

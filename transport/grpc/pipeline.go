@@ -12,36 +12,34 @@ import (
 )
 
 const (
-	// unansweredMax bounds the messages of a stream that wait for their answers.
+	// unansweredMax bounds the messages of a stream without an answer.
 	unansweredMax = 1000
-	// requestMessagesMax is how many messages, or deliveries to settle, one request of a
-	// stream has.
+	// requestMessagesMax bounds the messages or receipt handles of one request of a stream.
 	requestMessagesMax = 100
-	// commandsMax is how many commands of a stream may be under way, largeCommandsMax how
-	// many if they may have more than a batch: what comes in meanwhile makes the next
-	// ones large, which costs less than many small ones.
+	// commandsMax bounds the commands of a stream in progress, largeCommandsMax those that may
+	// be larger than a batch: fewer, because messages that arrive meanwhile make the next
+	// command large, and few large commands cost less.
 	commandsMax      = 16
 	largeCommandsMax = 4
 	// resultsMax bounds the results of one answer.
 	resultsMax = 500
 )
 
-// outgoing is one message of a stream: E is its form in a command, R what becomes
-// of it.
+// outgoing is one message of a stream. E is its form in a command, R its result.
 type outgoing[E, R any] struct {
 	entry   E
 	group   string
 	ordered bool  // false: the message has no group
-	size    int64 // against that of a command
-	memory  int64 // what it takes until it is answered
-	result  *R    // nil: not known yet
+	size    int64 // counts against bytesMax
+	memory  int64 // counts against the budget until the answer
+	result  *R    // nil: none yet
 }
 
-// lane is the messages of one group that wait for their command.
+// lane queues the messages of one group.
 type lane[E, R any] struct {
 	group   string
 	ordered bool // false: the messages have no group
-	busy    bool // a command with messages of the group is under way
+	busy    bool // a command with messages of the group is in progress
 	waiting []*outgoing[E, R]
 }
 
@@ -49,39 +47,38 @@ type lane[E, R any] struct {
 type commands[E, R any] struct {
 	entriesMax int   // of one command
 	bytesMax   int64 // of the messages of one command
-	// submit executes a command; there is a result for each entry if it does not fail.
+	// submit executes a command. Without an error it returns a result for each entry.
 	submit func(entries []E) ([]*R, error)
-	// failed is the result of a message that failed.
+	// failed returns the result of a failed message.
 	failed func(*seriatimpb.Failure) *R
-	// status makes a status of an error.
+	// status converts an error into a status.
 	status func(error) error
 }
 
-// pipeline writes the messages of one stream: those of one group one command after
-// another, those of different groups at the same time. Safe for concurrent use.
+// pipeline executes the messages of one stream: those of one group in one command after
+// another, those of different groups in parallel. Safe for concurrent use.
 type pipeline[E, R any] struct {
 	commands[E, R]
-	progress chan struct{} // capacity 1: answered may have more
-	underWay sync.WaitGroup
+	progress chan struct{} // capacity 1: answered may return more
+	inFlight sync.WaitGroup
 
 	mu      sync.Mutex
 	lanes   map[string]*lane[E, R]
 	ready   []*lane[E, R]     // not busy, with waiting messages
-	order   []*outgoing[E, R] // not answered, as they came
-	running int               // commands
-	stopped bool              // no further messages are taken
-	broken  error             // why no further commands are made, as a status
+	order   []*outgoing[E, R] // without an answer, in order of arrival
+	running int               // commands in progress
+	stopped bool              // add takes no more messages
+	broken  error             // status that ends the stream; no further command starts
 }
 
 func newPipeline[E, R any](c commands[E, R]) *pipeline[E, R] {
 	return &pipeline[E, R]{commands: c, progress: make(chan struct{}, 1), lanes: make(map[string]*lane[E, R])}
 }
 
-// errNotReached is the result of messages that wait behind a failure.
+// errNotReached is the result of messages behind a failure.
 var errNotReached = newError(codes.Unavailable, reasonNotReached, "An earlier message of the stream failed. This one was not written, send it again.")
 
-// add takes messages. It reports false if the stream is about to end, and then
-// takes none.
+// add queues messages. It reports false, and queues none, if the stream ends.
 func (p *pipeline[E, R]) add(messages []*outgoing[E, R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,23 +104,23 @@ func (p *pipeline[E, R]) add(messages []*outgoing[E, R]) bool {
 	return true
 }
 
-// stop takes no further messages; those that were taken go on.
+// stop makes add refuse further messages.
 func (p *pipeline[E, R]) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true
 }
 
-// full reports whether no further messages should be read now.
+// full reports whether reading should pause.
 func (p *pipeline[E, R]) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.order) >= unansweredMax
 }
 
-// answered takes results that are known, in the order of the messages, and how
-// much memory the messages took. done says that no message is left, and failed
-// why the stream must end, if so.
+// answered takes the next results in the order of the messages, and returns the memory of
+// their messages. done reports that no message is left; failed is the error that ends the
+// stream, if any.
 func (p *pipeline[E, R]) answered() (results []*R, memory int64, done bool, failed error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,12 +133,12 @@ func (p *pipeline[E, R]) answered() (results []*R, memory int64, done bool, fail
 	return results, memory, len(p.order) == 0, p.broken
 }
 
-// dispatch makes commands of what is ready. It needs the mutex.
+// dispatch starts commands with the ready messages. It needs the mutex.
 func (p *pipeline[E, R]) dispatch() {
 	for p.broken == nil && p.running < p.atOnce() && len(p.ready) > 0 {
 		batch, lanes := p.take()
 		p.running++
-		p.underWay.Go(func() { p.execute(batch, lanes) })
+		p.inFlight.Go(func() { p.execute(batch, lanes) })
 	}
 }
 
@@ -153,8 +150,7 @@ func (c *commands[E, R]) atOnce() int {
 	return commandsMax
 }
 
-// take makes a batch of the lanes that are ready, which are busy then. It needs
-// the mutex.
+// take fills a batch from the ready lanes and marks them busy. It needs the mutex.
 func (p *pipeline[E, R]) take() (batch []*outgoing[E, R], lanes []*lane[E, R]) {
 	size := int64(0)
 	for len(p.ready) > 0 {
@@ -182,7 +178,7 @@ func (p *pipeline[E, R]) take() (batch []*outgoing[E, R], lanes []*lane[E, R]) {
 	return batch, lanes
 }
 
-// execute sends a batch and notes what became of it.
+// execute executes a batch and stores the results.
 func (p *pipeline[E, R]) execute(batch []*outgoing[E, R], lanes []*lane[E, R]) {
 	results, err := p.sendParts(batch)
 	p.mu.Lock()
@@ -209,7 +205,7 @@ func (p *pipeline[E, R]) execute(batch []*outgoing[E, R], lanes []*lane[E, R]) {
 	}
 }
 
-// send sends a batch. There are results also if it fails.
+// send executes one command. It returns results also with an error.
 func (p *pipeline[E, R]) send(batch []*outgoing[E, R]) ([]*R, error) {
 	entries := make([]E, len(batch))
 	for i, m := range batch {
@@ -226,10 +222,9 @@ func (p *pipeline[E, R]) send(batch []*outgoing[E, R]) ([]*R, error) {
 	return results, err
 }
 
-// sendParts sends a batch, and the halves of one that is refused: something is
-// wrong with it as a whole, perhaps with a single message, for which the others must
-// not suffer, and nothing of it was written. The error is one that may pass; what
-// comes after it is not sent.
+// sendParts executes a batch. If a rule refuses it as a whole, nothing was written: sendParts
+// tries its halves, so that one bad message does not fail the others. Any other error ends
+// the batch.
 func (p *pipeline[E, R]) sendParts(batch []*outgoing[E, R]) ([]*R, error) {
 	results, err := p.send(batch)
 	if _, refused := errors.AsType[*queue.Error](err); !refused {
@@ -241,9 +236,9 @@ func (p *pipeline[E, R]) sendParts(batch []*outgoing[E, R]) ([]*R, error) {
 	half := len(batch) / 2
 	results, err = p.sendParts(batch[:half])
 	if err == nil {
-		var rest []*R
-		rest, err = p.sendParts(batch[half:])
-		return append(results, rest...), err
+		var second []*R
+		second, err = p.sendParts(batch[half:])
+		return append(results, second...), err
 	}
 	for range batch[half:] {
 		results = append(results, p.failed(errorFailure(errNotReached)))
@@ -251,7 +246,7 @@ func (p *pipeline[E, R]) sendParts(batch []*outgoing[E, R]) ([]*R, error) {
 	return results, err
 }
 
-// fail ends what was not sent yet. It needs the mutex.
+// fail fails the messages that wait. It needs the mutex.
 func (p *pipeline[E, R]) fail(err error) {
 	if p.broken == nil {
 		p.broken = p.status(err)

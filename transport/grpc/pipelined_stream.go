@@ -13,27 +13,27 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// pipelined is a stream of messages that are written while further ones come in.
+// pipelined is a stream of messages without a wait for each answer.
 type pipelined[E, R any] struct {
 	commands[E, R]
-	// receive reads the next messages and the number of the first of them.
+	// receive reads the next messages and the number of the first one.
 	receive func() (first uint64, messages []*outgoing[E, R], err error)
-	// answer sends results, or how many messages may be unanswered.
+	// answer sends results, or the bound for messages without an answer.
 	answer func(first uint64, results []*R, unansweredMax uint32) error
 }
 
 // errMessagesFirst refuses messages in the request that opens a stream.
-var errMessagesFirst = refusal.InvalidParameter("The first request of the stream says what it is about, and has no messages.")
+var errMessagesFirst = refusal.InvalidParameter("The first request of the stream names a queue or topic, and has no messages.")
 
-// opened is the error of the first request of a stream, which names what it is about.
-func opened(err error, name string) error {
+// opened converts the error of the first request of a stream, which must have a parameter.
+func opened(err error, parameter string) error {
 	if errors.Is(err, io.EOF) {
-		return refusal.MissingParameter(name)
+		return refusal.MissingParameter(parameter)
 	}
 	return err
 }
 
-// serve serves the stream of a call, once it is opened, until it has to end.
+// serve serves an opened stream until it ends.
 func (s pipelined[E, R]) serve(ctx context.Context, c *call) error {
 	if err := s.answer(0, nil, unansweredMax); err != nil {
 		return err
@@ -41,25 +41,24 @@ func (s pipelined[E, R]) serve(ctx context.Context, c *call) error {
 	p := newPipeline(s.commands)
 	defer func() {
 		p.stop()
-		p.underWay.Wait()
+		p.inFlight.Wait()
 	}()
 	r := &messageReader[E, R]{pipelined: s, call: c, pipeline: p, room: make(chan struct{}, 1), ended: make(chan error, 1)}
-	// It ends with the stream, which is over when this method has returned.
+	// It ends with the stream, after this method has returned.
 	go func() { r.ended <- r.read(ctx) }()
 	return r.answers(ctx)
 }
 
-// messageReader reads the messages of a stream into its pipeline, and brings the
-// results back.
+// messageReader reads the messages of a stream into a pipeline, and sends the results.
 type messageReader[E, R any] struct {
 	pipelined[E, R]
 	call     *call
 	pipeline *pipeline[E, R]
-	room     chan struct{} // capacity 1: the pipeline may not be full any more
-	ended    chan error    // capacity 1: the one result of read
+	room     chan struct{} // capacity 1: the pipeline may have room again
+	ended    chan error    // capacity 1: the result of read
 }
 
-// answers sends results until the stream has to end.
+// answers sends results until the stream ends.
 func (r *messageReader[E, R]) answers(ctx context.Context) error {
 	p := r.pipeline
 	draining, ended := r.call.server.waits.Context().Done(), r.ended
@@ -72,7 +71,10 @@ func (r *messageReader[E, R]) answers(ctx context.Context) error {
 			}
 			next += uint64(len(results))
 			r.call.in.account.release(memory)
-			r.roomMade()
+			select {
+			case r.room <- struct{}{}:
+			default:
+			}
 			continue
 		}
 		if failed != nil && !over {
@@ -101,16 +103,7 @@ func (r *messageReader[E, R]) answers(ctx context.Context) error {
 	}
 }
 
-// roomMade says that messages were answered.
-func (r *messageReader[E, R]) roomMade() {
-	select {
-	case r.room <- struct{}{}:
-	default:
-	}
-}
-
-// read reads until the client has sent all, which is no error, or the stream must
-// end.
+// read reads until the client has sent all messages (no error) or the stream must end.
 func (r *messageReader[E, R]) read(ctx context.Context) error {
 	next := uint64(1)
 	for {
@@ -140,29 +133,29 @@ func (r *messageReader[E, R]) read(ctx context.Context) error {
 		for _, m := range messages {
 			memory += m.memory
 		}
-		r.call.in.body.give() // it was read, and is counted until it is answered
+		r.call.in.body.releaseMessage() // memory counts it from now on
 		if err := r.call.in.account.acquire(ctx, memory); err != nil {
 			return err
 		}
 		if !r.pipeline.add(messages) {
-			return nil // the stream ends already, for a reason of its own
+			return nil // the stream ends already
 		}
 	}
 }
 
-// checkRequestCount refuses a request of a stream with nothing in it, or too much.
-func checkRequestCount(n int, what string) *queue.Error {
+// checkRequestCount refuses a request of a stream with no elements, or too many.
+func checkRequestCount(n int, elements string) *queue.Error {
 	switch {
 	case n < 1:
-		return refusal.New(refusal.EmptyBatchRequest, "A request of a stream has at least one of its "+what+".")
+		return refusal.New(refusal.EmptyBatchRequest, "A request of a stream has at least one of its "+elements+".")
 	case n > requestMessagesMax:
 		return refusal.New(refusal.TooManyEntriesInBatchRequest,
-			"A request of a stream has at most "+strconv.Itoa(requestMessagesMax)+" "+what+". You have sent "+strconv.Itoa(n)+".")
+			"A request of a stream has at most "+strconv.Itoa(requestMessagesMax)+" "+elements+". You have sent "+strconv.Itoa(n)+".")
 	}
 	return nil
 }
 
-// sizeOf returns the size of a message that counts against the size of a batch.
+// sizeOf returns the size of a message for the limit of a batch.
 func sizeOf(body string, attributes map[string]*seriatimpb.Attribute) int64 {
 	n := len(body)
 	for name, a := range attributes {

@@ -10,14 +10,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // Publish publishes 1 to 10 messages, all or none.
 func (t *topics) Publish(ctx context.Context, in *seriatimpb.PublishRequest) (*seriatimpb.PublishResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
 	entries := make([]queue.PublishEntry, 0, min(len(in.GetMessages()), limits.BatchEntriesMax+1))
 	for _, m := range in.GetMessages()[:cap(entries)] {
 		entries = append(entries, publishEntry(m))
@@ -26,7 +24,7 @@ func (t *topics) Publish(ctx context.Context, in *seriatimpb.PublishRequest) (*s
 	return &seriatimpb.PublishResponse{Results: results}, err
 }
 
-// PublishStream publishes without waiting for one answer before the next message.
+// PublishStream publishes messages without a wait for each answer.
 func (t *topics) PublishStream(stream grpc.BidiStreamingServer[seriatimpb.PublishStreamRequest, seriatimpb.PublishStreamResponse]) error {
 	ctx := stream.Context()
 	c := callOf(ctx)
@@ -43,10 +41,7 @@ func (t *topics) PublishStream(stream grpc.BidiStreamingServer[seriatimpb.Publis
 	if len(first.GetMessages()) > 0 {
 		return errMessagesFirst
 	}
-	err = c.Read(ctx, func(v queue.View) error {
-		_, err := unless(v.TopicARN(c.topic))
-		return err
-	})
+	_, err = service.ReadValue(ctx, &c.Call, func(v queue.View) (string, *queue.Error) { return v.TopicARN(c.topic) })
 	if err != nil {
 		return err
 	}
@@ -65,7 +60,7 @@ func (t *topics) PublishStream(stream grpc.BidiStreamingServer[seriatimpb.Publis
 	}.serve(ctx, c)
 }
 
-// publisher publishes as the call does, one command at a time or several.
+// publisher returns a function that executes one Publish command. Safe for concurrent use.
 func (c *call) publisher(ctx context.Context) func([]queue.PublishEntry) ([]*seriatimpb.PublishResult, error) {
 	name, sender, endpoint := c.topic, c.SenderID(), aws.BaseURL(c.in.request)
 	return func(entries []queue.PublishEntry) ([]*seriatimpb.PublishResult, error) {
@@ -92,7 +87,7 @@ func (c *call) publisher(ctx context.Context) func([]queue.PublishEntry) ([]*ser
 	}
 }
 
-// publishEntry is a message in the form of the domain.
+// publishEntry converts a message of a request.
 func publishEntry(m *seriatimpb.TopicMessage) queue.PublishEntry {
 	return queue.PublishEntry{
 		Message: m.GetMessage(), Subject: m.GetSubject(), SubjectGiven: m.Subject != nil, Attributes: domainAttributes(m.GetAttributes()),

@@ -2,7 +2,6 @@ package grpc
 
 import (
 	"context"
-	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,9 +27,8 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 	if in.GetQueue() == "" {
 		return nil, refusal.MissingParameter("queue")
 	}
-	// Which rule a name that is too long breaks depends on the kind of the queue, so
-	// the command refuses it.
-	name := c.qualify(cut(in.GetQueue(), limits.QueueNameLengthMax))
+	// The limit for names depends on the kind of the queue, so the command refuses long ones.
+	name := c.qualify(shorten(in.GetQueue(), limits.QueueNameLengthMax))
 	c.Record.Queue = name
 	if err := c.permit(service.Resource{Name: name}); err != nil {
 		return nil, err
@@ -47,12 +45,9 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 	return &seriatimpb.CreateQueueResponse{}, err
 }
 
-// DeleteQueue deletes a queue with all it holds.
+// DeleteQueue deletes a queue with its messages.
 func (q *queues) DeleteQueue(ctx context.Context, in *seriatimpb.DeleteQueueRequest) (*seriatimpb.DeleteQueueResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	_, err := c.Submit(ctx, &queue.DeleteQueue{Queue: c.queue})
 	return &seriatimpb.DeleteQueueResponse{}, err
 }
@@ -60,9 +55,6 @@ func (q *queues) DeleteQueue(ctx context.Context, in *seriatimpb.DeleteQueueRequ
 // PurgeQueue deletes all messages of a queue.
 func (q *queues) PurgeQueue(ctx context.Context, in *seriatimpb.PurgeQueueRequest) (*seriatimpb.PurgeQueueResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	_, err := c.Submit(ctx, &queue.PurgeQueue{Queue: c.queue})
 	return &seriatimpb.PurgeQueueResponse{}, err
 }
@@ -70,56 +62,36 @@ func (q *queues) PurgeQueue(ctx context.Context, in *seriatimpb.PurgeQueueReques
 // ListQueues lists the queues of the caller's account by name.
 func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesRequest) (*seriatimpb.ListQueuesResponse, error) {
 	c := callOf(ctx)
-	if err := c.permit(service.Resource{}); err != nil {
-		return nil, err
-	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
 		return nil, refused
 	}
-	var names []string
-	err := c.Read(ctx, func(v queue.View) error {
-		names = v.QueuesOf(c.Scope.Caller(), in.GetPrefix(), p.after, p.size+1)
-		return nil
+	names, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]string, *queue.Error) {
+		return v.QueuesOf(c.Scope.Caller(), in.GetPrefix(), p.after, p.size+1), nil
 	})
-	names, token := p.cut(names)
+	names, token := cut(p, names, itself)
 	return &seriatimpb.ListQueuesResponse{Queues: plainNames(names), NextPageToken: token}, err
 }
 
-// ListDeadLetterSources lists the queues that send their dead letters here.
+// ListDeadLetterSources lists the queues whose dead-letter queue this is.
 func (q *queues) ListDeadLetterSources(ctx context.Context, in *seriatimpb.ListDeadLetterSourcesRequest) (*seriatimpb.ListDeadLetterSourcesResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
 		return nil, c.refuse(ctx, refused)
 	}
-	var names []string
-	err := c.Read(ctx, func(v queue.View) error {
-		if names, refused = v.DeadLetterSources(c.queue, p.after, p.size+1); refused != nil {
-			return refused
-		}
-		return nil
+	names, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]string, *queue.Error) {
+		return v.DeadLetterSources(c.queue, p.after, p.size+1)
 	})
-	names, token := p.cut(names)
+	names, token := cut(p, names, itself)
 	return &seriatimpb.ListDeadLetterSourcesResponse{Queues: plainNames(names), NextPageToken: token}, err
 }
 
 // GetQueueAttributes reads attributes and counters.
 func (q *queues) GetQueueAttributes(ctx context.Context, in *seriatimpb.GetQueueAttributesRequest) (*seriatimpb.GetQueueAttributesResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
-	var listed []queue.Attribute
-	err := c.Read(ctx, func(v queue.View) error {
-		var refused *queue.Error
-		if listed, refused = v.Attributes(c.queue); refused != nil {
-			return refused
-		}
-		return nil
+	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
+		return v.Attributes(c.queue)
 	})
 	if err != nil {
 		return nil, err
@@ -144,9 +116,6 @@ func (q *queues) GetQueueAttributes(ctx context.Context, in *seriatimpb.GetQueue
 // SetQueueAttributes changes attributes, all or none.
 func (q *queues) SetQueueAttributes(ctx context.Context, in *seriatimpb.SetQueueAttributesRequest) (*seriatimpb.SetQueueAttributesResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
 	}
@@ -161,9 +130,6 @@ func (q *queues) SetQueueAttributes(ctx context.Context, in *seriatimpb.SetQueue
 // AddPermission adds a statement to the access policy of a queue.
 func (q *queues) AddPermission(ctx context.Context, in *seriatimpb.AddPermissionRequest) (*seriatimpb.AddPermissionResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	switch {
 	case in.GetLabel() == "":
 		return nil, refusal.MissingParameter("label")
@@ -181,9 +147,6 @@ func (q *queues) AddPermission(ctx context.Context, in *seriatimpb.AddPermission
 // RemovePermission removes a statement from the access policy of a queue.
 func (q *queues) RemovePermission(ctx context.Context, in *seriatimpb.RemovePermissionRequest) (*seriatimpb.RemovePermissionResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	if in.GetLabel() == "" {
 		return nil, refusal.MissingParameter("label")
 	}
@@ -194,9 +157,6 @@ func (q *queues) RemovePermission(ctx context.Context, in *seriatimpb.RemovePerm
 // TagQueue adds tags or overwrites them.
 func (q *queues) TagQueue(ctx context.Context, in *seriatimpb.TagQueueRequest) (*seriatimpb.TagQueueResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	if len(in.GetTags()) == 0 {
 		return nil, refusal.MissingParameter("tags")
 	}
@@ -211,9 +171,6 @@ func (q *queues) TagQueue(ctx context.Context, in *seriatimpb.TagQueueRequest) (
 // UntagQueue removes tags; unknown keys are ignored.
 func (q *queues) UntagQueue(ctx context.Context, in *seriatimpb.UntagQueueRequest) (*seriatimpb.UntagQueueResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	if len(in.GetKeys()) == 0 {
 		return nil, c.refuse(ctx, refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
 	}
@@ -226,24 +183,11 @@ func (q *queues) UntagQueue(ctx context.Context, in *seriatimpb.UntagQueueReques
 // ListQueueTags lists all tags of a queue.
 func (q *queues) ListQueueTags(ctx context.Context, in *seriatimpb.ListQueueTagsRequest) (*seriatimpb.ListQueueTagsResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
-	out := &seriatimpb.ListQueueTagsResponse{Tags: make(map[string]string)}
-	err := c.Read(ctx, func(v queue.View) error {
-		tags, refused := v.Tags(c.queue)
-		if refused != nil {
-			return refused
-		}
-		for _, t := range tags {
-			out.Tags[t.Key] = t.Value
-		}
-		return nil
-	})
-	return out, err
+	tags, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Tag, *queue.Error) { return v.Tags(c.queue) })
+	return &seriatimpb.ListQueueTagsResponse{Tags: tagMap(tags)}, err
 }
 
-// plainNames are names without the account that they have in common.
+// plainNames removes the account, which all names share.
 func plainNames(qualified []string) []string {
 	for i, name := range qualified {
 		qualified[i] = account.PlainName(name)
@@ -251,7 +195,7 @@ func plainNames(qualified []string) []string {
 	return qualified
 }
 
-// queueAttributes are attributes in the form of the domain: sorted by name.
+// queueAttributes converts attributes, sorted by name.
 func queueAttributes(values map[string]string) []queue.Attribute {
 	out := make([]queue.Attribute, 0, len(values))
 	for name, value := range values {
@@ -261,7 +205,7 @@ func queueAttributes(values map[string]string) []queue.Attribute {
 	return out
 }
 
-// queueTags are tags in the form of the domain: sorted by key.
+// queueTags converts tags, sorted by key.
 func queueTags(values map[string]string) ([]queue.Tag, error) {
 	out := make([]queue.Tag, 0, len(values))
 	for key, value := range values {
@@ -274,15 +218,11 @@ func queueTags(values map[string]string) ([]queue.Tag, error) {
 	return out, nil
 }
 
-// page is one step through a list sorted by name.
+// page is one page of a sorted list.
 type page struct {
-	after string // the last name of the page before, or what stands for it
+	after string // the last name of the page before, or its encoded position
 	size  int
 }
-
-// tokenPrefix begins the decoded form of a page token, so that text which merely
-// happens to be base64 is refused.
-const tokenPrefix = "after:"
 
 func readPage(size int32, token string) (page, *queue.Error) {
 	p := page{size: int(size)}
@@ -292,32 +232,33 @@ func readPage(size int32, token string) (page, *queue.Error) {
 	if p.size < 1 || p.size > limits.ListQueuesMax {
 		return page{}, refusal.InvalidValue(strconv.Itoa(p.size), "page_size", "Must be between 1 and 1000, if provided.")
 	}
-	if token == "" {
-		return p, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	after, ok := strings.CutPrefix(string(raw), tokenPrefix)
-	if err != nil || !ok {
+	after, ok := service.ReadPageToken(token)
+	if !ok {
 		return page{}, badPageToken(token)
 	}
 	p.after = after
 	return p, nil
 }
 
+func tagMap(tags []queue.Tag) map[string]string {
+	out := make(map[string]string, len(tags))
+	for _, t := range tags {
+		out[t.Key] = t.Value
+	}
+	return out
+}
+
 func badPageToken(token string) *queue.Error {
 	return refusal.InvalidValue(token, "page_token", "It was not returned by this method.")
 }
 
-// pageToken is the token of the page behind something.
-func pageToken(after string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(tokenPrefix + after))
+// cut cuts a list of up to size+1 elements to a page, and returns the token of the next page,
+// if there is one. position returns the text of an element for the token.
+func cut[T any](p page, list []T, position func(T) string) (kept []T, token string) {
+	if len(list) <= p.size {
+		return list, ""
+	}
+	return list[:p.size], service.PageToken(position(list[p.size-1]))
 }
 
-// cut makes a page of names, one more than it holds if there is a next one.
-func (p page) cut(names []string) (kept []string, token string) {
-	if len(names) <= p.size {
-		return names, ""
-	}
-	names = names[:p.size]
-	return names, pageToken(names[p.size-1])
-}
+func itself(name string) string { return name }

@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/identifier"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // messages implements the service Messages. Safe for concurrent use.
@@ -17,12 +18,9 @@ type messages struct {
 	server *Server
 }
 
-// ScheduleMessages sends 1 to 10 messages, each with its time of enqueueing.
+// ScheduleMessages sends 1 to 10 messages, each with a time to enqueue it.
 func (m *messages) ScheduleMessages(ctx context.Context, in *seriatimpb.ScheduleMessagesRequest) (*seriatimpb.ScheduleMessagesResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	for _, scheduled := range in.GetMessages() {
 		if scheduled.GetEnqueueAtMs() == 0 {
 			return nil, c.refuse(ctx, refusal.MissingParameter("enqueue_at_ms"))
@@ -32,26 +30,23 @@ func (m *messages) ScheduleMessages(ctx context.Context, in *seriatimpb.Schedule
 	return &seriatimpb.ScheduleMessagesResponse{Results: results}, err
 }
 
-// CancelScheduled deletes scheduled messages, each for itself.
+// CancelScheduled deletes scheduled messages, each on its own.
 func (m *messages) CancelScheduled(ctx context.Context, in *seriatimpb.CancelScheduledRequest) (*seriatimpb.CancelScheduledResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	numbers, err := c.sequences(ctx, in.GetSequenceNumbers())
 	if err != nil {
 		return nil, err
 	}
-	done, err := resultOf[queue.EntriesDone](c.Submit(ctx, &queue.CancelScheduled{
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, &queue.CancelScheduled{
 		Queue: c.queue, Sequences: numbers, ForgetDeduplicationID: in.GetForgetDeduplicationId(),
-	}))
+	})
 	for i, refused := range done.Errs {
 		done.Errs[i] = asSent(refused, in.GetSequenceNumbers())
 	}
 	return &seriatimpb.CancelScheduledResponse{Outcomes: outcomes(done)}, err
 }
 
-// sequences are sequence numbers in the form of the domain.
+// sequences converts sequence numbers.
 func (c *call) sequences(ctx context.Context, sent []uint64) ([]queue.SequenceNumber, error) {
 	out := make([]queue.SequenceNumber, len(sent))
 	for i, n := range sent {
@@ -63,7 +58,7 @@ func (c *call) sequences(ctx context.Context, sent []uint64) ([]queue.SequenceNu
 	return out, nil
 }
 
-// asSent is a refusal with the sequence numbers in its text as the client wrote them.
+// asSent replaces the sequence numbers in the text of an error by those of the request.
 func asSent(refused *queue.Error, sent []uint64) *queue.Error {
 	if refused == nil {
 		return nil

@@ -12,10 +12,9 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// sendStream is the server's end of SendStream.
 type sendStream = grpc.BidiStreamingServer[seriatimpb.SendStreamRequest, seriatimpb.SendStreamResponse]
 
-// SendStream sends messages without waiting for one answer before the next message.
+// SendStream sends messages without a wait for each answer.
 func (q *queues) SendStream(stream sendStream) error {
 	ctx := stream.Context()
 	c := callOf(ctx)
@@ -58,7 +57,7 @@ func (c *call) openSendStream(stream sendStream) error {
 	})
 }
 
-// sends are the commands of a SendStream: as the call sends, one at a time or several.
+// sends returns the commands of a SendStream.
 func (c *call) sends(ctx context.Context) commands[queue.SendEntry, seriatimpb.SendResult] {
 	name, sender := c.queue, c.SenderID()
 	return commands[queue.SendEntry, seriatimpb.SendResult]{

@@ -304,7 +304,7 @@ func TestPipelineStopsAtFailure(t *testing.T) {
 	close(failing)
 	<-p.progress
 	close(others)
-	p.underWay.Wait()
+	p.inFlight.Wait()
 	if p.add(messages{entry("c", "c1")}) {
 		t.Error("takes messages after the failure")
 	}
@@ -445,7 +445,7 @@ func TestPipelineFindsTheRefused(t *testing.T) {
 		messages = append(messages, &outgoing[string, seriatimpb.SendResult]{entry: body, group: "a", ordered: true})
 	}
 	p.add(messages)
-	p.underWay.Wait()
+	p.inFlight.Wait()
 	results, _, _, failed := p.answered()
 	if len(results) != count || failed != nil {
 		t.Fatalf("%d results, failed: %v", len(results), failed)

@@ -6,8 +6,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// Most calls of the API are sends without attributes. Generated methods decode these and
-// encode the answers in a third of the time that the protobuf library takes.
+// Most calls are sends without attributes. Generated methods decode these, and encode the
+// answers, in a third of the time of the protobuf library.
 
 const (
 	// messagesTag is the tag of SendRequest.messages.
@@ -16,7 +16,7 @@ const (
 	fastMessagesMax = 10
 )
 
-// unmarshal decodes the message of a request. The texts of a send share one copy of b.
+// unmarshal decodes a request. The texts of a send share one copy of b.
 func unmarshal(b []byte, into proto.Message) error {
 	if in, ok := into.(*seriatimpb.SendRequest); ok && seriatimpb.FastCount(b, messagesTag) <= fastMessagesMax && in.ReadFast(b, string(b)) {
 		return nil
@@ -24,7 +24,7 @@ func unmarshal(b []byte, into proto.Message) error {
 	return proto.Unmarshal(b, into)
 }
 
-// marshalAppend appends the message of an answer.
+// marshalAppend appends an encoded answer.
 func marshalAppend(b []byte, m proto.Message) ([]byte, error) {
 	if out, ok := m.(*seriatimpb.SendResponse); ok {
 		if whole, ok := out.AppendFast(b); ok {

@@ -39,42 +39,40 @@ type Node interface {
 	// AcceptSession executes an acceptance, which waits for a session that is free
 	// unless it names one.
 	AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (cluster.Reply, error)
-	// HolderOf finds the client that holds a message group; missing are the names of the
-	// members that could not be asked.
+	// HolderOf finds the client that holds a message group; missing lists the members that did
+	// not answer.
 	HolderOf(ctx context.Context, name string, g *queue.GroupInfo) (h cluster.Holder, missing []string)
-	// Leader is the id of this node and that of the leader, empty if unknown.
+	// Leader returns the ids of this node and the leader, empty if unknown.
 	Leader() (self, leader string)
-	// Ready is nil if the node can answer.
+	// Ready returns nil if the node can serve calls.
 	Ready() error
 }
 
-// messageBytesMax bounds a message of a request: ten messages to send have 1 MiB
-// of text together, and the rest is names, ids and structure.
+// messageBytesMax bounds a message of a request: a batch has 1 MiB of text, names, ids and
+// structure add less than another.
 const messageBytesMax = 2 << 20
 
 // Options configure a Server.
 type Options struct {
 	Node     Node
 	Verifier sigv4.Authenticator
-	// Authorizer decides what callers may do; nil: everybody may do everything.
+	// Authorizer decides what callers may do; nil: all callers may do everything.
 	Authorizer auth.Authorizer
 	Rate       *rate.Limiter // of calls of each account, and of messages of their streams; nil: none
 	Names      service.Names
 	Budget     *budget.Bytes // of the port; nil: no limit
-	// Calls gives each call its id, and logs and counts it.
-	Calls  *service.Calls
-	Random io.Reader // source of attempt ids
-	Now    func() time.Time
-	Logger *slog.Logger
+	Calls      *service.Calls
+	Random     io.Reader // source of attempt ids
+	Now        func() time.Time
+	Logger     *slog.Logger
 }
 
-// Server serves the native API. It is an http.Handler for requests of gRPC. Safe
-// for concurrent use.
+// Server serves the native API as an http.Handler. Safe for concurrent use.
 type Server struct {
 	Options
 	backend service.Backend
 	grpc    *grpc.Server
-	waits   *service.Waits   // what waiting receives and streams live in
+	waits   *service.Waits   // bounds waiting receives and streams
 	methods map[string]shape // by path
 	unaries map[string]unaryMethod
 }
@@ -82,11 +80,11 @@ type Server struct {
 // shape says which sides of a method are streams.
 type shape struct{ client, server bool }
 
-// New makes a Server. The end of ctx ends its streams and what waits, as Drain
-// does.
+// New returns a Server. The end of ctx ends its streams and waiting calls, as Drain does.
 func New(ctx context.Context, o Options) *Server {
 	s := &Server{
-		Options: o, backend: service.Backend{Node: o.Node, Authorizer: o.Authorizer, Rate: o.Rate, Names: o.Names}, waits: service.NewWaits(ctx), methods: make(map[string]shape), unaries: make(map[string]unaryMethod),
+		Options: o, backend: service.Backend{Node: o.Node, Authorizer: o.Authorizer, Rate: o.Rate, Names: o.Names},
+		waits: service.NewWaits(ctx), methods: make(map[string]shape), unaries: make(map[string]unaryMethod),
 	}
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(messageBytesMax),
@@ -115,16 +113,14 @@ func New(ctx context.Context, o Options) *Server {
 	return s
 }
 
-// Drain ends all streams and all waiting, present and future, with a status
-// that clients retry elsewhere. It returns at once; the listener waits for the
-// calls.
+// Drain ends all streams and waiting calls, present and future, with a status that clients
+// retry on another node. It returns at once.
 func (s *Server) Drain() { s.waits.Drain() }
 
-// Undrain permits streams and waiting again, until the end of ctx or the next
-// Drain.
+// Undrain permits streams and waiting calls again, until the end of ctx or the next Drain.
 func (s *Server) Undrain(ctx context.Context) { s.waits.Undrain(ctx) }
 
-// ServeHTTP serves one call, which came over HTTP/2 and whose body was not read.
+// ServeHTTP serves one call over HTTP/2 whose body was not read.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header["Grpc-Encoding"]; len(encoding) > 1 || len(encoding) == 1 && encoding[0] != uncompressed {
 		refuseEncoding(w)
@@ -139,12 +135,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	shape, known := s.methods[r.URL.Path]
 	in := &inbound{account: allowance{budget: s.Budget}}
 	defer in.account.close()
-	// The library calls the method in a goroutine of its own, which may outlive this call.
+	// The library calls the method in another goroutine, which may outlive this call.
 	in.request = r.Clone(context.WithValue(r.Context(), holders.CallerKey{}, in))
 	if s.verify(w, in, r) != nil {
 		return
 	}
-	unverified.From(r.Context()).Release() // of a watch of the health, which waits
+	unverified.From(r.Context()).Release() // a watch of the health waits
 	in.body = newRequestBody(r.Context(), r.Body, s.Budget, shape.client)
 	writer := &responseWriter{ResponseWriter: w, control: http.NewResponseController(w), now: s.Now, budget: s.Budget}
 	if known && (shape.client || shape.server) {
@@ -158,8 +154,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.body.release()
 }
 
-// verify finds out who makes a call. A caller who is refused is answered here, before anything of
-// the body is read, and the error says so. Health is told to all.
+// verify identifies the caller. It answers a refused caller, before any byte of the body is
+// read, and returns the error. Health needs no key.
 func (s *Server) verify(w http.ResponseWriter, in *inbound, r *http.Request) error {
 	in.identity, _, in.refused = s.Verifier.Verify(r, "") // calls may be streams, so signatures leave the body out
 	if strings.HasPrefix(r.URL.Path, healthPath) {
@@ -179,7 +175,7 @@ func (s *Server) verify(w http.ResponseWriter, in *inbound, r *http.Request) err
 	return err
 }
 
-// refuseAnonymous refuses a caller without a valid key; nil for all others.
+// refuseAnonymous refuses a caller without a valid key.
 func (s *Server) refuseAnonymous(in *inbound) error {
 	if in.refused == nil && s.Authorizer != nil {
 		return s.Authorizer.RefuseAnonymous(in.identity)
@@ -187,24 +183,24 @@ func (s *Server) refuseAnonymous(in *inbound) error {
 	return in.refused
 }
 
-// uncompressed is the encoding of messages as they are.
+// uncompressed is the encoding of plain messages.
 const uncompressed = "identity"
 
-// refuseEncoding answers a call whose messages are compressed. The library would take them
-// apart before anybody has looked at who sends them, with any codec that a package of the
-// program has registered, and what they become is not counted against the budget.
+// refuseEncoding answers a call with compressed messages. The library would decompress them
+// before the caller is verified, with any registered codec and outside of the budget.
 func refuseEncoding(w http.ResponseWriter) {
 	h := w.Header()
 	h["Content-Type"], h["Grpc-Accept-Encoding"], h["Date"] = []string{contentType}, []string{uncompressed}, nil
-	addStatus(trailersOf(w), status.New(codes.Unimplemented, "Messages are not to be compressed."))
+	addStatus(trailersOf(w), status.New(codes.Unimplemented, "Compressed messages are not supported."))
 }
 
-// services are those of the API. No two have a method of the same name.
+// services lists the services of the API. Method names are unique among them.
 var services = []*grpc.ServiceDesc{
-	&seriatimpb.Queues_ServiceDesc, &seriatimpb.Topics_ServiceDesc, &seriatimpb.Messages_ServiceDesc, &seriatimpb.Sessions_ServiceDesc, &seriatimpb.Inspection_ServiceDesc,
+	&seriatimpb.Queues_ServiceDesc, &seriatimpb.Topics_ServiceDesc, &seriatimpb.Messages_ServiceDesc,
+	&seriatimpb.Sessions_ServiceDesc, &seriatimpb.Inspection_ServiceDesc,
 }
 
-// methodName is the name of a method of the API, empty for any other.
+// methodName returns the name of a method of the API, empty for any other path.
 func methodName(path string) string {
 	service, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if !slices.ContainsFunc(services, func(d *grpc.ServiceDesc) bool { return d.ServiceName == service }) {

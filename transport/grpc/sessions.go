@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/session"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // sessions implements the service Sessions. Safe for concurrent use.
@@ -25,12 +26,9 @@ type sessions struct {
 var errNoSession = newError(codes.DeadlineExceeded, reasonNoSession,
 	"No session had a message to receive and was free until the wait was over. Accept again.")
 
-// AcceptSession locks a session by its id, or the next one that is free.
+// AcceptSession locks a session by its id, or the next free one.
 func (s *sessions) AcceptSession(ctx context.Context, in *seriatimpb.AcceptSessionRequest) (*seriatimpb.Session, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	wait := time.Duration(in.GetWaitSeconds()) * time.Second
 	if wait < 0 || wait > limits.WaitSecondsMax*time.Second {
 		return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(int(in.GetWaitSeconds())), "wait_seconds", "Must be >= 0 and <= 20, if provided."))
@@ -45,7 +43,7 @@ func (s *sessions) AcceptSession(ctx context.Context, in *seriatimpb.AcceptSessi
 	return wireSession(&locked), nil
 }
 
-// accept locks a session, waiting for one that is free.
+// accept locks a session, waiting for a free one.
 func (c *call) accept(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (queue.SessionLocked, error) {
 	locked, err := resultOf[queue.SessionLocked](c.await(ctx, wait, func(ctx context.Context) (cluster.Reply, error) {
 		return c.server.Node.AcceptSession(ctx, cmd, wait)
@@ -63,8 +61,7 @@ func wireSession(locked *queue.SessionLocked) *seriatimpb.Session {
 	}
 }
 
-// session is a reference in the form of the domain, zero if it is absent. One that is
-// given and empty is a mistake, and not none.
+// session converts a reference, zero if it is absent. An empty reference is an error.
 func (c *call) session(ctx context.Context, in *seriatimpb.SessionRef) (queue.SessionRef, error) {
 	out := queue.SessionRef{SessionID: in.GetSessionId(), Token: in.GetToken()}
 	if in != nil && out == (queue.SessionRef{}) {
@@ -73,25 +70,22 @@ func (c *call) session(ctx context.Context, in *seriatimpb.SessionRef) (queue.Se
 	return out, nil
 }
 
-// onSession says which queue and session a call is about, which needs one.
-func (c *call) onSession(ctx context.Context, name string, in *seriatimpb.SessionRef) (queue.SessionRef, error) {
-	if err := c.on(name); err != nil {
-		return queue.SessionRef{}, err
-	}
+// requiredSession converts a reference that must not be absent.
+func (c *call) requiredSession(ctx context.Context, in *seriatimpb.SessionRef) (queue.SessionRef, error) {
 	if in == nil {
 		return queue.SessionRef{}, c.refuse(ctx, refusal.MissingParameter("session"))
 	}
 	return c.session(ctx, in)
 }
 
-// RenewSession lets a lock last on.
+// RenewSession renews a lock.
 func (s *sessions) RenewSession(ctx context.Context, in *seriatimpb.RenewSessionRequest) (*seriatimpb.Session, error) {
 	c := callOf(ctx)
-	ref, err := c.onSession(ctx, in.GetQueue(), in.GetSession())
+	ref, err := c.requiredSession(ctx, in.GetSession())
 	if err != nil {
 		return nil, err
 	}
-	locked, err := resultOf[queue.SessionLocked](c.Submit(ctx, &queue.RenewSession{Queue: c.queue, Session: ref, LockSeconds: domainInt(in.LockSeconds)}))
+	locked, err := service.Submit[queue.SessionLocked](ctx, &c.Call, &queue.RenewSession{Queue: c.queue, Session: ref, LockSeconds: domainInt(in.LockSeconds)})
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +95,7 @@ func (s *sessions) RenewSession(ctx context.Context, in *seriatimpb.RenewSession
 // ReleaseSession ends a lock.
 func (s *sessions) ReleaseSession(ctx context.Context, in *seriatimpb.ReleaseSessionRequest) (*seriatimpb.ReleaseSessionResponse, error) {
 	c := callOf(ctx)
-	ref, err := c.onSession(ctx, in.GetQueue(), in.GetSession())
+	ref, err := c.requiredSession(ctx, in.GetSession())
 	if err == nil {
 		_, err = c.Submit(ctx, &queue.ReleaseSession{Queue: c.queue, Session: ref})
 	}
@@ -111,28 +105,24 @@ func (s *sessions) ReleaseSession(ctx context.Context, in *seriatimpb.ReleaseSes
 // GetSessionState reads the state of a session.
 func (s *sessions) GetSessionState(ctx context.Context, in *seriatimpb.GetSessionStateRequest) (*seriatimpb.GetSessionStateResponse, error) {
 	c := callOf(ctx)
-	ref, err := c.onSession(ctx, in.GetQueue(), in.GetSession())
+	ref, err := c.requiredSession(ctx, in.GetSession())
 	if err != nil {
 		return nil, err
 	}
-	out := &seriatimpb.GetSessionStateResponse{}
-	err = c.Read(ctx, func(v queue.View) error {
+	return service.ReadValue(ctx, &c.Call, func(v queue.View) (*seriatimpb.GetSessionStateResponse, *queue.Error) {
+		out := &seriatimpb.GetSessionStateResponse{}
 		state, given, refused := v.SessionState(c.queue, ref)
-		if refused != nil {
-			return refused
-		}
 		if given {
 			out.State = []byte(state)
 		}
-		return nil
+		return out, refused
 	})
-	return out, err
 }
 
 // SetSessionState sets or clears the state of a session.
 func (s *sessions) SetSessionState(ctx context.Context, in *seriatimpb.SetSessionStateRequest) (*seriatimpb.SetSessionStateResponse, error) {
 	c := callOf(ctx)
-	ref, err := c.onSession(ctx, in.GetQueue(), in.GetSession())
+	ref, err := c.requiredSession(ctx, in.GetSession())
 	if err == nil {
 		_, err = c.Submit(ctx, &queue.SetSessionState{Queue: c.queue, Session: ref, State: string(in.GetState()), StateGiven: in.State != nil})
 	}
@@ -142,9 +132,6 @@ func (s *sessions) SetSessionState(ctx context.Context, in *seriatimpb.SetSessio
 // ListSessions lists the sessions that have a state.
 func (s *sessions) ListSessions(ctx context.Context, in *seriatimpb.ListSessionsRequest) (*seriatimpb.ListSessionsResponse, error) {
 	c := callOf(ctx)
-	if err := c.on(in.GetQueue()); err != nil {
-		return nil, err
-	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
 		return nil, c.refuse(ctx, refused)
@@ -155,20 +142,14 @@ func (s *sessions) ListSessions(ctx context.Context, in *seriatimpb.ListSessions
 			return nil, c.refuse(ctx, refused)
 		}
 	}
-	var found []queue.SessionInfo
-	err := c.Read(ctx, func(v queue.View) error {
-		if found, refused = v.Sessions(c.queue, after, p.size+1); refused != nil {
-			return refused
-		}
-		return nil
+	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.SessionInfo, *queue.Error) {
+		return v.Sessions(c.queue, after, p.size+1)
 	})
-	out := &seriatimpb.ListSessionsResponse{}
-	for i, info := range found {
-		if i == p.size {
-			last := found[i-1]
-			out.NextPageToken = pageToken(positionText(session.Position{At: last.StateSetAt, Name: last.SessionID}))
-			break
-		}
+	found, token := cut(p, found, func(last queue.SessionInfo) string {
+		return positionText(session.Position{At: last.StateSetAt, Name: last.SessionID})
+	})
+	out := &seriatimpb.ListSessionsResponse{NextPageToken: token}
+	for _, info := range found {
 		out.Sessions = append(out.Sessions, &seriatimpb.SessionInfo{
 			SessionId: info.SessionID, StateSetAtMs: int64(info.StateSetAt), StateBytes: int64(info.StateBytes), LockedUntilMs: int64(info.LockedUntil),
 		})
@@ -176,7 +157,7 @@ func (s *sessions) ListSessions(ctx context.Context, in *seriatimpb.ListSessions
 	return out, err
 }
 
-// positionText is a position in a list of sessions as text, for a page token.
+// positionText encodes a position in a list of sessions for a page token.
 func positionText(p session.Position) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(p.At))) + p.Name
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 func (f *fixture) sessions() seriatimpb.SessionsClient { return seriatimpb.NewSessionsClient(f.conn) }
@@ -142,7 +143,7 @@ func TestSessionState(t *testing.T) {
 	if err := set(nil); err != nil || state() != nil {
 		t.Errorf("cleared: %v, %q", err, state())
 	}
-	_, err = f.sessions().ListSessions(ctx, &seriatimpb.ListSessionsRequest{Queue: name, PageToken: pageToken("short")})
+	_, err = f.sessions().ListSessions(ctx, &seriatimpb.ListSessionsRequest{Queue: name, PageToken: service.PageToken("short")})
 	wantStatus(t, err, codes.InvalidArgument, "InvalidParameterValue")
 	_, err = f.sessions().GetSessionState(ctx, &seriatimpb.GetSessionStateRequest{Queue: name})
 	wantStatus(t, err, codes.InvalidArgument, "MissingParameter")

@@ -14,8 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// read reads requests until the client has closed its side (io.EOF) or the stream
-// must end.
+// read reads requests until the client closes its side (io.EOF) or the stream must end.
 func (s *consumer) read() error {
 	ctx := s.stream.Context()
 	for {
@@ -28,7 +27,7 @@ func (s *consumer) read() error {
 			if request.Credit > creditMax {
 				return refusal.InvalidValue(strconv.FormatUint(uint64(request.Credit), 10), "credit", "Must be between 0 and 1000.")
 			}
-			s.holdings.setCredit(int(request.Credit))
+			s.held.setCredit(int(request.Credit))
 		case *seriatimpb.ConsumeRequest_Settlement:
 			if refused := s.checkSettlement(request.Settlement); refused != nil {
 				return refused
@@ -37,12 +36,12 @@ func (s *consumer) read() error {
 				return err
 			}
 		default:
-			return refusal.InvalidParameter("A request of an open stream settles messages or changes the credit.")
+			return refusal.InvalidParameter("A request of an open stream has a settlement or a credit.")
 		}
 	}
 }
 
-// beginSettlement begins a settlement when there is a slot for it. It counts until it is done.
+// beginSettlement starts a settlement when a slot is free. Its memory counts until the end.
 func (s *consumer) beginSettlement(ctx context.Context, in *seriatimpb.Settlement) error {
 	select {
 	case s.settling <- struct{}{}:
@@ -50,7 +49,7 @@ func (s *consumer) beginSettlement(ctx context.Context, in *seriatimpb.Settlemen
 		return ctx.Err()
 	}
 	memory := int64(proto.Size(in))
-	s.call.in.body.give()
+	s.call.in.body.releaseMessage()
 	if err := s.call.in.account.acquire(ctx, memory); err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func (s *consumer) beginSettlement(ctx context.Context, in *seriatimpb.Settlemen
 			s.call.in.account.release(memory)
 			<-s.settling
 		}()
-		s.settle(ctx, in)
+		s.execute(ctx, in)
 	})
 	return nil
 }
@@ -84,11 +83,11 @@ func (s *consumer) checkSettlement(in *seriatimpb.Settlement) *queue.Error {
 	return nil
 }
 
-// settle executes one settlement and answers it. An answer that cannot be sent
-// ends the stream elsewhere.
-func (s *consumer) settle(ctx context.Context, in *seriatimpb.Settlement) {
+// execute executes one settlement and answers it. If the answer cannot be sent, the other
+// goroutines end the stream.
+func (s *consumer) execute(ctx context.Context, in *seriatimpb.Settlement) {
 	handles := in.GetReceiptHandles()
-	s.holdings.settle(handles)
+	s.held.beginSettlement(handles)
 	var done queue.EntriesDone
 	err := s.call.permits(settlements[in.GetKind()])
 	switch kind := in.GetKind(); {
@@ -98,7 +97,7 @@ func (s *consumer) settle(ctx context.Context, in *seriatimpb.Settlement) {
 	case kind == seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON:
 		done, err = s.abandon(ctx, handles)
 	case kind == seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER:
-		done, err = s.putAside(ctx, handles)
+		done, err = s.deferMessages(ctx, handles)
 	case kind == seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER:
 		done, err = s.deadLetter(ctx, in)
 	default:
@@ -109,13 +108,13 @@ func (s *consumer) settle(ctx context.Context, in *seriatimpb.Settlement) {
 	if in.GetKind() == seriatimpb.SettlementKind_SETTLEMENT_KIND_EXTEND {
 		until = time.Duration(in.GetVisibilityTimeoutSeconds()) * time.Second
 	}
-	s.holdings.settled(handles[:len(done.Errs)], done.Errs, until)
+	s.held.endSettlement(handles[:len(done.Errs)], done.Errs, until)
 	if err != nil {
 		failure, failed := errorFailure(s.call.statusOf(err)), handles[len(done.Errs):]
 		for range failed {
 			out.Outcomes = append(out.Outcomes, &seriatimpb.Outcome{Failure: failure})
 		}
-		s.holdings.keep(failed)
+		s.held.keep(failed)
 	}
 	_ = s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Settled{Settled: out}})
 	if s.session != nil {
@@ -123,17 +122,16 @@ func (s *consumer) settle(ctx context.Context, in *seriatimpb.Settlement) {
 	}
 }
 
-// inBatches executes a command for one batch of handles after another. After an error
-// there are results for those that came before. at, if not nil, is set to where in the log
-// the last one stands.
+// inBatches executes one command for each batch of handles. After an error it returns the
+// results before it. It sets at, if not nil, to the log index of the last command.
 func (s *consumer) inBatches(ctx context.Context, handles []string, size int, at *uint64, command func(batch []string) queue.Command) (done queue.EntriesDone, err error) {
 	for batch := range slices.Chunk(handles, size) {
 		reply, err := s.call.server.Node.Submit(ctx, command(batch))
-		settled, err := resultOf[queue.EntriesDone](reply.Result, err)
+		result, err := resultOf[queue.EntriesDone](reply.Result, err)
 		if err != nil {
 			return done, err
 		}
-		done.Errs = append(done.Errs, settled.Errs...)
+		done.Errs = append(done.Errs, result.Errs...)
 		if at != nil {
 			*at = reply.Index
 		}
@@ -141,7 +139,7 @@ func (s *consumer) inBatches(ctx context.Context, handles []string, size int, at
 	return done, nil
 }
 
-// options select the rules for what is settled in a session, nil outside of one.
+// options returns the rules of a session, nil outside of one.
 func (s *consumer) options() *queue.SettleOptions {
 	if s.session == nil {
 		return nil
@@ -157,7 +155,7 @@ func (s *consumer) abandon(ctx context.Context, handles []string) (queue.Entries
 	return s.changeVisibility(ctx, handles, 0)
 }
 
-// changeVisibility sets the visibility timeout of deliveries.
+// changeVisibility sets visibility timeouts.
 func (s *consumer) changeVisibility(ctx context.Context, handles []string, seconds int32) (queue.EntriesDone, error) {
 	return s.inBatches(ctx, handles, limits.BatchEntriesMax, nil, func(batch []string) queue.Command {
 		entries := make([]queue.VisibilityEntry, len(batch))
@@ -168,7 +166,7 @@ func (s *consumer) changeVisibility(ctx context.Context, handles []string, secon
 	})
 }
 
-// remove deletes what was acknowledged.
+// remove deletes messages.
 func (s *consumer) remove(ctx context.Context, handles []string) (queue.EntriesDone, error) {
 	return s.inBatches(ctx, handles, limits.StreamEntriesMax, nil, func(batch []string) queue.Command {
 		return &queue.DeleteMessages{
@@ -177,8 +175,7 @@ func (s *consumer) remove(ctx context.Context, handles []string) (queue.EntriesD
 	})
 }
 
-// putAside defers messages.
-func (s *consumer) putAside(ctx context.Context, handles []string) (queue.EntriesDone, error) {
+func (s *consumer) deferMessages(ctx context.Context, handles []string) (queue.EntriesDone, error) {
 	return s.inBatches(ctx, handles, limits.BatchEntriesMax, nil, func(batch []string) queue.Command {
 		return &queue.Defer{Queue: s.call.queue, Session: s.sessionRef(), Handles: batch}
 	})

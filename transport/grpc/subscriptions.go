@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// onSubscription says which subscription the call is about.
+// onSubscription sets the topic of the call to that of a subscription.
 func (c *call) onSubscription(text string) error {
 	if text == "" {
 		return refusal.MissingParameter("subscription_arn")
@@ -29,12 +29,9 @@ func (c *call) onSubscription(text string) error {
 	return c.permit(service.Resource{Topic: c.Record.Topic})
 }
 
-// Subscribe subscribes a queue or a URL to a topic, or confirms that it is.
+// Subscribe subscribes a queue or a URL to a topic, or confirms an equal subscription.
 func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest) (*seriatimpb.SubscribeResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
 	names := t.server.Names
 	cmd := &queue.Subscribe{Topic: c.topic, Attributes: queueAttributes(in.GetAttributes())}
 	if refused := names.CheckDeadLetter(cmd.Attributes); refused != nil {
@@ -63,29 +60,23 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 		}
 		cmd.Protocol, cmd.Endpoint, cmd.Server = protocol, in.GetUrl(), aws.BaseURL(c.in.request)
 	}
-	subscribed, err := resultOf[queue.Subscribed](c.Submit(ctx, cmd))
+	subscribed, err := service.Submit[queue.Subscribed](ctx, &c.Call, cmd)
 	return &seriatimpb.SubscribeResponse{SubscriptionArn: subscribed.SubscriptionARN, Pending: subscribed.Pending}, err
 }
 
-// ConfirmSubscription confirms the subscription of a URL. Whoever calls this port is taken
-// for authenticated, as for Unsubscribe.
+// ConfirmSubscription confirms the subscription of a URL. Calls count as signed, as they do for
+// Unsubscribe.
 func (t *topics) ConfirmSubscription(ctx context.Context, in *seriatimpb.ConfirmSubscriptionRequest) (*seriatimpb.ConfirmSubscriptionResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
-	confirmed, err := resultOf[queue.Subscribed](c.Submit(ctx, &queue.ConfirmSubscription{
+	confirmed, err := service.Submit[queue.Subscribed](ctx, &c.Call, &queue.ConfirmSubscription{
 		Topic: c.topic, Token: in.GetToken(), Signed: true, AuthenticateOnUnsubscribe: in.GetAuthenticateOnUnsubscribe(),
-	}))
+	})
 	return &seriatimpb.ConfirmSubscriptionResponse{SubscriptionArn: confirmed.SubscriptionARN}, err
 }
 
 // Unsubscribe removes a subscription.
 func (t *topics) Unsubscribe(ctx context.Context, in *seriatimpb.UnsubscribeRequest) (*seriatimpb.UnsubscribeResponse, error) {
 	c := callOf(ctx)
-	if err := c.onSubscription(in.GetSubscriptionArn()); err != nil {
-		return nil, err
-	}
 	_, err := c.Submit(ctx, &queue.Unsubscribe{SubscriptionARN: in.GetSubscriptionArn(), Signed: true})
 	return &seriatimpb.UnsubscribeResponse{}, err
 }
@@ -93,24 +84,15 @@ func (t *topics) Unsubscribe(ctx context.Context, in *seriatimpb.UnsubscribeRequ
 // GetSubscriptionAttributes reads the attributes of a subscription.
 func (t *topics) GetSubscriptionAttributes(ctx context.Context, in *seriatimpb.GetSubscriptionAttributesRequest) (*seriatimpb.GetSubscriptionAttributesResponse, error) {
 	c := callOf(ctx)
-	if err := c.onSubscription(in.GetSubscriptionArn()); err != nil {
-		return nil, err
-	}
-	out := &seriatimpb.GetSubscriptionAttributesResponse{}
-	err := c.Read(ctx, func(v queue.View) error {
-		listed, err := unless(v.SubscriptionAttributes(in.GetSubscriptionArn()))
-		out.Attributes = attributeMap(listed)
-		return err
+	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
+		return v.SubscriptionAttributes(in.GetSubscriptionArn())
 	})
-	return out, err
+	return &seriatimpb.GetSubscriptionAttributesResponse{Attributes: attributeMap(listed)}, err
 }
 
 // SetSubscriptionAttributes changes attributes, all or none.
 func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.SetSubscriptionAttributesRequest) (*seriatimpb.SetSubscriptionAttributesResponse, error) {
 	c := callOf(ctx)
-	if err := c.onSubscription(in.GetSubscriptionArn()); err != nil {
-		return nil, err
-	}
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
 	}
@@ -126,11 +108,11 @@ func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.S
 // owns.
 func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubscriptionsRequest) (*seriatimpb.ListSubscriptionsResponse, error) {
 	c := callOf(ctx)
-	about := func() error { return c.permit(service.Resource{}) }
-	if in.GetTopic() != "" {
-		about = func() error { return c.onTopic(in.GetTopic()) }
+	subject := onTopic
+	if in.GetTopic() == "" {
+		subject = onAccount
 	}
-	if err := about(); err != nil {
+	if err := subject(c, in); err != nil {
 		return nil, err
 	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
@@ -141,20 +123,14 @@ func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubsc
 	if err != nil && p.after != "" {
 		return nil, badPageToken(in.GetPageToken())
 	}
-	var found []queue.SubscriptionSummary
-	err = c.Read(ctx, func(v queue.View) (err error) {
+	found, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.SubscriptionSummary, *queue.Error) {
 		if c.topic == "" {
-			found = v.SubscriptionsOf(c.Scope.CallerID(), after, p.size+1)
-			return nil
+			return v.SubscriptionsOf(c.Scope.CallerID(), after, p.size+1), nil
 		}
-		found, err = unless(v.ListSubscriptionsByTopic(c.topic, after, p.size+1))
-		return err
+		return v.ListSubscriptionsByTopic(c.topic, after, p.size+1)
 	})
-	out := &seriatimpb.ListSubscriptionsResponse{}
-	if len(found) > p.size {
-		found = found[:p.size]
-		out.NextPageToken = pageToken(strconv.FormatUint(found[p.size-1].Number, 10))
-	}
+	found, token := cut(p, found, func(last queue.SubscriptionSummary) string { return strconv.FormatUint(last.Number, 10) })
+	out := &seriatimpb.ListSubscriptionsResponse{NextPageToken: token}
 	for _, s := range found {
 		topic, name := c.nameIn(arn.Topic, s.TopicARN), c.nameIn(arn.Queue, s.Endpoint)
 		out.Subscriptions = append(out.Subscriptions, &seriatimpb.Subscription{
@@ -164,8 +140,7 @@ func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubsc
 	return out, err
 }
 
-// nameIn is the name in an ARN as the caller would write it: with the account unless that
-// is its own.
+// nameIn returns the name in an ARN, with the account unless that is the caller's.
 func (c *call) nameIn(read func(string) (string, bool), text string) string {
 	name, ok := read(text)
 	if qualified := c.Scope.Of(arn.AccountOf(text), name); ok && c.Scope.Foreign(qualified) {

@@ -21,7 +21,7 @@ type topics struct {
 	server *Server
 }
 
-// onTopic says which topic the call is about.
+// onTopic sets the topic of the call.
 func (c *call) onTopic(name string) error {
 	if name == "" {
 		return refusal.MissingParameter("topic")
@@ -29,7 +29,7 @@ func (c *call) onTopic(name string) error {
 	if len(account.PlainName(name)) > limits.TopicNameLengthMax {
 		return refusal.NoSuchTopic()
 	}
-	c.topic = strings.Clone(c.qualify(name)) // it outlives the request, and may be a part of it
+	c.topic = strings.Clone(c.qualify(name)) // it outlives the text of the request
 	c.Record.Topic = c.topic
 	return c.permit(service.Resource{Topic: c.topic})
 }
@@ -40,7 +40,7 @@ func (t *topics) CreateTopic(ctx context.Context, in *seriatimpb.CreateTopicRequ
 	if in.GetTopic() == "" {
 		return nil, refusal.MissingParameter("topic")
 	}
-	name := c.qualify(cut(in.GetTopic(), limits.TopicNameLengthMax))
+	name := c.qualify(shorten(in.GetTopic(), limits.TopicNameLengthMax))
 	c.Record.Topic = name
 	if err := c.permit(service.Resource{Topic: name}); err != nil {
 		return nil, err
@@ -49,18 +49,15 @@ func (t *topics) CreateTopic(ctx context.Context, in *seriatimpb.CreateTopicRequ
 	if err != nil {
 		return nil, err
 	}
-	created, err := resultOf[queue.TopicCreated](c.Submit(ctx, &queue.CreateTopic{
+	created, err := service.Submit[queue.TopicCreated](ctx, &c.Call, &queue.CreateTopic{
 		Topic: name, TopicARN: t.server.Names.TopicARN(name), Attributes: queueAttributes(in.GetAttributes()), Tags: tags,
-	}))
+	})
 	return &seriatimpb.CreateTopicResponse{TopicArn: created.TopicARN}, err
 }
 
 // DeleteTopic deletes a topic with its subscriptions.
 func (t *topics) DeleteTopic(ctx context.Context, in *seriatimpb.DeleteTopicRequest) (*seriatimpb.DeleteTopicResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
 	_, err := c.Submit(ctx, &queue.DeleteTopic{Topic: c.topic})
 	return &seriatimpb.DeleteTopicResponse{}, err
 }
@@ -68,37 +65,27 @@ func (t *topics) DeleteTopic(ctx context.Context, in *seriatimpb.DeleteTopicRequ
 // ListTopics lists the topics of the caller's account by name.
 func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsRequest) (*seriatimpb.ListTopicsResponse, error) {
 	c := callOf(ctx)
-	if err := c.permit(service.Resource{}); err != nil {
-		return nil, err
-	}
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
 		return nil, refused
 	}
-	var names []string
-	err := c.Read(ctx, func(v queue.View) error {
-		names = v.TopicsOf(c.Scope.Caller(), p.after, p.size+1)
-		return nil
+	names, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]string, *queue.Error) {
+		return v.TopicsOf(c.Scope.Caller(), p.after, p.size+1), nil
 	})
-	names, token := p.cut(names)
+	names, token := cut(p, names, itself)
 	return &seriatimpb.ListTopicsResponse{Topics: plainNames(names), NextPageToken: token}, err
 }
 
 // GetTopicAttributes reads attributes and counters.
 func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopicAttributesRequest) (*seriatimpb.GetTopicAttributesResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
-	var listed []queue.Attribute
-	err := c.Read(ctx, func(v queue.View) (err error) {
-		listed, err = unless(v.TopicAttributes(c.topic))
-		return err
+	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
+		return v.TopicAttributes(c.topic)
 	})
 	if err != nil {
 		return nil, err
 	}
-	// What follows from the ARN is not stored (sns.md 3.1).
+	// The state does not store these (sns.md 3.1).
 	all := attributeMap(listed)
 	owner := arn.AccountOf(all["TopicArn"])
 	all["Owner"], all["EffectiveDeliveryPolicy"] = owner, policy.EffectiveTopicDeliveryText(all["DeliveryPolicy"])
@@ -111,9 +98,6 @@ func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopic
 // SetTopicAttributes changes attributes, all or none.
 func (t *topics) SetTopicAttributes(ctx context.Context, in *seriatimpb.SetTopicAttributesRequest) (*seriatimpb.SetTopicAttributesResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
 	}
@@ -124,9 +108,6 @@ func (t *topics) SetTopicAttributes(ctx context.Context, in *seriatimpb.SetTopic
 // AddTopicPermission adds a statement to the access policy of a topic.
 func (t *topics) AddTopicPermission(ctx context.Context, in *seriatimpb.AddTopicPermissionRequest) (*seriatimpb.AddTopicPermissionResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
 	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions()})
 	return &seriatimpb.AddTopicPermissionResponse{}, err
 }
@@ -134,9 +115,6 @@ func (t *topics) AddTopicPermission(ctx context.Context, in *seriatimpb.AddTopic
 // RemoveTopicPermission removes a statement from the access policy of a topic.
 func (t *topics) RemoveTopicPermission(ctx context.Context, in *seriatimpb.RemoveTopicPermissionRequest) (*seriatimpb.RemoveTopicPermissionResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
 	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), Remove: true})
 	return &seriatimpb.RemoveTopicPermissionResponse{}, err
 }
@@ -144,9 +122,6 @@ func (t *topics) RemoveTopicPermission(ctx context.Context, in *seriatimpb.Remov
 // TagTopic adds tags or overwrites them.
 func (t *topics) TagTopic(ctx context.Context, in *seriatimpb.TagTopicRequest) (*seriatimpb.TagTopicResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
 	if len(in.GetTags()) == 0 {
 		return nil, refusal.MissingParameter("tags")
 	}
@@ -161,9 +136,6 @@ func (t *topics) TagTopic(ctx context.Context, in *seriatimpb.TagTopicRequest) (
 // UntagTopic removes tags; unknown keys are ignored.
 func (t *topics) UntagTopic(ctx context.Context, in *seriatimpb.UntagTopicRequest) (*seriatimpb.UntagTopicResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
 	if len(in.GetKeys()) == 0 {
 		return nil, refusal.MissingParameter("keys")
 	}
@@ -176,26 +148,8 @@ func (t *topics) UntagTopic(ctx context.Context, in *seriatimpb.UntagTopicReques
 // ListTopicTags lists all tags of a topic.
 func (t *topics) ListTopicTags(ctx context.Context, in *seriatimpb.ListTopicTagsRequest) (*seriatimpb.ListTopicTagsResponse, error) {
 	c := callOf(ctx)
-	if err := c.onTopic(in.GetTopic()); err != nil {
-		return nil, err
-	}
-	out := &seriatimpb.ListTopicTagsResponse{Tags: make(map[string]string)}
-	err := c.Read(ctx, func(v queue.View) error {
-		tags, err := unless(v.TopicTags(c.topic))
-		for _, tag := range tags {
-			out.Tags[tag.Key] = tag.Value
-		}
-		return err
-	})
-	return out, err
-}
-
-// unless makes a plain error of a refusal, which may be nil.
-func unless[T any](value T, refused *queue.Error) (T, error) {
-	if refused != nil {
-		return value, refused
-	}
-	return value, nil
+	tags, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Tag, *queue.Error) { return v.TopicTags(c.topic) })
+	return &seriatimpb.ListTopicTagsResponse{Tags: tagMap(tags)}, err
 }
 
 func attributeMap(listed []queue.Attribute) map[string]string {

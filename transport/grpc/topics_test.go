@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // topic makes a FIFO topic of its own for the test, with subscribed queues.
@@ -167,7 +168,7 @@ func TestSubscriptions(t *testing.T) {
 	wantStatus(t, err, codes.NotFound, "NotFound")
 }
 
-// A publish reaches every subscribed queue once; a duplicate is told the first one.
+// A publish reaches every subscribed queue once; the result of a duplicate names the first one.
 func TestPublish(t *testing.T) {
 	f := newFixture(t, nil)
 	queues := []string{f.create(nil), f.create(nil)}
@@ -237,7 +238,7 @@ func TestTopicRefusals(t *testing.T) {
 		_, err := client.ListSubscriptions(ctx, &seriatimpb.ListSubscriptionsRequest{PageToken: token})
 		return err
 	}
-	named := pageToken("a name")
+	named := service.PageToken("a name")
 	_, noSuffix := client.CreateTopic(ctx, &seriatimpb.CreateTopicRequest{Topic: "plain", Attributes: map[string]string{"FifoTopic": "true"}})
 	_, noTags := client.ListTopicTags(ctx, &seriatimpb.ListTopicTagsRequest{Topic: "none"})
 	_, badARN := client.Unsubscribe(ctx, &seriatimpb.UnsubscribeRequest{SubscriptionArn: "a:b"})

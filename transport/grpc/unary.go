@@ -30,8 +30,8 @@ type unaryMethod struct {
 	handle  func(service any, ctx context.Context, decode func(any) error, around grpc.UnaryServerInterceptor) (any, error)
 }
 
-// plain reports whether a request for a unary method is one that serveUnary knows, and
-// when it has to be answered. All others are the library's, to serve or to refuse.
+// plain reports whether serveUnary can serve a request for a unary method, and its timeout.
+// The library serves or refuses all others.
 func plain(r *http.Request) (timeout time.Duration, ok bool) {
 	if r.Method != http.MethodPost {
 		return 0, false
@@ -48,15 +48,14 @@ func plain(r *http.Request) (timeout time.Duration, ok bool) {
 
 const contentType = "application/grpc"
 
-// freeBytes is the part of a message that is not counted against the budget.
+// freeBytes is the part of a message that does not count against the budget.
 const freeBytes = limits.FreeBytes
 
-// timeoutUnits are those of a timeout.
 var timeoutUnits = map[byte]time.Duration{
 	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
 }
 
-// parseTimeout reads a timeout of up to eight digits and a unit.
+// parseTimeout parses a timeout: up to eight digits and a unit.
 func parseTimeout(text string) (time.Duration, bool) {
 	if len(text) < 2 || len(text) > 9 {
 		return 0, false
@@ -72,8 +71,8 @@ func parseTimeout(text string) (time.Duration, bool) {
 	return max(time.Duration(n)*unit, 1), true
 }
 
-// serveUnary serves a call of a unary method. What the library would do with four goroutines
-// and three writes is done here by the one that brings the request, in one write.
+// serveUnary serves a call of a unary method in the goroutine of its request and with one
+// write, where the library takes four goroutines and three writes.
 func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMethod, timeout time.Duration) {
 	in := &inbound{account: allowance{budget: s.Budget}, request: r, unary: true}
 	defer in.account.close()
@@ -115,7 +114,7 @@ func (s *Server) serveUnary(w http.ResponseWriter, r *http.Request, m unaryMetho
 	}
 }
 
-// trailerWriter takes the trailers of an answer. The answers of package http2 are one.
+// trailerWriter takes the trailers of an answer. Those of package http2 implement it.
 type trailerWriter interface{ AddTrailer(name, value string) }
 
 func trailersOf(w http.ResponseWriter) trailerWriter {
@@ -125,10 +124,9 @@ func trailersOf(w http.ResponseWriter) trailerWriter {
 	return prefixedTrailers{w.Header()}
 }
 
-// prefixedTrailers are those of any other http.ResponseWriter.
+// prefixedTrailers writes the trailers of any other http.ResponseWriter.
 type prefixedTrailers struct{ header http.Header }
 
-// AddTrailer adds a trailer.
 func (p prefixedTrailers) AddTrailer(name, value string) {
 	p.header.Set(http.TrailerPrefix+name, value)
 }
@@ -152,7 +150,7 @@ func addStatus(trailers trailerWriter, s *status.Status) {
 	}
 }
 
-// escaped is the text of a status in a header.
+// escaped encodes the text of a status for a header.
 func escaped(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -168,10 +166,10 @@ func escaped(text string) string {
 	return out.String()
 }
 
-// answerBytes is the size that most answers do not exceed.
+// answerBytes is more than the size of most answers.
 const answerBytes = 128
 
-// framedAnswer is a message as on the wire.
+// framedAnswer encodes a message with its prefix.
 func framedAnswer(m proto.Message) ([]byte, error) {
 	out, err := marshalAppend(make([]byte, prefixBytes, answerBytes), m)
 	if err != nil {
@@ -184,7 +182,7 @@ func framedAnswer(m proto.Message) ([]byte, error) {
 	return out, nil
 }
 
-// readMessage reads the only message of a call. It is counted until the call is over.
+// readMessage reads the only message of a call, which counts until the call is over.
 func (in *inbound) readMessage(ctx context.Context, body io.Reader) ([]byte, error) {
 	prefix := make([]byte, prefixBytes, freeBytes/8)
 	if _, err := io.ReadFull(body, prefix); err != nil {
@@ -211,8 +209,8 @@ func (in *inbound) readMessage(ctx context.Context, body io.Reader) ([]byte, err
 	return message, nil
 }
 
-// readWhole reads so many bytes into a buffer, which grows with what has arrived and not with
-// what was announced.
+// readWhole reads size bytes into a buffer, which grows with the bytes that have arrived, not
+// with the announced size.
 func (in *inbound) readWhole(ctx context.Context, body io.Reader, buffer []byte, size int64) ([]byte, error) {
 	for int64(len(buffer)) < size {
 		if len(buffer) == cap(buffer) {
@@ -235,7 +233,7 @@ func (in *inbound) readWhole(ctx context.Context, body io.Reader, buffer []byte,
 	return buffer, nil
 }
 
-// bodyError is the status of a body that did not come.
+// bodyError converts the error of reading a body.
 func bodyError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, budget.ErrExhausted):
@@ -243,5 +241,5 @@ func bodyError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	}
-	return status.Errorf(codes.Internal, "The message did not come whole: %v", err)
+	return status.Errorf(codes.Internal, "The message is incomplete: %v", err)
 }

@@ -100,8 +100,8 @@ func TestUnaryAsTheLibrary(t *testing.T) {
 	}
 }
 
-// What a compressed message becomes is not known before it is taken apart, and a stranger's
-// would be, too: nobody may send one.
+// Compressed messages are refused: decompressing those of unauthenticated callers would take unbounded
+// memory.
 func TestCompressionIsRefused(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
@@ -146,7 +146,7 @@ func TestEscaped(t *testing.T) {
 	}
 }
 
-// Every unary method of the API is served here, and the check of the health, which strangers make.
+// serveUnary serves every unary method of the API, and the health check, which needs no key.
 func TestUnaryMethods(t *testing.T) {
 	f := newFixture(t, nil)
 	for path, shape := range f.server.methods {

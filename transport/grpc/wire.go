@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// domainInt is an optional number in the form of the domain.
+// domainInt converts an optional number.
 func domainInt(v *int32) queue.Int {
 	if v == nil {
 		return queue.Int{}
@@ -17,7 +17,7 @@ func domainInt(v *int32) queue.Int {
 	return queue.Some(int64(*v))
 }
 
-// sendEntry is a message in the form of the domain.
+// sendEntry converts a message of a request.
 func sendEntry(m *seriatimpb.OutgoingMessage) queue.SendEntry {
 	return queue.SendEntry{
 		Body: m.GetBody(), Attributes: domainAttributes(m.GetAttributes()), TraceHeader: m.GetTraceHeader(), DelaySeconds: domainInt(m.DelaySeconds),
@@ -26,7 +26,7 @@ func sendEntry(m *seriatimpb.OutgoingMessage) queue.SendEntry {
 	}
 }
 
-// sendOptions returns the options that SQS does not have, nil if the request has none.
+// sendOptions returns the options that SQS lacks, nil if the request has none.
 func sendOptions(m *seriatimpb.OutgoingMessage) *queue.SendOptions {
 	if m.GetEnqueueAtMs() == 0 && m.GetPartitionKey() == "" {
 		return nil
@@ -34,8 +34,8 @@ func sendOptions(m *seriatimpb.OutgoingMessage) *queue.SendOptions {
 	return &queue.SendOptions{EnqueueAt: queue.Timestamp(m.GetEnqueueAtMs()), PartitionKey: m.GetPartitionKey()}
 }
 
-// domainAttributes are message attributes in the form of the domain: sorted by
-// name. A value that does not fit the type is empty, which the domain refuses.
+// domainAttributes converts message attributes, sorted by name. A value of the wrong type
+// becomes empty, which package queue refuses.
 func domainAttributes(values map[string]*seriatimpb.Attribute) []queue.MessageAttribute {
 	if len(values) == 0 {
 		return nil
@@ -52,12 +52,12 @@ func domainAttributes(values map[string]*seriatimpb.Attribute) []queue.MessageAt
 	return out
 }
 
-// isBinary reports whether values of the type travel as bytes. The type may have
-// a suffix, as in Binary.png.
+// isBinary reports whether values of a type are bytes. The type may have a suffix, such as
+// Binary.png.
 func isBinary(dataType string) bool { return strings.HasPrefix(dataType, "Binary") }
 
-// sendResult is what became of a message. Of a send that the node made twice it
-// is not known whether it met its own first attempt.
+// sendResult converts the result of a message. A repeated command may be the duplicate of its
+// own first attempt, so its result leaves duplicates out.
 func sendResult(e *queue.SentEntry, repeated bool) *seriatimpb.SendResult {
 	if e.Err != nil {
 		return &seriatimpb.SendResult{Failure: refusalFailure(e.Err)}
@@ -69,7 +69,7 @@ func sendResult(e *queue.SentEntry, repeated bool) *seriatimpb.SendResult {
 	return out
 }
 
-// wireMessages are deliveries in the form of the API, and their size.
+// wireMessages converts deliveries, and returns their size.
 func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, size int64) {
 	out = make([]*seriatimpb.Message, len(received))
 	for i := range received {
@@ -80,7 +80,7 @@ func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, 
 			SentAtMs: int64(m.SentAt), FirstReceivedAtMs: int64(m.FirstReceivedAt), ReceiveCount: m.ReceiveCount,
 			SenderId: m.SenderID, TraceHeader: m.TraceHeader, DeadLetterSource: account.PlainName(m.DeadLetterSource),
 		}
-		if m.Handle != (queue.ReceiptHandle{}) { // peeked at, or deleted on receipt
+		if m.Handle != (queue.ReceiptHandle{}) { // none after Peek or a deletion on receipt
 			out[i].ReceiptHandle = m.Handle.String()
 		}
 		size += int64(len(out[i].Body))
@@ -102,7 +102,7 @@ func wireMessages(received []queue.ReceivedMessage) (out []*seriatimpb.Message, 
 	return out, size
 }
 
-// outcomes are the results of a batch whose entries have none.
+// outcomes converts the results of a batch whose entries return nothing.
 func outcomes(done queue.EntriesDone) []*seriatimpb.Outcome {
 	out := make([]*seriatimpb.Outcome, len(done.Errs))
 	for i, err := range done.Errs {

@@ -9,17 +9,17 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// answerKeepMax is the largest answer whose buffer is kept for the next.
+// answerKeepMax bounds the buffers that are kept for later answers.
 const answerKeepMax = 64 << 10
 
-// answer is the answer to one request, sent when the handler is done. It
-// implements http.ResponseWriter. Used by one goroutine.
+// answer is an http.ResponseWriter that sends the answer when the handler has returned. Used by
+// one goroutine.
 type answer struct {
 	conn   *conn
 	header http.Header
 	status int     // 0: none yet
-	body   []byte  // as long as its length is unknown
-	out    *[]byte // the whole answer, once its length is known
+	body   []byte  // while its length is unknown
+	out    *[]byte // the encoded answer, once its length is known
 	taken  int64   // bytes of the budget that out holds
 }
 
@@ -31,17 +31,16 @@ func (a *answer) reset() {
 // Header returns the header of the answer.
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader sets the status. The first one counts.
+// WriteHeader sets the status. Only the first call counts.
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 && status >= http.StatusOK {
 		a.status = status
 	}
 }
 
-// Write adds to the body. What is written in one piece, with its length said
-// before, is copied only once. If that finds no room in the budget, Write fails
-// with budget.ErrExhausted and nothing was answered: the handler may write
-// another, shorter answer, with another status.
+// Write adds to the body. It copies only once if the header declares the length of p. If the
+// budget has no room, Write fails with budget.ErrExhausted and sends nothing: the handler may
+// write another, shorter answer.
 func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.out != nil {
@@ -58,14 +57,14 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// declares reports whether the header says that the body has this length.
+// declares reports whether the header declares this length.
 func (a *answer) declares(length int) bool {
 	var digits [20]byte
 	declared := a.header["Content-Length"]
 	return len(declared) == 1 && declared[0] == string(strconv.AppendInt(digits[:0], int64(length), 10))
 }
 
-// compose makes the whole answer.
+// compose encodes the answer.
 func (a *answer) compose(body []byte) error {
 	s := a.conn.server
 	if size := int64(len(body)); size > limits.FreeBytes {
@@ -85,7 +84,7 @@ func (a *answer) finish() error {
 	if a.out == nil && a.compose(a.body) != nil {
 		a.status = http.StatusServiceUnavailable
 		clear(a.header)
-		_ = a.compose(nil) // which takes nothing
+		_ = a.compose(nil) // needs no budget
 	}
 	defer a.drop()
 	c := a.conn
@@ -96,7 +95,7 @@ func (a *answer) finish() error {
 	return err
 }
 
-// drop lets go of the answer.
+// drop releases the memory of the answer.
 func (a *answer) drop() {
 	if a.out != nil && cap(*a.out) <= answerKeepMax {
 		a.conn.server.answers.Put(a.out)
@@ -105,8 +104,8 @@ func (a *answer) drop() {
 	a.body, a.out, a.taken = nil, nil, 0
 }
 
-// setWriteDeadline gives the client this much time to read what is written now,
-// and some more if that saves moving the deadline for each answer.
+// setWriteDeadline gives the client at least this much time to read, and more if that saves
+// moving the deadline for each answer.
 func (c *conn) setWriteDeadline(now time.Time, limit time.Duration) error {
 	if left := c.writeUntil.Sub(now); left >= limit && left <= limit+deadlineSlack {
 		return nil
@@ -118,8 +117,7 @@ func (c *conn) setWriteDeadline(now time.Time, limit time.Duration) error {
 	return c.conn.SetWriteDeadline(c.writeUntil)
 }
 
-// append writes status line, headers and body. Lengths are those of the body,
-// whatever the handler said.
+// append appends status line, header and body. It ignores a Content-Length of the handler.
 func (a *answer) append(b, body []byte, now time.Time, closing bool) []byte {
 	if a.status == http.StatusOK {
 		b = append(b, "HTTP/1.1 200 OK\r\n"...)
@@ -148,7 +146,7 @@ func (a *answer) append(b, body []byte, now time.Time, closing bool) []byte {
 	return append(append(b, "\r\n\r\n"...), body...)
 }
 
-// appendLine appends a header's value, which must not end its line.
+// appendLine appends the value of a header with line ends replaced by blanks.
 func appendLine(b []byte, value string) []byte {
 	for i := range len(value) {
 		if c := value[i]; c == '\r' || c == '\n' {

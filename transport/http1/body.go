@@ -6,19 +6,17 @@ import (
 	"unsafe"
 )
 
-// Body is the body of a request that was read before its handler was called. It
-// is used by one goroutine.
+// Body is a request body that was read before the handler is called. Used by one goroutine.
 type Body struct {
 	unread []byte
 	err    error // what follows unread; nil: io.EOF
-	lasts  bool  // its memory is used for nothing else afterwards, and
-	given  bool  // a text has it
+	lasts  bool  // its memory is not reused, so BodyText need not copy
+	given  bool  // BodyText has returned its memory
 }
 
-// NewBody makes a body of what was read; err says why it is not whole, if so.
+// NewBody returns a body of bytes that were read; err is set if it is incomplete.
 func NewBody(read []byte, err error) *Body { return &Body{unread: read, err: err} }
 
-// Read reads what is left.
 func (b *Body) Read(p []byte) (int, error) {
 	n := copy(p, b.unread)
 	b.unread = b.unread[n:]
@@ -31,7 +29,6 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes what is left.
 func (b *Body) WriteTo(w io.Writer) (int64, error) {
 	n, err := w.Write(b.unread)
 	b.unread = b.unread[n:]
@@ -41,11 +38,11 @@ func (b *Body) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Close does nothing: everything was read already.
+// Close does nothing.
 func (b *Body) Close() error { return nil }
 
-// BodyText is the whole body of a request, with one copy at most if it was read
-// already, and whether that was so.
+// BodyText returns the body of a request with at most one copy. It reports false for a body
+// that was not read before.
 func BodyText(r *http.Request) (text string, ok bool) {
 	b, ours := r.Body.(*Body)
 	if !ours || b.err != nil {

@@ -18,20 +18,19 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// deadlineSlack: moving a deadline costs as much as parsing a small request, so
-// it is set this much further than it has to be.
+// deadlineSlack is added to deadlines, because moving one costs as much as parsing a small
+// request.
 const deadlineSlack = 30 * time.Second
 
-// States of a connection, of which shutdown may end an idle one only.
+// States of a connection. Shutdown closes idle ones only.
 const (
 	connIdle uint32 = iota
 	connActive
 	connClosed
 )
 
-// conn is one connection and the request it carries. Its parts are made once
-// and used for each request, so no handler may keep any. Used by the goroutine
-// of serve, except where said.
+// conn is one connection and its current request. Its parts are reused for each request, so a
+// handler must not keep them. Used by the goroutine of serve unless a comment says otherwise.
 type conn struct {
 	server   *Server
 	accepted net.Conn
@@ -46,8 +45,8 @@ type conn struct {
 	input
 	readUntil  time.Time // deadlines as set; zero: none
 	writeUntil time.Time
-	truncated  bool // the body did not come whole: the connection ends with the answer
-	noted      bool // the listener knows that a request came
+	truncated  bool // the body is incomplete: the connection ends with the answer
+	noted      bool // the listener knows of the first request
 
 	request *http.Request
 	url     url.URL
@@ -78,15 +77,15 @@ func newConn(s *Server, accepted net.Conn) *conn {
 
 // close ends the connection. It may be called from any goroutine.
 func (c *conn) close() {
-	c.once.Do(func() { _ = c.conn.Close() }) // whatever it says, the connection is gone
+	c.once.Do(func() { _ = c.conn.Close() }) // the connection is gone in any case
 }
 
-// abort is close without the last word of TLS, for which a client that does not
-// read makes it wait.
+// abort closes the connection without the alert of TLS, which would wait for a client that does
+// not read.
 func (c *conn) abort() { _ = c.accepted.Close() }
 
-// recoverPanic is deferred around all that a connection does by itself: a
-// mistake in this package costs one connection and not the process.
+// recoverPanic is deferred around the code of this package: a panic costs one connection, not
+// the process.
 func (c *conn) recoverPanic() {
 	panicked := recover()
 	if panicked == nil {
@@ -98,28 +97,28 @@ func (c *conn) recoverPanic() {
 	c.abort()
 }
 
-// course is the next step of a connection.
-type course uint8
+// step is the next step of a connection.
+type step uint8
 
 const (
-	ended      course = iota // it is to be closed
-	handedOver               // to net/http
-	suspended                // the goroutine that resumes its request continues the connection
-	next                     // its next request is to be served
+	ended      step = iota // close it
+	handedOver             // net/http serves it
+	suspended              // the goroutine that resumes the request continues
+	next                   // serve the next request
 )
 
 // serve answers requests until the connection ends, is handed over or suspended.
-func (c *conn) serve() { c.run(c.greet) }
+func (c *conn) serve() { c.run(c.prepare) }
 
-// run is serve, from a first step on.
-func (c *conn) run(first func() course) {
+// run executes a first step, then answers requests as serve does.
+func (c *conn) run(first func() step) {
 	is := ended
 	defer func() {
 		if is == suspended {
 			return
 		}
 		c.turn.Release()
-		_ = c.take(0) // releases what the buffer holds of the budget
+		_ = c.take(0) // returns the bytes of the buffer to the budget
 		c.cancel()
 		c.server.open.Remove(c)
 	}()
@@ -132,8 +131,8 @@ func (c *conn) run(first func() course) {
 	}
 }
 
-// greet begins the connection.
-func (c *conn) greet() course {
+// prepare prepares the connection for its first request.
+func (c *conn) prepare() step {
 	switch plain, err := c.begin(); {
 	case err != nil:
 		return ended
@@ -144,9 +143,8 @@ func (c *conn) greet() course {
 	return next
 }
 
-// serveRequest serves the next request. After an error nobody is left, or nobody who
-// could be told.
-func (c *conn) serveRequest() course {
+// serveRequest serves the next request. After an error no client is left to answer.
+func (c *conn) serveRequest() step {
 	ours, err := c.receive()
 	c.noteRequest(err)
 	switch {
@@ -160,8 +158,8 @@ func (c *conn) serveRequest() course {
 	return c.handle()
 }
 
-// begin makes the TLS handshake, if any, and sets the first deadline. It
-// reports false if the client wants to speak something other than HTTP/1.1.
+// begin makes the TLS handshake, if any, and sets the first deadline. It reports false if the
+// client has chosen another protocol than HTTP/1.1.
 func (c *conn) begin() (plain bool, err error) {
 	until := c.server.Now().Add(limits.HeaderTimeout)
 	secure, ok := c.conn.(*tls.Conn)
@@ -171,7 +169,7 @@ func (c *conn) begin() (plain bool, err error) {
 	if err := secure.SetDeadline(until); err != nil {
 		return false, err
 	}
-	if err := c.shakeHands(secure); err != nil {
+	if err := c.tlsHandshake(secure); err != nil {
 		c.refuseHandshake(err)
 		answerWithoutTLS(err)
 		return false, err
@@ -187,14 +185,14 @@ func (c *conn) begin() (plain bool, err error) {
 	return true, c.setReadDeadline(c.server.Now().Add(limits.HeaderTimeout))
 }
 
-// shakeHands makes the handshake of TLS, when it has a turn for that. A panic leaves the turn, too.
-func (c *conn) shakeHands(secure *tls.Conn) error {
+// tlsHandshake makes the TLS handshake in a turn, which also ends with a panic.
+func (c *conn) tlsHandshake(secure *tls.Conn) error {
 	c.handshake.begin()
 	defer c.handshake.end()
 	return secure.HandshakeContext(c.ctx)
 }
 
-// noteRequest tells the listener of the first request, and of a connection on which none came.
+// noteRequest reports the first request to the listener, or that none came in time.
 func (c *conn) noteRequest(err error) {
 	if c.noted {
 		return
@@ -203,14 +201,13 @@ func (c *conn) noteRequest(err error) {
 		c.refuseLate(limits.RefusedSilent, err)
 		return
 	}
-	if c.request.Host != "" { // what net/http is to serve may not be whole
+	if c.request.Host != "" { // a request for net/http may be incomplete
 		c.noted = true
 		limits.NoteRequest(c.accepted)
 	}
 }
 
-// answerWithoutTLS tells a client that speaks HTTP to a port with TLS, as
-// net/http does.
+// answerWithoutTLS answers a client that speaks HTTP to a port with TLS, as net/http does.
 func answerWithoutTLS(err error) {
 	var wrong tls.RecordHeaderError
 	if !errors.As(err, &wrong) || wrong.Conn == nil {
@@ -222,14 +219,14 @@ func answerWithoutTLS(err error) {
 	}
 }
 
-// handOver hands the connection over to net/http.
+// handOver passes the connection to net/http.
 func (c *conn) handOver(to net.Conn) {
-	_ = c.conn.SetDeadline(time.Time{}) // fails only on a connection that is gone, as reading it will
+	_ = c.conn.SetDeadline(time.Time{}) // fails only if the connection is gone
 	c.server.Handover(to)
 }
 
-// endRequest makes the connection ready for its next request. It reports false
-// if there is to be none.
+// endRequest prepares the connection for its next request. It reports false if the connection
+// ends.
 func (c *conn) endRequest() bool {
 	c.forgetRequest()
 	c.lineEnds = lineEndsMax
@@ -240,13 +237,12 @@ func (c *conn) endRequest() bool {
 	if c.start == c.end {
 		c.state.Store(connIdle)
 	}
-	// The server says that connections are to end before it looks for idle
-	// ones, so that one of the two looks sees the other.
+	// The server sets closes before it looks for idle connections, so one of the two sees the
+	// other.
 	return !c.server.closes.Load()
 }
 
-// forgetRequest lets go of the request's text: thousands of connections wait
-// for their next one.
+// forgetRequest releases the text of the request: thousands of connections may be idle.
 func (c *conn) forgetRequest() {
 	clear(c.request.Header)
 	clear(c.values)
@@ -260,8 +256,8 @@ func (c *conn) setReadDeadline(until time.Time) error {
 	return c.conn.SetReadDeadline(until)
 }
 
-// extendToIdle makes the deadline of reading far enough for the handling of a
-// request, in which only the watch reads, and the wait for the next one.
+// extendToIdle moves the read deadline behind the handler, during which only the watch reads,
+// and behind the idle time after it.
 func (c *conn) extendToIdle(now time.Time) error {
 	if c.readUntil.Sub(now) >= limits.IdleTimeout {
 		return nil
@@ -270,12 +266,12 @@ func (c *conn) extendToIdle(now time.Time) error {
 }
 
 // handle calls the handler and sends its answer, unless the handler suspends the request.
-func (c *conn) handle() course {
+func (c *conn) handle() step {
 	if c.extendToIdle(c.server.Now()) != nil {
 		return ended
 	}
 	c.answer.reset()
-	if len(bytes.TrimLeft(c.buffer[c.start:c.end], "\r\n")) == 0 { // else the next request is there, and its client may have left
+	if len(bytes.TrimLeft(c.buffer[c.start:c.end], "\r\n")) == 0 { // otherwise the next request is already there
 		c.watch.begin()
 	}
 	if !c.execute(func() { c.server.Handler.ServeHTTP(&c.answer, c.request) }) {
@@ -287,7 +283,7 @@ func (c *conn) handle() course {
 	return c.finish()
 }
 
-// execute executes a part of the handler. It reports false if that panicked.
+// execute executes a part of the handler. It reports false after a panic.
 func (c *conn) execute(part func()) (ok bool) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -304,7 +300,7 @@ func (c *conn) execute(part func()) (ok bool) {
 }
 
 // finish sends the answer of the handler.
-func (c *conn) finish() course {
+func (c *conn) finish() step {
 	if c.watch.end() {
 		c.answer.drop()
 		return ended

@@ -9,9 +9,9 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// departures tell of connections on which something can be read, which is the end of
-// most: one goroutine asks the system about all of them, where one for each would have a
-// stack. Safe for concurrent use; the zero value is ready.
+// departures watches connections for input, which mostly means that the client has left. One
+// goroutine polls all of them, where one for each would need a stack. Safe for concurrent use; the
+// zero value is ready.
 type departures struct {
 	mu      sync.Mutex
 	file    *os.File // nil before the first connection
@@ -21,8 +21,8 @@ type departures struct {
 	watches map[uint32]*peerWatch
 }
 
-// add begins to watch. It reports false if that cannot be done here. The caller holds
-// the mu of the watch.
+// add starts a watch. It reports false if the system cannot do that. The caller holds the mu of
+// the watch.
 func (d *departures) add(w *peerWatch) bool {
 	if w.socket == nil {
 		if w.socket = unverified.SocketOf(w.conn.accepted); w.socket == nil {
@@ -47,7 +47,7 @@ func (d *departures) add(w *peerWatch) bool {
 	return true
 }
 
-// remove ends watching. The caller holds the mu of the watch.
+// remove ends a watch. The caller holds the mu of the watch.
 func (d *departures) remove(w *peerWatch) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,13 +56,13 @@ func (d *departures) remove(w *peerWatch) {
 	}
 }
 
-// forget takes a watch off. The caller holds mu.
+// forget removes a watch. The caller holds mu.
 func (d *departures) forget(id uint32, w *peerWatch) {
 	delete(d.watches, id)
-	_ = d.control(w.socket, syscall.EPOLL_CTL_DEL, nil) // a closed socket is off already
+	_ = d.control(w.socket, syscall.EPOLL_CTL_DEL, nil) // a closed socket is already removed
 }
 
-// control changes what is watched. The caller holds mu.
+// control changes the watch of a socket. The caller holds mu.
 func (d *departures) control(socket syscall.RawConn, change int, event *syscall.EpollEvent) error {
 	var ofSocket, changed error
 	err := d.events.Control(func(list uintptr) {
@@ -73,7 +73,7 @@ func (d *departures) control(socket syscall.RawConn, change int, event *syscall.
 	return errors.Join(err, ofSocket, changed)
 }
 
-// open asks the system to watch. The caller holds mu.
+// open creates the epoll instance. The caller holds mu.
 func (d *departures) open() error {
 	if d.file != nil {
 		return nil
@@ -82,7 +82,7 @@ func (d *departures) open() error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.SetNonblock(fd, true); err != nil { // so that the runtime waits for it
+	if err := syscall.SetNonblock(fd, true); err != nil { // so that the runtime polls it
 		return errors.Join(err, syscall.Close(fd))
 	}
 	file := os.NewFile(uintptr(fd), "departures")
@@ -95,7 +95,7 @@ func (d *departures) open() error {
 	return nil
 }
 
-// run tells the watches until close.
+// run notifies the watches until close.
 func (d *departures) run(list syscall.RawConn) {
 	var events [64]syscall.EpollEvent
 	for {
@@ -105,12 +105,12 @@ func (d *departures) run(list syscall.RawConn) {
 			return
 		}
 		for _, event := range events[:n] {
-			d.tell(uint32(event.Fd)) //nolint:gosec // the bits of add
+			d.notify(uint32(event.Fd)) //nolint:gosec // the bits of add
 		}
 	}
 }
 
-// awaitEvents waits without a thread: the runtime watches the list, too.
+// awaitEvents waits without a thread, because the runtime polls the epoll instance.
 func awaitEvents(list syscall.RawConn, events []syscall.EpollEvent) (n int, err error) {
 	var failed error
 	err = list.Read(func(fd uintptr) bool {
@@ -124,8 +124,8 @@ func awaitEvents(list syscall.RawConn, events []syscall.EpollEvent) (n int, err 
 	return n, errors.Join(err, failed)
 }
 
-// tell has a watch read.
-func (d *departures) tell(id uint32) {
+// notify makes a watch read.
+func (d *departures) notify(id uint32) {
 	d.mu.Lock()
 	w := d.watches[id]
 	if w != nil {
@@ -133,20 +133,20 @@ func (d *departures) tell(id uint32) {
 	}
 	d.mu.Unlock()
 	if w != nil {
-		go w.readable(id) // it may have to wait for the rest of a record of TLS
+		go w.readable(id) // it may have to wait for the rest of a TLS record
 	}
 }
 
-// close ends it. What is watched goes on with a goroutine of its own.
+// close stops the polling. Each watch continues with a goroutine.
 func (d *departures) close() {
 	d.mu.Lock()
 	watches := d.watches
 	d.closed, d.watches = true, nil
 	if d.file != nil {
-		_ = d.file.Close() // whatever it says, nothing is watched any more
+		_ = d.file.Close() // the watches have ended in any case
 	}
 	d.mu.Unlock()
-	for id, w := range watches { // order does not matter: each is its own
-		go w.readable(id) // its request ends it
+	for id, w := range watches { // in any order: they are independent
+		go w.readable(id) // ends with its request
 	}
 }

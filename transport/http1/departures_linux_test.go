@@ -93,7 +93,7 @@ func (s *Server) awaitWatched(t *testing.T, want int) {
 	}
 }
 
-// testTLS is what both ends of a connection shake hands with.
+// testTLS returns the TLS configurations of both ends.
 func testTLS(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
 	made := httptest.NewTLSServer(http.NotFoundHandler())

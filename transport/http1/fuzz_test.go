@@ -31,7 +31,7 @@ import (
 //  3. a connection is given up without handing it over only when net/http would
 //     have had no whole request to serve either.
 //
-// The second argument is how many bytes come at a time, 0 for all of them.
+// The second argument is the size of the pieces, 0 for one piece.
 func FuzzHTTP1(f *testing.F) {
 	const plain = "POST /0/orders.fifo HTTP/1.1\r\nHost: h:9\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nok"
 	const form = "POST / HTTP/1.1\r\nhost: h\r\nx-amz-target: AmazonSQS.SendMessage\r\nx-a:  1\t\r\nX-A:\r\nconnection: Keep-Alive\r\ncontent-length: 03\r\n\r\na=b"
@@ -123,8 +123,8 @@ func (a *arrivals) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// servedHere sends the bytes to a connection of ours. remaining is what it did not
-// use, and handedOver whether it handed that over.
+// servedHere sends the bytes to a connection of this package. remaining returns the unused bytes, and
+// handedOver reports whether they were handed over.
 func servedHere(t *testing.T, input []byte, piece int) (requests []arrived, answers, remaining []byte, handedOver bool) {
 	var seen arrivals
 	conn := newScript(input, piece)

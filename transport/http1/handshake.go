@@ -39,8 +39,7 @@ type handshakes chan struct{}
 
 func newHandshakes() handshakes { return make(handshakes, max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// handshakeConn is a connection whose user has a turn from begin to end, but for the time
-// that it waits for the other side.
+// handshakeConn holds a turn from begin to end, except while it waits for the client.
 type handshakeConn struct {
 	net.Conn
 	turns     handshakes
@@ -57,10 +56,9 @@ func (c *handshakeConn) end() {
 	<-c.turns
 }
 
-// NetConn is the connection below.
+// NetConn returns the connection below.
 func (c *handshakeConn) NetConn() net.Conn { return c.Conn }
 
-// Read reads.
 func (c *handshakeConn) Read(b []byte) (int, error) {
 	if c.computing.Load() {
 		<-c.turns
@@ -69,7 +67,6 @@ func (c *handshakeConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// Write writes.
 func (c *handshakeConn) Write(b []byte) (int, error) {
 	if c.computing.Load() {
 		<-c.turns

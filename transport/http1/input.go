@@ -14,24 +14,23 @@ import (
 )
 
 const (
-	// readBufferBytes is the first size of the buffer of a connection. It keeps the size that its largest
-	// request so far needed, 2 KiB with most clients: thousands of them wait.
+	// readBufferBytes is the initial buffer of a connection. The buffer keeps the size that its
+	// largest request needed, 2 KiB with most clients.
 	readBufferBytes = 1 << 10
-	// readBufferKeepMax is the largest buffer that is kept for the next request.
+	// readBufferKeepMax bounds the buffer that is kept for the next request.
 	readBufferKeepMax = 64 << 10
-	// lineEndsMax is how many bytes of line ends may follow a request, as old
-	// clients send them after the body of a POST (RFC 9112, 2.2; so many as
-	// net/http skips).
+	// lineEndsMax bounds the bytes of line ends behind a request, which old clients send after
+	// the body of a POST (RFC 9112, 2.2; the same number as net/http).
 	lineEndsMax = 4
 )
 
-// input holds the bytes that a connection has read and not used yet.
+// input holds the bytes that a connection has read and not yet used.
 type input struct {
 	buffer     []byte // [start:end] was read and not yet used
 	start, end int
 	taken      int64           // bytes of the budget that buffer holds
-	waitUntil  time.Time       // how long this request may wait for more of it
-	lineEnds   int             // how many more bytes of line ends may come before a request
+	waitUntil  time.Time       // end of the wait for the budget
+	lineEnds   int             // bytes of line ends that may still come before a request
 	turn       unverified.Turn // of the request, from its header on
 }
 
@@ -46,8 +45,7 @@ func (in *input) skipLineEnds() {
 	}
 }
 
-// receive reads one request. It reports false if that is one for net/http; then
-// nothing of it is used.
+// receive reads one request. It reports false, and uses no byte, if net/http must serve it.
 func (c *conn) receive() (ours bool, err error) {
 	begun := c.end > c.start
 	pipelined := begun
@@ -86,7 +84,7 @@ func (c *conn) receive() (ours bool, err error) {
 		}
 	}
 	if pipelined {
-		runtime.Gosched() // connections take turns, also those of clients with a key
+		runtime.Gosched() // let other connections go first, also those of clients with a key
 	}
 	c.turn.Begin()
 	length, ours := c.parse(c.buffer[c.start : c.start+header])
@@ -97,8 +95,7 @@ func (c *conn) receive() (ours bool, err error) {
 	return true, c.receiveBody(header, length)
 }
 
-// refuseHeader answers a request whose header found no room; of any other it
-// is not known enough to answer.
+// refuseHeader answers 503 if the budget had no room for the header.
 func (c *conn) refuseHeader(err error) error {
 	if errors.Is(err, budget.ErrExhausted) && c.setWriteDeadline(c.server.Now(), limits.ScarceTimeout) == nil {
 		_, _ = io.WriteString(c.conn, "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
@@ -106,9 +103,8 @@ func (c *conn) refuseHeader(err error) error {
 	return err
 }
 
-// receiveBody makes the body, of a request whose header is at the beginning of
-// what is unused. If it did not come in time, or found no room, the handler
-// finds out when it reads it.
+// receiveBody reads the body behind a header at the start of the unused input. If it is late, or
+// the budget has no room, the handler gets the error when it reads the body.
 func (c *conn) receiveBody(header, length int) error {
 	size := header + length
 	err := c.readWhole(size)
@@ -129,7 +125,7 @@ func (c *conn) receiveBody(header, length int) error {
 	return err
 }
 
-// readWhole reads until a whole request of this size is in the buffer.
+// readWhole reads until the buffer holds a request of this size.
 func (c *conn) readWhole(size int) error {
 	if c.end-c.start >= size {
 		return nil
@@ -152,9 +148,8 @@ func (c *conn) readWhole(size int) error {
 	return nil
 }
 
-// discard skips a request of this size without keeping it, so that the client,
-// which may read nothing before it has written all, gets its answer. One that
-// takes too long is truncated.
+// discard skips a request of this size, so that a client that writes everything before it reads
+// gets its answer.
 func (c *conn) discard(size int) error {
 	held := c.turn.Release()
 	defer func() { c.turn.Resume(held) }()
@@ -174,8 +169,7 @@ func (c *conn) discard(size int) error {
 	return nil
 }
 
-// read reads more into the buffer; size is that of the whole request, 0 if it
-// is not known yet.
+// read reads more into the buffer; size is that of the request, 0 if unknown.
 func (c *conn) read(size int) error {
 	if err := c.makeRoom(size); err != nil {
 		return err
@@ -190,9 +184,8 @@ func (c *conn) read(size int) error {
 	return err
 }
 
-// makeRoom makes room in the buffer, as much again as there is already, or four
-// times as much if the size of the request is known, but not more than that: a length
-// that was announced and never sent costs nothing.
+// makeRoom doubles the buffer, or quadruples it up to a known size of the request. So a length
+// that is announced and never sent costs nothing.
 func (c *conn) makeRoom(size int) error {
 	if c.end < len(c.buffer) {
 		return nil
@@ -209,7 +202,7 @@ func (c *conn) makeRoom(size int) error {
 	return c.moveTo(next)
 }
 
-// shrink keeps, between two requests, no more than the next one will need.
+// shrink reduces a large buffer between two requests.
 func (c *conn) shrink() error {
 	kept := c.end - c.start
 	if kept == 0 {
@@ -239,7 +232,7 @@ func (c *conn) moveTo(size int) error {
 	return nil
 }
 
-// take makes this the number of bytes that the buffer holds of the budget.
+// take sets the number of bytes that the buffer holds of the budget.
 func (c *conn) take(n int64) error {
 	if n > c.taken {
 		if err := c.server.Budget.Acquire(c.ctx, n-c.taken, c.waitUntil.Sub(c.server.Now())); err != nil {
@@ -252,7 +245,7 @@ func (c *conn) take(n int64) error {
 	return nil
 }
 
-// releaseBuffer drops the buffer with what is in it.
+// releaseBuffer drops the buffer with its content.
 func (c *conn) releaseBuffer() {
 	c.server.Budget.Release(c.taken)
 	c.buffer, c.start, c.end, c.taken = nil, 0, 0, 0

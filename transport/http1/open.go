@@ -7,15 +7,15 @@ type Open[C comparable] struct {
 	mu      sync.Mutex
 	conns   map[C]struct{}
 	closing bool
-	ended   chan struct{} // closed when closing and the last connection is gone
+	ended   chan struct{} // closed after Close with the last connection
 }
 
-// NewOpen makes an empty set.
+// NewOpen returns an empty set.
 func NewOpen[C comparable]() *Open[C] {
 	return &Open[C]{conns: make(map[C]struct{}), ended: make(chan struct{})}
 }
 
-// Add adds a connection. It reports false if no further ones are taken.
+// Add adds a connection. It reports false after Close.
 func (o *Open[C]) Add(c C) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -36,7 +36,7 @@ func (o *Open[C]) Remove(c C) {
 	}
 }
 
-// List is the connections at the moment.
+// List returns the connections.
 func (o *Open[C]) List() []C {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,7 +47,7 @@ func (o *Open[C]) List() []C {
 	return list
 }
 
-// Close takes no further connections.
+// Close makes Add refuse connections.
 func (o *Open[C]) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,5 +60,5 @@ func (o *Open[C]) Close() {
 	}
 }
 
-// Ended is closed when the last connection is gone after Close.
+// Ended returns a channel that is closed when the last connection has been removed after Close.
 func (o *Open[C]) Ended() <-chan struct{} { return o.ended }

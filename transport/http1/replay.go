@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// Replayed returns a connection that first yields the bytes that were read already.
+// Replayed returns a connection that yields the given bytes before those of c.
 func Replayed(c net.Conn, read []byte) net.Conn {
 	r := replayConn{Conn: c, read: read}
 	if secure, ok := c.(secureConn); ok {
@@ -17,16 +17,15 @@ func Replayed(c net.Conn, read []byte) net.Conn {
 // secureConn is a connection with TLS, perhaps replayed.
 type secureConn interface{ ConnectionState() tls.ConnectionState }
 
-// replayConn is a connection of which something was read already.
+// replayConn is a connection with bytes that were read before.
 type replayConn struct {
 	net.Conn
 	read []byte
 }
 
-// NetConn is the connection below.
+// NetConn returns the connection below.
 func (c *replayConn) NetConn() net.Conn { return c.Conn }
 
-// Read returns what was read before, then what follows.
 func (c *replayConn) Read(p []byte) (int, error) {
 	if len(c.read) == 0 {
 		return c.Conn.Read(p)
@@ -38,7 +37,7 @@ func (c *replayConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// secureReplayConn tells net/http that there is TLS below.
+// secureReplayConn shows net/http the TLS below.
 type secureReplayConn struct {
 	replayConn
 	secure secureConn

@@ -11,8 +11,8 @@ import (
 
 var headerEnd = []byte("\r\n\r\n")
 
-// endOfHeader is the length of the header in b, 0 if its end is not there yet.
-// The first searched bytes were searched before.
+// endOfHeader returns the length of the header in b, 0 if b does not hold its end. The first
+// searched bytes were searched before.
 func endOfHeader(b []byte, searched int) int {
 	from := max(0, searched-len(headerEnd)+1)
 	if i := bytes.Index(b[from:], headerEnd); i >= 0 {
@@ -26,15 +26,15 @@ const (
 	versionLine = " HTTP/1.1"
 )
 
-// mayBePost reports whether b is the beginning of the header of a request of
-// ours, as far as it goes. The first searched bytes were found to be one before.
+// mayBePost reports whether b may begin a header that parse accepts. The first searched bytes
+// were checked before.
 func mayBePost(b []byte, searched int) bool {
 	n := min(len(b), len(postLine))
 	return string(b[:n]) == postLine[:n] && !bareLineFeed(b, searched)
 }
 
-// bareLineFeed reports whether a line of b ends without a carriage return. To
-// net/http that is an end as well, so that a header may be over before headerEnd.
+// bareLineFeed reports whether a line of b ends without a carriage return. net/http accepts such
+// an end, so the header may end before headerEnd.
 func bareLineFeed(b []byte, searched int) bool {
 	for i := searched; i < len(b); i++ {
 		next := bytes.IndexByte(b[i:], '\n')
@@ -48,15 +48,13 @@ func bareLineFeed(b []byte, searched int) bool {
 	return false
 }
 
-// headersMax bounds the headers of a plain request; SDKs send a dozen.
-// The map that holds them is used for all requests of a connection, and it
-// never shrinks.
+// headersMax bounds the headers of a plain request; SDKs send a dozen. The map that holds them
+// serves all requests of a connection, and never shrinks.
 const headersMax = 64
 
-// parse reads the header of a request into c.request, which is empty. It
-// reports false for everything that is not the plain case, which is then
-// net/http's to serve or refuse: other methods, a query, a body without a
-// length, Expect, Upgrade, whatever is malformed or could be read in two ways.
+// parse parses a header into c.request, which is empty. It reports false for all but the plain
+// case: other methods, a query, a body without a length, Expect, Upgrade, malformed and ambiguous
+// headers. net/http serves or refuses those.
 func (c *conn) parse(header []byte) (length int, ours bool) {
 	if len(header) > limits.HeaderBytesMax {
 		return 0, false
@@ -68,7 +66,7 @@ func (c *conn) parse(header []byte) (length int, ours bool) {
 		return 0, false
 	}
 	path := target[len(postLine)-1:]
-	if !plainPath(path) {
+	if !PlainPath(path) {
 		return 0, false
 	}
 	r := c.request
@@ -88,14 +86,14 @@ func (c *conn) parse(header []byte) (length int, ours bool) {
 		if !ok || !isToken(name) || !plainText(value) {
 			return 0, false
 		}
-		name = canonical(name)
+		name = CanonicalName(name)
 		switch name {
 		case "Host":
 			if r.Host != "" || !plainHost(value) {
 				return 0, false
 			}
 			r.Host = value
-			continue // net/http does not keep it among the others either
+			continue // as in net/http, the header has no Host
 		case "Content-Length":
 			if length >= 0 {
 				return 0, false
@@ -108,7 +106,7 @@ func (c *conn) parse(header []byte) (length int, ours bool) {
 				return 0, false
 			}
 		case "Transfer-Encoding", "Expect", "Upgrade", "Trailer", "Http2-Settings", "Pragma":
-			return 0, false // of Pragma net/http makes a Cache-Control
+			return 0, false // net/http turns Pragma into Cache-Control
 		}
 		c.add(name, value)
 	}
@@ -120,7 +118,7 @@ func (c *conn) parse(header []byte) (length int, ours bool) {
 	return length, true
 }
 
-// add adds a header. The lists of all values share one array.
+// add adds a header. The values of all headers share one array.
 func (c *conn) add(name, value string) {
 	if before := c.request.Header[name]; before != nil {
 		c.request.Header[name] = append(before, value)
@@ -131,21 +129,22 @@ func (c *conn) add(name, value string) {
 	c.request.Header[name] = c.values[i : i+1 : i+1]
 }
 
-// canonicalNames are the headers of SDKs, as they and as lower-case clients
-// write them.
+// canonicalNames has the headers of SDKs and gRPC, also in lower case.
 var canonicalNames = func() map[string]string {
 	names := make(map[string]string)
 	for _, name := range []string{
 		"Accept", "Accept-Encoding", "Accept-Language", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "Authorization",
-		"Connection", "Content-Length", "Content-Type", "Host", "User-Agent", "X-Amz-Content-Sha256", "X-Amz-Date",
-		"X-Amz-Security-Token", "X-Amz-Target", "X-Amz-User-Agent", "X-Amzn-Query-Mode", "X-Amzn-Trace-Id",
+		"Connection", "Content-Length", "Content-Type", "Grpc-Accept-Encoding", "Grpc-Encoding", "Grpc-Timeout", "Host", "Origin", "Te",
+		"Traceparent", "User-Agent", "X-Amz-Content-Sha256", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Target", "X-Amz-User-Agent",
+		"X-Amzn-Query-Mode", "X-Amzn-Trace-Id",
 	} {
 		names[name], names[strings.ToLower(name)] = name, name
 	}
 	return names
 }()
 
-func canonical(name string) string {
+// CanonicalName returns the canonical form of the name of a header, as net/http does.
+func CanonicalName(name string) string {
 	if known, ok := canonicalNames[name]; ok {
 		return known
 	}
@@ -156,15 +155,15 @@ func letterOrDigit(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// plainPath reports whether a target stands for itself: no escapes, no query.
-// A target that begins with two slashes could name another host.
-func plainPath(path string) bool {
+// PlainPath reports whether a target is a path without escapes and query. A target that begins with
+// two slashes could name another host.
+func PlainPath(path string) bool {
 	for i := range len(path) {
 		if c := path[i]; !letterOrDigit(c) && c != '/' && c != '.' && c != '-' && c != '_' {
 			return false
 		}
 	}
-	return !strings.HasPrefix(path, "//")
+	return path[0] == '/' && !strings.HasPrefix(path, "//")
 }
 
 func plainHost(host string) bool {
@@ -176,17 +175,18 @@ func plainHost(host string) bool {
 	return host != ""
 }
 
-// isToken reports whether a header's name is one that RFC 9110 permits.
+// isToken reports whether the name of a header has only letters, digits, - and _. RFC 9110
+// permits more, which net/http checks.
 func isToken(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; !letterOrDigit(c) && c != '-' && c != '_' {
-			return false // or a rare one, of which net/http knows more
+			return false
 		}
 	}
 	return name != ""
 }
 
-// plainText reports whether a header's value is of one line of visible text.
+// plainText reports whether the value of a header has no control characters except tabs.
 func plainText(value string) bool {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
@@ -196,7 +196,7 @@ func plainText(value string) bool {
 	return true
 }
 
-// plainLength reads a Content-Length up to limits.BodyBytesMax.
+// plainLength parses a Content-Length up to limits.BodyBytesMax.
 func plainLength(value string) (int, bool) {
 	if value == "" || len(value) > 8 {
 		return 0, false

@@ -19,10 +19,10 @@ type Config struct {
 	TLS     *tls.Config   // nil: no TLS
 	Budget  *budget.Bytes // nil: no limit
 	Now     func() time.Time
-	// Handover takes a connection that is for net/http. One that speaks
-	// HTTP/2 over TLS is a *tls.Conn of which nothing was read.
+	// Handover takes a connection for another protocol server. A connection that has chosen
+	// HTTP/2 over TLS is a *tls.Conn from which no byte was read.
 	Handover func(net.Conn)
-	// Refused is told why a connection is ended whose client did not do its part; may be nil.
+	// Refused is called when a connection ends because of its client; may be nil.
 	Refused func(why string, remote net.Addr, err error)
 	Logger  *slog.Logger
 }
@@ -32,9 +32,9 @@ type Server struct {
 	Config
 	base    context.Context
 	open    *Open[*conn]
-	answers sync.Pool // of *[]byte: answers on their way out
+	answers sync.Pool // of *[]byte, for encoded answers
 	date    atomic.Pointer[dateLine]
-	closes  atomic.Bool // connections end after their next answer
+	closes  atomic.Bool // connections close after their next answer
 	panics  atomic.Uint64
 	turns   handshakes
 
@@ -47,15 +47,14 @@ type dateLine struct {
 	line   []byte
 }
 
-// New makes a Server. ctx is the parent of all requests' contexts.
+// New returns a Server. ctx is the parent of all requests' contexts.
 func New(ctx context.Context, cfg Config) *Server {
 	s := &Server{Config: cfg, base: ctx, open: NewOpen[*conn](), turns: newHandshakes()}
 	s.answers.New = func() any { return new([]byte) }
 	return s
 }
 
-// Serve serves a connection, in a goroutine of its own, until the connection
-// ends or is handed over.
+// Serve starts a goroutine that serves a connection.
 func (s *Server) Serve(accepted net.Conn) {
 	c := newConn(s, accepted)
 	if !s.open.Add(c) {
@@ -69,8 +68,7 @@ func (s *Server) Serve(accepted net.Conn) {
 // Panics returns the number of connections that a panic outside of the handler has ended.
 func (s *Server) Panics() uint64 { return s.panics.Load() }
 
-// KeepAlives says whether connections are kept after an answer, as they are from
-// the start.
+// KeepAlives sets whether connections stay open after an answer. The default is true.
 func (s *Server) KeepAlives(keep bool) {
 	s.closes.Store(!keep)
 	if !keep {
@@ -78,9 +76,8 @@ func (s *Server) KeepAlives(keep bool) {
 	}
 }
 
-// closeIdle closes the connections that are between two requests. Each is closed
-// in a goroutine of its own, since TLS says goodbye, for which a client that
-// does not read makes it wait.
+// closeIdle closes idle connections, each in a goroutine, because the alert of TLS waits for a
+// client that does not read.
 func (s *Server) closeIdle() {
 	for _, c := range s.open.List() {
 		if c.state.CompareAndSwap(connIdle, connClosed) {
@@ -89,11 +86,11 @@ func (s *Server) closeIdle() {
 	}
 }
 
-// Ended is closed when the last connection is gone after Shutdown began.
+// Ended returns a channel that is closed when Shutdown has begun and no connection is left.
 func (s *Server) Ended() <-chan struct{} { return s.open.Ended() }
 
-// Shutdown closes idle connections and waits for the requests under way. At the
-// end of ctx it closes what is left.
+// Shutdown closes idle connections and waits for the requests in progress. At the end of ctx it
+// closes the others, too.
 func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.departures.close()
 	s.closes.Store(true)
@@ -111,8 +108,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// dateHeader is the line that says when an answer is made, written anew once a
-// second.
+// dateHeader returns the Date header, encoded once a second.
 func (s *Server) dateHeader(now time.Time) []byte {
 	second := now.Unix()
 	if cached := s.date.Load(); cached != nil && cached.second == second {

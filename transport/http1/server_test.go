@@ -131,8 +131,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestHandshakeDeadline: the same holds before TLS is agreed on, and a client
-// that speaks HTTP instead is told so.
+// The deadline includes the TLS handshake, and a client without TLS gets an error.
 func TestHandshakeDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, Config{TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
@@ -297,7 +296,7 @@ func TestHostileRequestLeavesNothing(t *testing.T) {
 	}
 }
 
-// heap is what is reachable now.
+// heap returns the size of the reachable memory.
 func heap() int {
 	runtime.GC()
 	runtime.GC() // pools survive the first

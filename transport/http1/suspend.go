@@ -40,7 +40,7 @@ func (a *answer) Suspend(rest func()) (resume func(), ok bool) {
 
 // suspend suspends the connection, unless resume was called already. Of the request, only the data
 // that its handler keeps stays in memory.
-func (c *conn) suspend() course {
+func (c *conn) suspend() step {
 	c.forgetRequest()
 	c.request.Header, c.values = nil, nil
 	if c.start == c.end {
@@ -60,7 +60,7 @@ func (c *conn) resume() {
 }
 
 // finishSuspended executes the rest of the handler and sends the answer.
-func (c *conn) finishSuspended() course {
+func (c *conn) finishSuspended() step {
 	rest := c.suspension.rest
 	c.suspension.rest = nil
 	if !c.execute(rest) {

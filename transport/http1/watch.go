@@ -8,36 +8,34 @@ import (
 	"time"
 )
 
-// watchAfter is how long a request takes before the connection is watched for
-// the client's leaving. Most are answered before; one who leaves earlier is
-// noticed at the end of it.
+// watchAfter is the time after which the connection of a request is watched. Most requests are
+// answered before.
 const watchAfter = 50 * time.Millisecond
 
-// peerWatch notices that the client of a slow request has left, by reading from
-// its connection: nothing else is to come until it is answered. Where the system
-// tells when there is something to read, it does so for all connections that wait, and
-// none has a goroutine for it.
+// peerWatch detects that the client of a slow request has left by reading from the connection,
+// on which no other input is due before the answer. Where departures can poll the connection,
+// the watch needs no goroutine.
 type peerWatch struct {
 	conn   *conn
 	timer  *time.Timer // nil before the first request
 	active bool
-	ended  chan struct{} // capacity 1: the one end of run
+	ended  chan struct{} // capacity 1: run has returned
 	peeked [1]byte       // the beginning of the next request
 	n      int
 	gone   bool
 
 	mu     sync.Mutex
-	stage  watchStage
-	late   int             // times that the timer fired for a request that has ended
+	state  watchState
+	late   int             // firings of the timer for requests that have ended
 	socket syscall.RawConn // nil before it is first needed
 	id     uint32          // among the departures
 }
 
-type watchStage uint8
+type watchState uint8
 
 const (
-	unwatched watchStage = iota
-	watched              // the departures tell
+	unwatched watchState = iota
+	watched              // departures polls the connection
 	reading              // run reads, or is about to
 )
 
@@ -50,7 +48,7 @@ func (w *peerWatch) begin() {
 	w.timer.Reset(watchAfter)
 }
 
-// watch has the timer's goroutine.
+// watch runs in the goroutine of the timer.
 func (w *peerWatch) watch() {
 	w.mu.Lock()
 	if w.late > 0 {
@@ -59,21 +57,21 @@ func (w *peerWatch) watch() {
 		return
 	}
 	if w.conn.server.departures.add(w) {
-		w.stage = watched
+		w.state = watched
 		w.mu.Unlock()
 		return
 	}
-	w.stage = reading
+	w.state = reading
 	w.mu.Unlock()
 	w.run()
 }
 
-// readable reads what the departures have told of, unless the request has ended.
+// readable reads from a connection that departures found readable, unless the request has ended.
 func (w *peerWatch) readable(id uint32) {
 	w.mu.Lock()
-	ours := w.stage == watched && w.id == id
+	ours := w.state == watched && w.id == id
 	if ours {
-		w.stage = reading
+		w.state = reading
 	}
 	w.mu.Unlock()
 	if ours {
@@ -81,8 +79,7 @@ func (w *peerWatch) readable(id uint32) {
 	}
 }
 
-// run reads until something comes, the client is gone, or end interrupts it,
-// which waits for it.
+// run reads until input comes, the client leaves, or end interrupts it.
 func (w *peerWatch) run() {
 	defer func() { w.ended <- struct{}{} }()
 	defer w.conn.recoverPanic()
@@ -105,10 +102,10 @@ func (w *peerWatch) end() (gone bool) {
 	}
 	c := w.conn
 	if w.interrupt() {
-		interrupted := c.setReadDeadline(time.Unix(1, 0)) // fails only on a closed connection, which ends the read as well
+		interrupted := c.setReadDeadline(time.Unix(1, 0)) // fails only on a closed connection, which ends the read, too
 		<-w.ended
 		w.mu.Lock()
-		w.stage = unwatched
+		w.state = unwatched
 		w.mu.Unlock()
 		if interrupted != nil || w.gone {
 			return true
@@ -124,16 +121,16 @@ func (w *peerWatch) end() (gone bool) {
 	return c.extendToIdle(c.server.Now()) != nil
 }
 
-// interrupt ends the watch unless it is reading, which it reports.
+// interrupt ends the watch unless it reads, which it reports.
 func (w *peerWatch) interrupt() (isReading bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch w.stage {
+	switch w.state {
 	case unwatched:
-		w.late++ // the timer's goroutine has not come so far
+		w.late++ // the timer has fired, and watch has not begun
 	case watched:
 		w.conn.server.departures.remove(w)
-		w.stage = unwatched
+		w.state = unwatched
 	case reading:
 		return true
 	}

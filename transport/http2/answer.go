@@ -11,17 +11,17 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// pendingMax is how much of a body waits for the end of the handler, to leave together with
-// the header and the trailers.
+// pendingMax bounds the part of a body that waits for the end of the handler, to be sent with the
+// header and the trailers.
 const pendingMax = limits.FreeBytes
 
-// answer is the answer to one request. It implements http.ResponseWriter, and what
-// http.ResponseController looks for. Used by one goroutine.
+// answer is an http.ResponseWriter with the methods for http.ResponseController. Used by one
+// goroutine.
 type answer struct {
 	st       *stream
 	header   http.Header
-	block    []byte // of headers, not sent yet
-	ending   []byte // block of trailers, as far as it is known
+	block    []byte // encoded header, not sent yet
+	ending   []byte // encoded trailers so far
 	pending  []byte // of the body
 	declared int64  // length, below zero if unknown
 	size     int64  // of the body so far
@@ -33,18 +33,17 @@ type answer struct {
 type answerState struct {
 	status   int // 0: none yet
 	typed    bool
-	bodiless bool // the status, or the method, permits no body
-	sent     bool // the header is
+	bodiless bool // the status permits no body
+	sent     bool // the header was sent
 }
 
-// reset makes the answer ready for another request.
+// reset prepares the answer for another request.
 func (a *answer) reset() {
 	clear(a.header)
 	*a = answer{st: a.st, header: a.header, block: kept(a.block), pending: kept(a.pending), ending: kept(a.ending), trailers: a.trailers[:0]}
 }
 
-// AddTrailer adds a trailer, as a header with http.TrailerPrefix before its name does, for
-// less than a map of lists costs.
+// AddTrailer adds a trailer. It costs less than a header with http.TrailerPrefix.
 func (a *answer) AddTrailer(name, value string) { a.ending = appendField(a.ending, name, value) }
 
 // Header returns the header of the answer.
@@ -55,7 +54,7 @@ func (a *answer) Header() http.Header {
 	return a.header
 }
 
-// WriteHeader sets the status and fixes the header. The first one counts.
+// WriteHeader sets the status and encodes the header. Only the first call counts.
 func (a *answer) WriteHeader(status int) {
 	if a.status != 0 || status < http.StatusOK {
 		return
@@ -77,7 +76,7 @@ func (a *answer) WriteHeader(status int) {
 		case name == "Content-Type" || name == "Content-Encoding":
 			a.typed = true
 		case name == "Connection" || name == "Keep-Alive" || name == "Proxy-Connection" || name == "Transfer-Encoding" || name == "Upgrade":
-			continue // HTTP/2 has none
+			continue // not in HTTP/2
 		case strings.HasPrefix(name, http.TrailerPrefix) || slices.Contains(a.trailers, name):
 			continue
 		}
@@ -91,7 +90,7 @@ func (a *answer) WriteHeader(status int) {
 	a.block = b
 }
 
-// Write adds to the body. What is large is sent when Write returns.
+// Write adds to the body. Large parts are sent when Write returns.
 func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.bodiless {
@@ -123,7 +122,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// describe says of which type a body is that begins with p, unless that was said or sent.
+// describe adds a content type by the beginning of the body, unless the header has one.
 func (a *answer) describe(p []byte) {
 	if !a.typed && !a.sent && len(p) > 0 {
 		a.typed = true
@@ -131,16 +130,16 @@ func (a *answer) describe(p []byte) {
 	}
 }
 
-// FlushError sends what was written.
+// FlushError sends the written bytes.
 func (a *answer) FlushError() error {
 	a.WriteHeader(http.StatusOK)
 	return a.flush()
 }
 
-// Flush sends what was written.
-func (a *answer) Flush() { _ = a.FlushError() } // Write says so, too
+// Flush sends the written bytes.
+func (a *answer) Flush() { _ = a.FlushError() } // Write returns the error, too
 
-// flush sends what is pending, and at least the header.
+// flush sends the header and pending bytes.
 func (a *answer) flush() error {
 	if a.sent && len(a.pending) == 0 {
 		return nil
@@ -150,7 +149,7 @@ func (a *answer) flush() error {
 	return err
 }
 
-// SetReadDeadline bounds the wait for the body; the zero time does not.
+// SetReadDeadline bounds the wait for the body; the zero time means no bound.
 func (a *answer) SetReadDeadline(until time.Time) error {
 	a.st.conn.mu.Lock()
 	defer a.st.conn.mu.Unlock()
@@ -159,8 +158,8 @@ func (a *answer) SetReadDeadline(until time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline bounds the wait for a client that does not read. With the zero time each
-// write has as long as its size gives it.
+// SetWriteDeadline bounds the wait for a client that does not read. With the zero time the bound
+// is limits.WriteLimit of each write.
 func (a *answer) SetWriteDeadline(until time.Time) error {
 	a.st.conn.mu.Lock()
 	defer a.st.conn.mu.Unlock()
@@ -172,7 +171,7 @@ func (a *answer) SetWriteDeadline(until time.Time) error {
 // EnableFullDuplex does nothing: the body can be read after the answer has begun.
 func (a *answer) EnableFullDuplex() error { return nil }
 
-// finish sends what is left when the handler is done.
+// finish sends the rest of the answer when the handler has returned.
 func (a *answer) finish() error {
 	a.WriteHeader(http.StatusOK)
 	if a.declared >= 0 && a.size < a.declared && a.st.request.Method != http.MethodHead && !a.bodiless {
@@ -195,8 +194,8 @@ func (a *answer) finish() error {
 	return a.send(a.pending, trailers, true)
 }
 
-// send sends a part of the body, after the header if that was not sent yet. It returns when the
-// kernel has what is large, so that the bytes count as taken until then.
+// send sends a part of the body, after the header. If the part is large, it returns when the kernel
+// has it, so that the bytes count against the budget until then.
 func (a *answer) send(data, trailers []byte, last bool) error {
 	st := a.st
 	c := st.conn
@@ -210,7 +209,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 	ended := false
 	if !a.sent {
 		ended = last && empty && len(trailers) == 0
-		c.sayHeaders(st.id, a.block, ended)
+		c.queueHeaders(st.id, a.block, ended)
 		a.sent, st.body.expected = true, false
 	}
 	until := st.writeUntil
@@ -241,7 +240,7 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 	}
 	switch {
 	case last && len(trailers) > 0:
-		c.sayHeaders(st.id, trailers, true)
+		c.queueHeaders(st.id, trailers, true)
 	case last && empty && !ended:
 		c.out = appendData(c.out, st.id, nil, true)
 	}
@@ -251,12 +250,12 @@ func (a *answer) send(data, trailers []byte, last bool) error {
 	return c.flush(large)
 }
 
-// awaitWindow waits until the client lets more be sent. It needs the mutex, and lets go of it
-// while it waits.
+// awaitWindow waits for a window update of the client. It needs the mutex, and releases it while
+// it waits.
 func (a *answer) awaitWindow(until time.Time) error {
 	st := a.st
 	st.turn.Release()
-	st.conn.pass() // only a frame brings more
+	st.conn.pass() // another goroutine must read the update
 	if err := st.conn.flush(false); err != nil {
 		return err
 	}

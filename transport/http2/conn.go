@@ -23,40 +23,40 @@ import (
 
 const (
 	readBufferBytes = 4 << 10
-	// readBufferLarge is the buffer of a connection that has filled a small one: one read brings
-	// the requests of all who share it.
+	// readBufferLarge is the buffer of a connection that has filled a small one, so that one read
+	// gets several requests.
 	readBufferLarge = 32 << 10
 	frameBytesMax   = 16 << 10 // of a frame, in both directions
-	frameHeader     = 9        // bytes of what is before the content of a frame
+	frameHeader     = 9        // bytes
 	// windowAtFirst is the initial window of both sides (RFC 9113, 6.9.2).
 	windowAtFirst = 65535
 	windowMax     = 1<<31 - 1
-	// streamNumberMax is the last; the bit above it means nothing (RFC 9113, 4.1).
+	// streamNumberMax is the last stream id; the bit above it is reserved (RFC 9113, 4.1).
 	streamNumberMax = 1<<31 - 1
 )
 
-// errSilent ends a connection of which nothing is heard.
+// errSilent ends a connection without input.
 var errSilent = errors.New("the client is silent")
 
-// conn is one connection. Its first part is used by the goroutine of serve, the
-// second by all, with mu.
+// conn is one connection. The goroutine of serve uses the first part; all goroutines use the second
+// part with mu.
 type conn struct {
 	server   *Server
 	conn     net.Conn
-	template *http.Request   // what all requests of the connection have
+	template *http.Request   // the common fields of all requests
 	ctx      context.Context // of all requests of the connection
 	cancel   context.CancelFunc
 	reader   *bufio.Reader
 	framer   *frame.Framer
-	input    input        // what framer reads
+	input    input        // read by framer
 	block    *headerBlock // the last one
-	heard    time.Time    // when anything came last
-	pinged   time.Time    // when the client was asked after that; zero: it was not
+	heard    time.Time    // time of the last input
+	pinged   time.Time    // time of a ping since then; zero: none
 	idle     idleFrames
-	settled  bool    // the client has begun with its settings, as it must
-	waiting  *stream // whose handler has not started, since more of the body may be there
+	begun    bool    // the first frame had the settings of the client
+	waiting  *stream // its handler has not started, because more of the body may follow
 	frames
-	alone   int         // requests, up to the last, during which there was no other; for the goroutine that reads
+	alone   int         // consecutive requests without a concurrent one
 	timer   *time.Timer // calls pass; nil before the first use
 	serving atomic.Bool // the goroutine that reads calls a handler
 
@@ -72,15 +72,15 @@ type conn struct {
 type stage int
 
 const (
-	fresh stage = iota // what it speaks is not known yet
-	begun
-	ended // or given away
+	unknown stage = iota // the protocol is not known yet
+	open
+	ended // or handed over
 )
 
-// ending is how a connection ends.
+// ending is the state of a clean end.
 type ending struct {
-	said  bool      // the client was told, and no further streams are taken
-	until time.Time // the connection is closed then; zero: when its streams have ended
+	announced bool      // GOAWAY was sent; no further streams are accepted
+	until     time.Time // the connection is closed then; zero: when its streams have ended
 }
 
 func newConn(s *Server, accepted net.Conn) *conn {
@@ -100,10 +100,9 @@ func newConn(s *Server, accepted net.Conn) *conn {
 	return c
 }
 
-// abort closes the connection at once: before handlers hear of it, whose answers would
-// otherwise be those to requests that were served.
+// abort closes the connection before it cancels the handlers, so that none of them can answer.
 func (c *conn) abort() {
-	_ = c.conn.Close() // whatever it says, the connection is gone
+	_ = c.conn.Close() // the connection is gone in any case
 	c.cancel()
 }
 
@@ -118,7 +117,7 @@ func (c *conn) serve() {
 	c.server.open.Remove(c)
 }
 
-// readAll reads frames until the connection ends, or another goroutine reads on.
+// readAll reads frames until the connection ends or another goroutine takes over.
 func (c *conn) readAll() {
 	if c.read() {
 		return
@@ -133,14 +132,14 @@ func (c *conn) readAll() {
 	c.streams.handlers.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.writing { // which has failed
+	for c.writing { // until its write has failed
 		c.wrote.Wait()
 	}
 	c.server.load.release(c.streams.share)
 }
 
-// recoverPanic is deferred around all that a connection does by itself: a
-// mistake in this package costs one connection and not the process.
+// recoverPanic is deferred around the code of this package: a panic costs one connection, not the
+// process.
 func (c *conn) recoverPanic() {
 	panicked := recover()
 	if panicked == nil {
@@ -152,8 +151,8 @@ func (c *conn) recoverPanic() {
 	c.abort()
 }
 
-// begin reads the preface and says what the server permits. It reports false if
-// the connection is not for this package, or gone.
+// begin reads the preface and sends the settings. It reports false if the connection speaks another
+// protocol or is gone.
 func (c *conn) begin() bool {
 	if c.setReadDeadline(c.server.Now().Add(limits.HeaderTimeout)) != nil {
 		c.abort()
@@ -162,7 +161,7 @@ func (c *conn) begin() bool {
 	preface := []byte(frame.ClientPreface)
 	for n := 1; n <= len(preface); n++ {
 		got, err := c.reader.Peek(n)
-		if err != nil { // nothing, or what could only have become the preface
+		if err != nil { // no byte follows what may be a preface
 			c.abort()
 			return false
 		}
@@ -171,7 +170,7 @@ func (c *conn) begin() bool {
 			return false
 		}
 	}
-	_, _ = c.reader.Discard(len(preface)) // they are there
+	_, _ = c.reader.Discard(len(preface)) // they are buffered
 	if secure, ok := c.conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
 		state := secure.ConnectionState()
 		c.template.TLS = &state
@@ -186,7 +185,7 @@ func (c *conn) begin() bool {
 	if c.stage == ended {
 		return false
 	}
-	c.stage, c.streams.ended = begun, c.heard
+	c.stage, c.streams.ended = open, c.heard
 	limits.NoteRequest(c.conn)
 	c.out = appendSettings(c.out,
 		frame.Setting{ID: frame.SettingMaxConcurrentStreams, Val: streamsMax},
@@ -196,21 +195,21 @@ func (c *conn) begin() bool {
 	return c.flush(false) == nil
 }
 
-// handOver gives the connection away with what was read of it.
+// handOver passes the connection to Others, with the bytes read from it.
 func (c *conn) handOver() {
 	c.mu.Lock()
-	given := c.stage == fresh
+	ours := c.stage == unknown
 	c.stage = ended
 	c.mu.Unlock()
-	if !given {
+	if !ours {
 		return
 	}
-	read, _ := c.reader.Peek(c.reader.Buffered()) // they are there
-	_ = c.conn.SetDeadline(time.Time{})           // fails only on a connection that is gone, as reading it will
+	read, _ := c.reader.Peek(c.reader.Buffered()) // they are buffered
+	_ = c.conn.SetDeadline(time.Time{})           // fails only if the connection is gone
 	c.server.Others(http1.Replayed(c.conn, bytes.Clone(read)))
 }
 
-// refuse answers a mistake of the client. It reports false if that ends the connection.
+// refuse answers an error of the client. It reports false if the connection ends.
 func (c *conn) refuse(err error) bool {
 	var ofStream frame.StreamError
 	var ofConn frame.ConnectionError
@@ -235,15 +234,15 @@ func (c *conn) refuse(err error) bool {
 	return false
 }
 
-// breakOff tells the client of its mistake, and gives it time to read that: closing a
-// connection with unread input takes back what was written.
+// breakOff sends GOAWAY with an error, and reads on for a while: closing a connection with unread
+// input would discard the written bytes.
 func (c *conn) breakOff(code frame.ErrCode) {
 	c.guard.Yield()
 	c.cancel()
 	c.mu.Lock()
 	c.out = appendGoAway(c.out, c.streams.last, code)
 	err := c.flush(true)
-	c.ending.said = true
+	c.ending.announced = true
 	c.ending.until = c.server.Now().Add(lingering)
 	c.mu.Unlock()
 	if err == nil && c.setReadDeadline(c.ending.until) == nil {
@@ -260,7 +259,7 @@ func (c *conn) silent() error {
 		return errSilent
 	}
 	next := c.heard.Add(pingAfter)
-	if len(c.streams.open) == 0 { // a connection that waits needs little
+	if len(c.streams.open) == 0 { // an idle connection keeps little memory
 		for _, st := range c.streams.kept {
 			st.cancel()
 		}
@@ -272,7 +271,7 @@ func (c *conn) silent() error {
 			return errSilent
 		}
 	case len(c.streams.open) == 0 && now.Sub(c.streams.ended) >= limits.IdleTimeout && !now.Before(next):
-		c.sayEnd(now)
+		c.announceEnd(now)
 		next = c.ending.until
 	case !now.Before(next):
 		c.pinged, next = now, now.Add(pingTimeout)
@@ -299,36 +298,36 @@ func (c *conn) setReadDeadlineLocked(until time.Time) error {
 	return c.conn.SetReadDeadline(until)
 }
 
-// leave tells the client to send no further requests here.
+// leave asks the client to send no further requests.
 func (c *conn) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sayEnd(c.server.Now())
+	c.announceEnd(c.server.Now())
 	_ = c.flush(false) // an error ends the connection anyway
 }
 
-// endIfIdle is leave for a connection without requests.
+// endIfIdle ends the connection if it has no requests.
 func (c *conn) endIfIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stage == begun && len(c.streams.open) == 0 {
-		c.sayEnd(c.server.Now())
+	if c.stage == open && len(c.streams.open) == 0 {
+		c.announceEnd(c.server.Now())
 		_ = c.flush(false) // an error ends the connection anyway
 	}
 }
 
-// sayEnd says that no further streams are taken, and lets the connection end as soon as it
-// has none. It needs the mutex.
-func (c *conn) sayEnd(now time.Time) {
-	if c.stage != begun {
-		if c.stage == fresh { // nothing was said yet by either side
+// announceEnd sends GOAWAY, and ends the connection as soon as it has no streams. It needs the
+// mutex.
+func (c *conn) announceEnd(now time.Time) {
+	if c.stage != open {
+		if c.stage == unknown {
 			c.stage = ended
-			_ = c.conn.Close() // whatever it says, the connection is gone
+			_ = c.conn.Close() // the connection is gone in any case
 		}
 		return
 	}
-	if !c.ending.said {
-		c.ending.said = true
+	if !c.ending.announced {
+		c.ending.announced = true
 		c.out = appendGoAway(c.out, c.streams.last, frame.ErrCodeNo)
 	}
 	if len(c.streams.open) == 0 && c.ending.until.IsZero() {

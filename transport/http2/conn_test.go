@@ -33,7 +33,7 @@ type peer struct {
 	frames chan said
 }
 
-// said is what a frame of the server says.
+// said is a frame of the server.
 type said struct {
 	kind   frame.FrameType
 	stream uint32
@@ -103,8 +103,8 @@ func (p *peer) write(b []byte) {
 	}
 }
 
-// settle begins as clients do.
-func (p *peer) settle(settings ...frame.Setting) *peer {
+// begin sends settings, as clients do at first.
+func (p *peer) begin(settings ...frame.Setting) *peer {
 	p.t.Helper()
 	p.sent(p.out.WriteSettings(settings...))
 	return p
@@ -177,35 +177,35 @@ func readAll(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// Whoever breaks the rules is told which.
+// An error of the client ends the connection with its code.
 func TestMistakesEndTheConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		code frame.ErrCode
 		act  func(p *peer)
 	}{
 		"no settings at first": {frame.ErrCodeProtocol, func(p *peer) { p.request(1, true) }},
-		"an even stream":       {frame.ErrCodeProtocol, func(p *peer) { p.settle().request(2, true) }},
+		"an even stream":       {frame.ErrCodeProtocol, func(p *peer) { p.begin().request(2, true) }},
 		"an earlier stream": {frame.ErrCodeProtocol, func(p *peer) {
-			p.settle().request(5, true)
+			p.begin().request(5, true)
 			p.wantAnswer(5, "200")
 			p.request(3, true)
 		}},
-		"data before its stream": {frame.ErrCodeProtocol, func(p *peer) { p.sent(p.settle().out.WriteData(1, true, []byte("x"))) }},
-		"a window of no stream":  {frame.ErrCodeProtocol, func(p *peer) { p.sent(p.settle().out.WriteWindowUpdate(9, 1)) }},
-		"a reset of no stream":   {frame.ErrCodeProtocol, func(p *peer) { p.sent(p.settle().out.WriteRSTStream(9, frame.ErrCodeCancel)) }},
+		"data before its stream": {frame.ErrCodeProtocol, func(p *peer) { p.sent(p.begin().out.WriteData(1, true, []byte("x"))) }},
+		"a window of no stream":  {frame.ErrCodeProtocol, func(p *peer) { p.sent(p.begin().out.WriteWindowUpdate(9, 1)) }},
+		"a reset of no stream":   {frame.ErrCodeProtocol, func(p *peer) { p.sent(p.begin().out.WriteRSTStream(9, frame.ErrCodeCancel)) }},
 		"a promise": {frame.ErrCodeProtocol, func(p *peer) {
-			p.sent(p.settle().out.WritePushPromise(frame.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: []byte{0x82}, EndHeaders: true}))
+			p.sent(p.begin().out.WritePushPromise(frame.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: []byte{0x82}, EndHeaders: true}))
 		}},
-		"a frame that is too large": {frame.ErrCodeFrameSize, func(p *peer) { p.settle().write([]byte{0xff, 0, 0, 0, 0, 0, 0, 0, 1}) }},
+		"a frame that is too large": {frame.ErrCodeFrameSize, func(p *peer) { p.begin().write([]byte{0xff, 0, 0, 0, 0, 0, 0, 0, 1}) }},
 		"headers of nonsense": {frame.ErrCodeCompression, func(p *peer) {
-			p.sent(p.settle().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff}, EndHeaders: true}))
+			p.sent(p.begin().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff}, EndHeaders: true}))
 		}},
-		"a window beyond all bounds": {frame.ErrCodeFlowControl, func(p *peer) { p.sent(p.settle().out.WriteWindowUpdate(0, windowMax)) }},
+		"a window beyond all bounds": {frame.ErrCodeFlowControl, func(p *peer) { p.sent(p.begin().out.WriteWindowUpdate(0, windowMax)) }},
 		"a first window beyond all bounds": {frame.ErrCodeFlowControl, func(p *peer) {
-			p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 1 << 31})
+			p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 1 << 31})
 		}},
 		"endless headers": {frame.ErrCodeProtocol, func(p *peer) {
-			p.settle()
+			p.begin()
 			piece := appendField(nil, "a", strings.Repeat("x", 16_000))
 			p.sent(p.out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: piece}))
 			for range 20 {
@@ -213,35 +213,35 @@ func TestMistakesEndTheConnection(t *testing.T) {
 			}
 		}},
 		"more headers after a wrong one": {frame.ErrCodeProtocol, func(p *peer) {
-			p.sent(p.settle().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: appendField(nil, "a b", "x")}))
+			p.sent(p.begin().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: appendField(nil, "a b", "x")}))
 			p.sent(p.out.WriteContinuation(1, true, appendField(nil, "c", "x")))
 		}},
 		"half a header": {frame.ErrCodeCompression, func(p *peer) {
-			p.sent(p.settle().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0, 5, 'a'}, EndHeaders: true}))
+			p.sent(p.begin().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0, 5, 'a'}, EndHeaders: true}))
 		}},
 		"pings without end": {frame.ErrCodeEnhanceYourCalm, func(p *peer) {
-			p.settle()
+			p.begin()
 			for range idleFramesMax {
 				p.sent(p.out.WritePing(false, [8]byte{}))
 			}
 		}},
 		"settings without end": {frame.ErrCodeEnhanceYourCalm, func(p *peer) {
-			p.settle(slices.Repeat([]frame.Setting{{ID: frame.SettingInitialWindowSize, Val: 1}}, settingsMax+1)...)
+			p.begin(slices.Repeat([]frame.Setting{{ID: frame.SettingInitialWindowSize, Val: 1}}, settingsMax+1)...)
 		}},
 		"mistakes without end": {frame.ErrCodeEnhanceYourCalm, func(p *peer) {
-			p.settle().request(1, false)
+			p.begin().request(1, false)
 			for range idleFramesMax {
 				p.write(appendWindowUpdate(nil, 1, 0))
 			}
 		}},
 		"empty data without end": {frame.ErrCodeEnhanceYourCalm, func(p *peer) {
-			p.settle().request(1, false)
+			p.begin().request(1, false)
 			for range idleFramesMax {
 				p.sent(p.out.WriteData(1, false, nil))
 			}
 		}},
 		"more than the window of the connection": {frame.ErrCodeFlowControl, func(p *peer) {
-			p.settle()
+			p.begin()
 			block := make([]byte, frameBytesMax)
 			for stream := uint32(1); stream < 12; stream += 2 {
 				p.request(stream, false)
@@ -268,7 +268,7 @@ func TestMistakesEndTheConnection(t *testing.T) {
 // A mistake in one stream ends that stream alone.
 func TestMistakesEndTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := dialPeer(t, readAll, frame.ClientPreface).settle()
+		p := dialPeer(t, readAll, frame.ClientPreface).begin()
 		for i, c := range []struct {
 			code frame.ErrCode
 			act  func(stream uint32)
@@ -329,7 +329,7 @@ func TestWindowsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 300_000
 		p := dialPeer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, size)) }, frame.ClientPreface)
-		p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 10})
+		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 10})
 		p.request(1, true)
 		got, permitted := 0, 10
 		take := func() {
@@ -345,10 +345,10 @@ func TestWindowsAreKept(t *testing.T) {
 		p.sent(p.out.WriteWindowUpdate(1, 100))
 		permitted += 100
 		take()
-		p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 20_010})
+		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 20_010})
 		permitted += 20_000
 		take()
-		p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 0}) // now below zero
+		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 0}) // now below zero
 		p.sent(p.out.WriteWindowUpdate(1, 20_010))
 		take()
 		p.sent(p.out.WriteWindowUpdate(1, size))
@@ -360,11 +360,11 @@ func TestWindowsAreKept(t *testing.T) {
 	})
 }
 
-// A client that makes its table of headers smaller is told, with the next headers, that none is
-// used: decoders like nghttp2's take anything else for a mistake.
+// After a client has reduced its header table, the next headers reduce it to zero. Decoders such as
+// nghttp2's require that.
 func TestTableOfHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := dialPeer(t, readAll, frame.ClientPreface).settle(frame.Setting{ID: frame.SettingHeaderTableSize, Val: 0})
+		p := dialPeer(t, readAll, frame.ClientPreface).begin(frame.Setting{ID: frame.SettingHeaderTableSize, Val: 0})
 		var lengths []int
 		for stream := uint32(1); stream <= 5; stream += 2 {
 			p.request(stream, true)
@@ -383,7 +383,7 @@ func TestTableOfHeaders(t *testing.T) {
 // write ends in the middle of a frame.
 func TestIdleFramesOfALongBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := dialPeer(t, readAll, frame.ClientPreface).settle()
+		p := dialPeer(t, readAll, frame.ClientPreface).begin()
 		p.request(1, false)
 		ping := appendPing(nil, false, [8]byte{})
 		p.write(ping[:frameHeader])
@@ -406,7 +406,7 @@ func TestTwoCallers(t *testing.T) {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(passAfter / 2)
 			running.Add(-1)
-		}, frame.ClientPreface).settle()
+		}, frame.ClientPreface).begin()
 		stream := uint32(1)
 		call := func() {
 			p.request(stream, true)
@@ -421,7 +421,7 @@ func TestTwoCallers(t *testing.T) {
 			t.Fatalf("one caller had %d requests running", n)
 		}
 		call()
-		for range 2 * lookEvery {
+		for range 2 * checkEvery {
 			call()
 			answered()
 		}
@@ -435,7 +435,7 @@ func TestTwoCallers(t *testing.T) {
 func TestStreamsMax(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		p := dialPeer(t, func(http.ResponseWriter, *http.Request) { <-release }, frame.ClientPreface).settle()
+		p := dialPeer(t, func(http.ResponseWriter, *http.Request) { <-release }, frame.ClientPreface).begin()
 		for i := range uint32(streamsMax) {
 			p.request(2*i+1, true)
 		}
@@ -464,7 +464,7 @@ func TestResetsFreeNoHandlers(t *testing.T) {
 		p := dialPeer(t, func(http.ResponseWriter, *http.Request) {
 			running <- struct{}{}
 			<-release
-		}, frame.ClientPreface).settle()
+		}, frame.ClientPreface).begin()
 		for i := range uint32(3 * streamsMax) {
 			p.request(2*i+1, true)
 			p.sent(p.out.WriteRSTStream(2*i+1, frame.ErrCodeCancel))
@@ -491,7 +491,7 @@ func TestRequestStaysForWhoOutlivesItsHandler(t *testing.T) {
 				requests <- r
 				<-r.Context().Done()
 			}
-		}, frame.ClientPreface).settle()
+		}, frame.ClientPreface).begin()
 		p.request(1, false, "name", "first")
 		synctest.Wait()
 		p.sent(p.out.WriteRSTStream(1, frame.ErrCodeCancel))
@@ -520,7 +520,7 @@ func TestResetBodyIsNotWhole(t *testing.T) {
 			if rest, err := io.ReadAll(r.Body); err == nil {
 				t.Errorf("%d bytes are taken for a body of %d", some+len(rest), size)
 			}
-		}, frame.ClientPreface).settle()
+		}, frame.ClientPreface).begin()
 		p.request(1, false)
 		p.sent(p.out.WriteData(1, true, make([]byte, size)))
 		<-read
@@ -543,12 +543,12 @@ func TestSilence(t *testing.T) {
 		{"half a preface", frame.ClientPreface[:10], func(*peer) {}, limits.HeaderTimeout},
 		{"half a frame", frame.ClientPreface, func(p *peer) { p.write([]byte{0, 0, 8}) }, limits.HeaderTimeout},
 		{"half a header", frame.ClientPreface, func(p *peer) {
-			p.settle()
+			p.begin()
 			p.sent(p.out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x82}}))
 		}, limits.HeaderTimeout},
-		{"no answer to a ping", frame.ClientPreface, func(p *peer) { p.settle().request(1, true) }, pingAfter + pingTimeout},
+		{"no answer to a ping", frame.ClientPreface, func(p *peer) { p.begin().request(1, true) }, pingAfter + pingTimeout},
 		{"no request", frame.ClientPreface, func(p *peer) {
-			p.settle()
+			p.begin()
 			for f := range p.frames {
 				if f.kind == frame.FramePing {
 					p.sent(p.out.WritePing(true, f.ping))
@@ -580,7 +580,7 @@ func TestLongStream(t *testing.T) {
 				_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 			}
 			readAll(w, r)
-		}, frame.ClientPreface).settle()
+		}, frame.ClientPreface).begin()
 		p.request(1, false, ":path", "/") // refused: twice
 		p.wantReset(1, frame.ErrCodeProtocol)
 		p.request(3, false)

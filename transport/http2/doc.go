@@ -4,50 +4,39 @@
 //
 // # Design
 //
-// net/http writes the header, the data and the trailers of an answer one after
-// the other, each through two goroutines, and a call of gRPC consists of all three.
-// Here an answer is put together first and leaves with one write; what other
-// streams of the connection have to say meanwhile leaves with the next. Where several handlers
-// of a connection run, the one that writes first lets those that are ready append theirs:
-// a commit wakes many. A connection that fills its small buffer of input gets a
-// large one, for the requests of all users of the connection. A request
-// whose frames came together is complete before its handler starts, which then
-// waits for nothing.
+// net/http writes the header, the data and the trailers of an answer one after the other, each
+// through two goroutines. Here an answer leaves with one write, together with those of other
+// streams that are ready. A connection that fills its small input buffer gets a large one. If the
+// frames of a request came together, the request is complete before its handler starts.
 //
-// Frames are read with golang.org/x/net/http2, which checks their form, and
-// headers with its hpack, but into memory that the connection keeps: the library's
-// own blocks of headers were half of what a request allocated. Answers use no dynamic table: a few bytes more, and no
-// state that all streams would have to take turns at.
+// golang.org/x/net/http2 reads and checks frames, and its hpack decodes headers into memory that the
+// connection reuses. Answers use no dynamic table: a few bytes more, but no state that streams share.
 //
 // # Threats
 //
 // The port may face the internet. Attacks, and the defence against each:
 //
-//   - Silence. The preface and each frame, a block of headers included, must be
-//     there HeaderTimeout after their first byte. A connection of which nothing
-//     was heard for pingAfter is asked whether it lives; one without requests is
-//     closed after IdleTimeout. A body must be there within BodyTimeout unless its
-//     handler says otherwise.
-//   - Bodies that no handler reads. A client may have sent windowOfStream bytes of a
-//     body, and windowOfConn of all bodies of its connection, that no handler has
-//     asked for. Handlers take from the budget before they ask.
-//   - Answers that the client does not read. A handler waits, and its bytes stay taken from
-//     the budget, until the kernel has what it wrote; after limits.WriteLimit the
-//     stream is reset, or the connection closed. Acknowledgements wait with them,
-//     and no further frame is read meanwhile.
-//   - Requests that are reset at once (CVE-2023-44487). A handler counts against
-//     streamsMax until it has returned, whatever became of its stream.
-//   - Frames that bring nothing: pings, settings, resets, empty data, what is for a stream
-//     that is over, windows that no answer has used, mistakes. More than idleFramesMax in a
-//     second end the connection, and a connection on which nothing else comes is idle. A
-//     change of windows wakes only the streams that can then go on.
-//   - Floods of requests without a key. The goroutine that reads takes a turn (package unverified)
-//     before it parses, and a handler takes the turn over.
-//   - Large headers. More than limits.HeaderBytesMax are refused, and endless
-//     CONTINUATION frames end the connection, empty ones too. Nothing is kept for answers,
-//     and what a connection keeps for its next request is small and holds nothing of the last.
-//   - A request that makes this code panic. The panic is logged and counted, and
-//     closes that one connection.
+//   - Silence. The preface and each frame, or block of headers, must be complete HeaderTimeout after
+//     its first byte. The server pings a connection after pingAfter without input, and closes one
+//     without requests after IdleTimeout. A body must arrive within BodyTimeout unless its handler
+//     sets another deadline.
+//   - Bodies that no handler reads. A client may send windowOfStream bytes of a body, and
+//     windowOfConn of all bodies of its connection, before a handler reads. Handlers take bytes from
+//     the budget before they read.
+//   - Answers that the client does not read. A handler waits, and its bytes count against the budget,
+//     until the kernel has them. After limits.WriteLimit the stream is reset, or the connection
+//     closed. Acknowledgements wait, too, and no further frame is read meanwhile.
+//   - Requests that are reset at once (CVE-2023-44487). A handler counts against streamsMax until it
+//     has returned, even if its stream is gone.
+//   - Idle frames: pings, settings, resets, empty data, frames for finished streams, unused window
+//     updates, errors. More than idleFramesMax in a second end the connection, and a connection with
+//     no other frames is idle. A window update wakes only the streams that can continue.
+//   - Floods of requests without a key. The reading goroutine takes a turn (package unverified) before
+//     it parses, and passes the turn to the handler.
+//   - Large headers. More than limits.HeaderBytesMax are refused, and endless CONTINUATION frames end
+//     the connection. A connection keeps little for its next request, and nothing of the last one.
+//   - A request that makes this code panic. The panic is logged and counted, and closes that one
+//     connection.
 //
 // Not stopped here: floods of valid requests with a key, which the leader's queue refuses.
 package http2

@@ -6,7 +6,7 @@ import (
 	frame "golang.org/x/net/http2"
 )
 
-// appendFrame appends what comes before the content of a frame.
+// appendFrame appends the header of a frame.
 func appendFrame(b []byte, length int, kind frame.FrameType, flags frame.Flags, stream uint32) []byte {
 	b = append(b, byte(length>>16), byte(length>>8), byte(length), byte(kind), byte(flags))
 	return binary.BigEndian.AppendUint32(b, stream)
@@ -67,11 +67,11 @@ func appendHeaders(b []byte, stream uint32, block []byte, last bool) []byte {
 	return append(appendFrame(b, len(block), kind, flags|frame.FlagHeadersEndHeaders, stream), block...)
 }
 
-// noTable begins a block of headers after the client has made its table smaller, as it must even
-// though the table was never used (RFC 7541, 4.2; RFC 9113, 4.3.1).
+// noTable begins a block of headers after the client has reduced its table, although the table was
+// never used (RFC 7541, 4.2; RFC 9113, 4.3.1).
 const noTable = 0x20
 
-// appendStatus appends the field that every answer begins with (RFC 7541, appendix A).
+// appendStatus appends the pseudo-header of an answer (RFC 7541, appendix A).
 func appendStatus(b []byte, status int) []byte {
 	if status == 200 {
 		return append(b, 0x88)
@@ -79,8 +79,8 @@ func appendStatus(b []byte, status int) []byte {
 	return append(b, 0x08, 3, byte('0'+status/100%10), byte('0'+status/10%10), byte('0'+status%10))
 }
 
-// appendField appends a field that no table remembers. A line end in the value, which
-// HTTP/1 would take for the end of it, becomes a blank.
+// appendField appends a field without indexing. A line end in the value, which would split a header
+// of HTTP/1, becomes a blank.
 func appendField(b []byte, name, value string) []byte {
 	b = appendLength(append(b, 0), len(name))
 	for i := range len(name) {
@@ -101,7 +101,7 @@ func appendField(b []byte, name, value string) []byte {
 	return b
 }
 
-// appendLength appends the length of a text that is not compressed (RFC 7541, 5.1).
+// appendLength appends the length of an uncompressed text (RFC 7541, 5.1).
 func appendLength(b []byte, n int) []byte {
 	if n < 127 {
 		return append(b, byte(n))

@@ -67,7 +67,7 @@ func TestFloodsEndTheConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := dialPeer(t, readAll, frame.ClientPreface).settle()
+				p := dialPeer(t, readAll, frame.ClientPreface).begin()
 				p.request(1, true)
 				p.wantAnswer(1, "200")
 				act(p, idleFramesMax+100)
@@ -87,7 +87,7 @@ func TestWindowsOfManyPieces(t *testing.T) {
 				_, _ = w.Write(make([]byte, piece))
 				_ = http.NewResponseController(w).Flush()
 			}
-		}, frame.ClientPreface).settle()
+		}, frame.ClientPreface).begin()
 		p.request(1, true)
 		for got := 0; got < piece*pieces; {
 			f := p.until(func(f said) bool { return f.kind == frame.FrameData || f.kind == frame.FrameGoAway })
@@ -106,7 +106,7 @@ func TestWindowsOfManyPieces(t *testing.T) {
 func TestIdleConnectionsEnd(t *testing.T) {
 	for name, say := range map[string]func(p *peer){
 		"windows":  func(p *peer) { p.sent(p.out.WriteWindowUpdate(0, 1)) },
-		"settings": func(p *peer) { p.settle() },
+		"settings": func(p *peer) { p.begin() },
 		"resets":   func(p *peer) { p.sent(p.out.WriteRSTStream(1, frame.ErrCodeCancel)) },
 		"data":     func(p *peer) { p.sent(p.out.WriteData(1, false, []byte("x"))) },
 		"trailers": func(p *peer) { p.write(appendHeaders(nil, 1, appendField(nil, "a", "b"), true)) },
@@ -114,7 +114,7 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := dialPeer(t, readAll, frame.ClientPreface).settle()
+				p := dialPeer(t, readAll, frame.ClientPreface).begin()
 				p.request(1, true)
 				p.wantAnswer(1, "200")
 				const every = 5 * time.Second // less than pingAfter
@@ -134,20 +134,20 @@ func TestIdleConnectionsEnd(t *testing.T) {
 
 // A change of the windows of all streams wakes none that cannot go on: the frame is much
 // cheaper than what it would cause.
-func TestWindowsWakeWhoCanGoOn(t *testing.T) {
+func TestWindowsWakeStreamsThatCanContinue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := dialPeer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 200)) }, frame.ClientPreface)
-		p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 100})
+		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 100})
 		for i := range uint32(streamsMax) {
 			p.request(2*i+1, true)
 		}
-		p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 0})
+		p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: 0})
 		synctest.Wait() // all are 100 below zero
 		const frames = 100
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for i := range uint32(frames) {
-			p.settle(frame.Setting{ID: frame.SettingInitialWindowSize, Val: i % 2 * 50})
+			p.begin(frame.Setting{ID: frame.SettingInitialWindowSize, Val: i % 2 * 50})
 			p.sent(p.out.WriteWindowUpdate(0, 1))
 			synctest.Wait()
 		}
@@ -163,7 +163,7 @@ func TestWindowsWakeWhoCanGoOn(t *testing.T) {
 // more for a request with many headers.
 func TestKeptStreamIsSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := dialPeer(t, readAll, frame.ClientPreface).settle()
+		p := dialPeer(t, readAll, frame.ClientPreface).begin()
 		id := uint32(1)
 		ask := func(headers ...string) *stream {
 			p.request(id, true, headers...)
@@ -178,7 +178,7 @@ func TestKeptStreamIsSmall(t *testing.T) {
 			}
 			return c.streams.kept[0]
 		}
-		for range lookEvery + aloneMin {
+		for range checkEvery + aloneMin {
 			ask()
 		}
 		st := ask("x-long", strings.Repeat("x", 10_000))
@@ -201,7 +201,7 @@ func TestStreamsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var commit chan struct{}
 		wait := func(http.ResponseWriter, *http.Request) { <-commit }
-		p := dialPeer(t, wait, frame.ClientPreface).settle()
+		p := dialPeer(t, wait, frame.ClientPreface).begin()
 		kept := func() int {
 			synctest.Wait()
 			c := p.server.open.List()[0]

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// read reads frames until the end of the connection, or until another goroutine reads on.
+// read reads frames until the connection ends or another goroutine takes over.
 func (c *conn) read() (passed bool) {
 	defer c.recoverPanic()
 	for {
@@ -34,10 +34,10 @@ func (c *conn) read() (passed bool) {
 // framesMax bounds the frames that are processed in one turn, unless a request is among them.
 const framesMax = 16
 
-// frames are the turns of the goroutine that reads the frames of a connection that is not trusted.
-// A handler that starts takes over the turn.
+// frames manages the turns for reading frames of a connection that is not trusted. A handler that
+// starts takes over the turn.
 type frames struct {
-	guard *unverified.Conn // below that of the server; nil: none
+	guard *unverified.Conn // below the connection; nil: none
 	turn  unverified.Turn
 	left  int // of this turn
 }
@@ -59,28 +59,28 @@ func (f *frames) begin() {
 	f.left = framesMax
 }
 
-// plainFrame takes the next frame out of the buffer if it is there, and one of those that
-// most requests consist of. It reports false if it is the framer's to read.
+// plainFrame processes the next frame if it is buffered and of the common kinds. It reports false if
+// the framer must read it.
 func (c *conn) plainFrame() (plain bool, err error) {
-	if !c.settled || !c.frameIsThere() {
+	if !c.begun || !c.frameBuffered() {
 		return false, nil
 	}
-	head, _ := c.reader.Peek(frameHeader) // they are there
+	head, _ := c.reader.Peek(frameHeader) // they are buffered
 	length := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
 	kind, flags, stream := frame.FrameType(head[3]), frame.Flags(head[4]), binary.BigEndian.Uint32(head[5:])
-	ended := flags.Has(frame.FlagDataEndStream) // of both kinds
+	ended := flags.Has(frame.FlagDataEndStream) // the same bit for headers
 	flags &^= frame.FlagDataEndStream
 	data, headers := kind == frame.FrameData && flags == 0, kind == frame.FrameHeaders && flags == frame.FlagHeadersEndHeaders
 	if stream == 0 || stream > streamNumberMax || !data && !headers {
 		return false, nil
 	}
-	whole, _ := c.reader.Peek(frameHeader + length) // they are there
+	whole, _ := c.reader.Peek(frameHeader + length) // they are buffered
 	if data {
 		err = c.data(stream, ended, whole[frameHeader:], int64(length))
 	} else {
 		err = c.headers(stream, ended, whole[frameHeader:], true)
 	}
-	_, _ = c.reader.Discard(frameHeader + length) // they are there
+	_, _ = c.reader.Discard(frameHeader + length) // they are buffered
 	return true, err
 }
 
@@ -88,8 +88,8 @@ func (c *conn) plainFrame() (plain bool, err error) {
 func (c *conn) otherFrame() error {
 	c.input.left = inputMax
 	f, err := c.framer.ReadFrame()
-	if err == nil && !c.settled {
-		if _, c.settled = f.(*frame.SettingsFrame); !c.settled {
+	if err == nil && !c.begun {
+		if _, c.begun = f.(*frame.SettingsFrame); !c.begun {
 			err = frame.ConnectionError(frame.ErrCodeProtocol)
 		}
 	}
@@ -99,10 +99,10 @@ func (c *conn) otherFrame() error {
 	return c.process(f)
 }
 
-// await waits until a frame can be read, which then comes whole within its time or not at
-// all. A handler that could start waits no longer than until there is nothing to read.
+// await waits until a frame can be read, and sets the deadline for the rest of the frame. A waiting
+// handler starts when no input is buffered.
 func (c *conn) await() error {
-	if c.frameIsThere() {
+	if c.frameBuffered() {
 		return nil
 	}
 	if c.mayServe() {
@@ -130,19 +130,19 @@ func (c *conn) await() error {
 			return err
 		}
 	}
-	if c.frameIsThere() {
+	if c.frameBuffered() {
 		return nil
 	}
-	c.heard = c.server.Now() // a part of a frame, also if others were there before it
+	c.heard = c.server.Now() // a part of a frame is buffered
 	return c.setReadDeadline(c.heard.Add(limits.HeaderTimeout))
 }
 
-// frameIsThere reports whether the next frame, with what must follow it, was read already.
-func (c *conn) frameIsThere() bool {
+// frameBuffered reports whether the next frame, with its continuations, is buffered.
+func (c *conn) frameBuffered() bool {
 	if c.reader.Buffered() < frameHeader {
 		return false
 	}
-	b, _ := c.reader.Peek(frameHeader) // they are there
+	b, _ := c.reader.Peek(frameHeader) // they are buffered
 	length := int(b[0])<<16 | int(b[1])<<8 | int(b[2])
 	headers := frame.FrameType(b[3]) == frame.FrameHeaders
 	return c.reader.Buffered() >= frameHeader+length && (!headers || frame.Flags(b[4]).Has(frame.FlagHeadersEndHeaders))

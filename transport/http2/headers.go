@@ -12,20 +12,19 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// headerBlock is a block of headers as a client sent it. There is one for each connection,
-// which is read into again and again: the library's own reading makes a dozen objects for
-// each request. Used by the goroutine that reads.
+// headerBlock is a decoded block of headers. Each connection reuses one, because the library
+// allocates a dozen objects for each request. Used by the reading goroutine.
 type headerBlock struct {
 	stream    uint32
 	ended     bool // no body follows
 	fields    []hpack.HeaderField
-	pseudo    int   // how many of them are, which come first
-	truncated bool  // there are more, too large to be kept
+	pseudo    int   // number of pseudo-headers, which come first
+	truncated bool  // further fields were too large
 	left      int   // bytes of fields that may still come
-	invalid   error // no request has such fields
+	invalid   error // a field is invalid
 	decoder   *hpack.Decoder
-	// known is the block itself if the table had every field of it, so that the same
-	// means the same until another one changes the table; empty if not.
+	// known is the encoded block if it refers to the table only: an equal block has the same
+	// fields until another one changes the table. Otherwise it is empty.
 	known []byte
 }
 
@@ -36,11 +35,11 @@ func newHeaderBlock() *headerBlock {
 	return b
 }
 
-// knownMax bounds the fields of a header block that is kept as known.
+// knownMax bounds the fields of a known block.
 const knownMax = 32
 
-// know keeps a block that was read if every octet of it is one field in the table
-// (RFC 7541, 6.1): programs say the same in each request.
+// know keeps an encoded block if each octet is an indexed field (RFC 7541, 6.1): programs repeat
+// their headers in each request.
 func (b *headerBlock) know(block []byte) {
 	b.known = b.known[:0]
 	if len(block) > knownMax || b.truncated {
@@ -54,8 +53,7 @@ func (b *headerBlock) know(block []byte) {
 	b.known = append(b.known, block...)
 }
 
-// forget lets go of texts that only the last request had: thousands of connections wait for
-// their next one.
+// forget releases the fields of the last request: thousands of connections may be idle.
 func (b *headerBlock) forget() {
 	if len(b.known) > 0 {
 		return
@@ -67,13 +65,13 @@ func (b *headerBlock) forget() {
 }
 
 var (
-	errFieldValue  = errors.New("a value that no header has")
-	errFieldName   = errors.New("a name that no header has")
-	errPseudoField = errors.New("a pseudo-header that no request has there")
+	errFieldValue  = errors.New("invalid value of a header")
+	errFieldName   = errors.New("invalid name of a header")
+	errPseudoField = errors.New("invalid pseudo-header")
 )
 
-// add takes a field. What it does not like ends the taking, but not the decoding, on which
-// the table of the connection depends.
+// add adds a field. After an invalid field the decoder continues, because the table of the
+// connection depends on it, but add is called no more.
 func (b *headerBlock) add(f hpack.HeaderField) {
 	size := int(f.Size())
 	switch {
@@ -112,13 +110,13 @@ func knownPseudo(name string) bool {
 	return false
 }
 
-// validName reports whether HTTP/2 has such names, which are small.
+// validName reports whether a name is valid in HTTP/2, which is in lower case.
 func validName(name string) bool {
 	return httpguts.ValidHeaderFieldName(name) && !strings.ContainsFunc(name, func(r rune) bool { return 'A' <= r && r <= 'Z' })
 }
 
-// readHeaders reads a block that begins with part, with the frames in which it goes on
-// unless that is the whole.
+// readHeaders decodes a block that begins with part. It reads the continuation frames unless part is
+// the whole block.
 func (c *conn) readHeaders(stream uint32, ended bool, part []byte, whole bool) error {
 	b := c.block
 	b.stream, b.ended = stream, ended
@@ -130,7 +128,7 @@ func (c *conn) readHeaders(stream uint32, ended bool, part []byte, whole bool) e
 	b.pseudo, b.truncated, b.left, b.invalid = 0, false, limits.HeaderBytesMax, nil
 	b.decoder.SetEmitEnabled(true)
 	for one := true; ; one = false {
-		// What goes on after too much was said, or nonsense, is not worth decoding.
+		// After too many bytes or an invalid field, the rest is not decoded.
 		if len(part) > 2*b.left || b.invalid != nil {
 			return frame.ConnectionError(frame.ErrCodeProtocol)
 		}
@@ -148,7 +146,7 @@ func (c *conn) readHeaders(stream uint32, ended bool, part []byte, whole bool) e
 			return err
 		}
 		more, ok := next.(*frame.ContinuationFrame)
-		if !ok { // the framer sees to that
+		if !ok { // the framer prevents this
 			return frame.ConnectionError(frame.ErrCodeProtocol)
 		}
 		part, whole = more.HeaderBlockFragment(), more.HeadersEnded()

@@ -7,19 +7,18 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// inputMax bounds a frame with those that must follow it: a block of headers may be in any
-// number of frames, empty ones among them. No header of HeaderBytesMax needs as much.
+// inputMax bounds a frame with its continuations, whose number is not bounded. A header of
+// HeaderBytesMax needs less.
 const inputMax = 2*limits.HeaderBytesMax + 2*frameBytesMax
 
-// input bounds the bytes that a framer reads for one frame and those that must follow it.
+// input bounds the bytes that the framer reads for one frame with its continuations.
 type input struct {
 	reader *bufio.Reader
 	left   int
-	full   bool // the last read has filled the buffer
+	full   bool // the last read filled the buffer
 	turn   *unverified.Turn
 }
 
-// Read reads.
 func (i *input) Read(b []byte) (int, error) {
 	if i.left == 0 {
 		return 0, errIdleFrames

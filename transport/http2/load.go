@@ -9,14 +9,13 @@ import (
 	"github.com/seriatimq/seriatim/cluster/hostlimit"
 )
 
-// DefaultStreamsMax bounds the requests under way on all connections of a server.
+// DefaultStreamsMax bounds the concurrent requests of a server.
 const DefaultStreamsMax = 65_536
 
-var errCrowded = errors.New("too many requests over HTTP/2 are under way, of this address or of all")
+var errCrowded = errors.New("too many concurrent requests over HTTP/2, of this address or in total")
 
-// load counts the handlers of all connections, and of those of each host: one request costs
-// little, but a client may have streamsMax on each of its connections. One host cannot have
-// the last tenth, which is for the others. Safe for concurrent use.
+// load counts the handlers of all connections and of each host, because a client may open
+// streamsMax streams on each connection. One host gets at most nine tenths. Safe for concurrent use.
 type load struct {
 	max, perHost int64
 	running      atomic.Int64
@@ -28,7 +27,7 @@ type load struct {
 // share is the part of a load that belongs to one host.
 type share struct {
 	host    string
-	conns   int // with the mutex of the load
+	conns   int // guarded by the mutex of the load
 	running atomic.Int64
 }
 
@@ -36,7 +35,7 @@ func newLoad(limit int) *load {
 	return &load{max: int64(limit), perHost: int64(limit - limit/10), hosts: make(map[string]*share)}
 }
 
-// share is that of a host, which release gives back once.
+// share returns the share of a host. Each connection releases it once.
 func (l *load) share(remote net.Addr) *share {
 	host := hostlimit.HostOf(remote)
 	l.mu.Lock()
@@ -58,7 +57,7 @@ func (l *load) release(s *share) {
 	}
 }
 
-// full reports whether a host may have no further request.
+// full reports whether a host has reached a bound.
 func (l *load) full(s *share) bool { return l.running.Load() >= l.max || s.running.Load() >= l.perHost }
 
 func (l *load) add(s *share, n int64) {

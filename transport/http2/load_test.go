@@ -13,7 +13,7 @@ import (
 func TestStreamsOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		p := dialPeer(t, func(http.ResponseWriter, *http.Request) { <-release }, frame.ClientPreface).settle()
+		p := dialPeer(t, func(http.ResponseWriter, *http.Request) { <-release }, frame.ClientPreface).begin()
 		const limit = 100
 		synctest.Wait()
 		p.server.load.max, p.server.load.perHost = limit, limit-limit/10

@@ -9,51 +9,48 @@ import (
 )
 
 const (
-	// outputMax is how many bytes may wait to be written before those who have more
-	// wait, too.
+	// outputMax bounds the bytes to write. Goroutines with more to write wait.
 	outputMax = 64 << 10
-	// outputKeepMax is the largest buffer that is kept for what comes next.
+	// outputKeepMax bounds the buffers that are kept.
 	outputKeepMax = 16 << 10
-	// turnsMax bounds how often a goroutine writes the frames of others after its own.
+	// turnsMax bounds the writes of one goroutine for others.
 	turnsMax = 4
-	// updatesOfRequest and updatesOfData are how many updates of windows a client may send for
-	// each request, and for each frame of an answer's body: of the stream and of the connection.
+	// updatesOfRequest and updatesOfData bound the window updates of a client for each request, and
+	// for each frame of an answer's body: one of the stream and one of the connection.
 	updatesOfRequest = 2
 	updatesOfData    = 2
-	// deadlineSlack: moving a deadline costs as much as making a small answer, so it is set
-	// this much further than it has to be.
+	// deadlineSlack is added to deadlines, because moving one costs as much as a small answer.
 	deadlineSlack = 30 * time.Second
 )
 
-// output is what a connection has to say. Who has frames appends them to out and
-// calls flush; one goroutine at a time writes.
+// output buffers the outgoing frames of a connection. Writers append to out and call flush; one
+// goroutine at a time writes.
 type output struct {
-	window     int64     // what may be sent of all bodies together
-	updates    int       // of windows, that may still come
+	window     int64     // bytes of bodies that may be sent
+	updates    int       // window updates that the client may send
 	out        []byte    // frames to write
 	spare      []byte    // an empty buffer
-	tableless  bool      // the next block of headers says that no table is used
-	taken      uint64    // bytes that were taken out of out
+	tableless  bool      // the next block of headers begins with noTable
+	taken      uint64    // bytes removed from out
 	written    uint64    // bytes that the kernel has
-	writing    bool      // a goroutine is
-	wrote      sync.Cond // that written, writing or failed has changed
+	writing    bool      // a goroutine writes
+	wrote      sync.Cond // written, writing or failed has changed
 	failed     error     // of every further flush
-	writeUntil time.Time // deadline set; for the goroutine that writes
+	writeUntil time.Time // the current deadline; for the writing goroutine
 }
 
-// sayHeaders says a block of headers. It needs the mutex; the caller flushes.
-func (c *conn) sayHeaders(stream uint32, block []byte, last bool) {
+// queueHeaders appends a block of headers to out. It needs the mutex; the caller flushes.
+func (c *conn) queueHeaders(stream uint32, block []byte, last bool) {
 	if c.tableless {
 		block, c.tableless = append([]byte{noTable}, block...), false
 	}
 	c.out = appendHeaders(c.out, stream, block, last)
 }
 
-// flush has what is in out written, and waits for that if it is to be whole, or much. Who
-// finds another goroutine writing leaves it to that. Where several handlers run, those that are
-// ready append what they have to say first: a commit answers many calls at a time, and
-// where the node has one processor they would write one after the other. It needs the
-// mutex, and lets go of it while it waits.
+// flush writes out, or leaves that to a goroutine that writes already. It waits for the write if
+// whole is set or out is large. If several handlers run, it first lets the ready ones append their
+// answers: a commit completes many calls at once. It needs the mutex, and releases it while it
+// waits.
 func (c *conn) flush(whole bool) error {
 	all := c.taken + uint64(len(c.out))
 	for c.writing && c.failed == nil && c.written < all {
@@ -73,13 +70,13 @@ func (c *conn) flush(whole bool) error {
 		c.mu.Lock()
 	}
 	c.writeTurns(turnsMax)
-	if c.writing { // there is more, of others
+	if c.writing { // others have appended more
 		go c.writeRest()
 	}
 	return c.failed
 }
 
-// writeRest writes what there is, as long as there is any.
+// writeRest writes until out is empty.
 func (c *conn) writeRest() {
 	defer c.recoverPanic()
 	c.mu.Lock()
@@ -89,8 +86,8 @@ func (c *conn) writeRest() {
 	}
 }
 
-// writeTurns writes what there is, so many times at most. writing is false after that if
-// there is nothing left. It needs the mutex, and lets go of it while it writes.
+// writeTurns writes out up to n times, and clears writing if nothing is left. It needs the mutex,
+// and releases it while it writes.
 func (c *conn) writeTurns(n int) {
 	for ; n > 0 && len(c.out) > 0 && c.failed == nil; n-- {
 		b := c.out
@@ -103,7 +100,7 @@ func (c *conn) writeTurns(n int) {
 		c.spare = kept(b)
 		if err != nil {
 			c.fail(err)
-			_ = c.conn.Close() // whatever it says, the connection is gone
+			_ = c.conn.Close() // the connection is gone in any case
 		}
 		c.wrote.Broadcast()
 	}
@@ -113,7 +110,7 @@ func (c *conn) writeTurns(n int) {
 	}
 }
 
-// write writes b, for which the client has its time.
+// write writes b with the deadline for its size.
 func (c *conn) write(b []byte) error {
 	now := c.server.Now()
 	limit := limits.WriteLimit(int64(len(b)), c.server.Budget.Scarce())
@@ -130,7 +127,7 @@ func (c *conn) write(b []byte) error {
 	return err
 }
 
-// fail ends all that waits for the connection. It needs the mutex.
+// fail ends all streams. It needs the mutex.
 func (c *conn) fail(err error) {
 	if c.failed == nil {
 		c.failed = err
@@ -141,7 +138,7 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// kept is an empty buffer, that of b unless it is large.
+// kept returns b without content for reuse, nil if it is large.
 func kept(b []byte) []byte {
 	if cap(b) > outputKeepMax {
 		return nil

@@ -31,7 +31,7 @@ func (w *writes) Write(b []byte) (int, error) {
 	return w.all.Write(b)
 }
 
-// taken is what was written, and in how many writes.
+// taken returns the number of writes and the written bytes.
 func (w *writes) taken() (n int, all []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"github.com/seriatimq/seriatim/transport/limits"
 )
 
-// idleFrames counts frames that bring nothing. Used by one goroutine.
+// idleFrames counts idle frames (see Threats). Used by one goroutine.
 type idleFrames struct {
 	since time.Time
 	n     int
 }
 
-// errIdleFrames ends a connection that keeps the server busy with nothing.
+// errIdleFrames ends a connection with too many idle frames.
 const errIdleFrames = frame.ConnectionError(frame.ErrCodeEnhanceYourCalm)
 
-// add counts one. It reports false if there were too many.
+// add counts a frame. It reports false after too many.
 func (i *idleFrames) add(now time.Time) bool {
 	if now.Sub(i.since) >= time.Second {
 		i.since, i.n = now, 0
@@ -27,20 +27,19 @@ func (i *idleFrames) add(now time.Time) bool {
 	return i.n <= idleFramesMax
 }
 
-// broughtNothing counts a frame that brings nothing, and ends a connection that nothing else
-// comes on. It needs the mutex.
-func (c *conn) broughtNothing() error {
+// countIdle counts an idle frame, and ends a connection without other frames. It needs the mutex.
+func (c *conn) countIdle() error {
 	if !c.idle.add(c.heard) {
 		return errIdleFrames
 	}
 	if len(c.streams.open) == 0 && c.heard.Sub(c.streams.ended) >= limits.IdleTimeout {
-		c.sayEnd(c.heard)
+		c.announceEnd(c.heard)
 		return c.flush(false)
 	}
 	return nil
 }
 
-// process deals with a frame. The error is of the connection, or of a stream.
+// process processes a frame. The error is that of the connection or of a stream.
 func (c *conn) process(f frame.Frame) error {
 	switch f := f.(type) {
 	case *frame.HeadersFrame:
@@ -54,7 +53,7 @@ func (c *conn) process(f frame.Frame) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.broughtNothing(); err != nil {
+	if err := c.countIdle(); err != nil {
 		return err
 	}
 	switch f := f.(type) {
@@ -79,12 +78,12 @@ func (c *conn) process(f frame.Frame) error {
 			c.lose(st, context.Canceled)
 		}
 	case *frame.GoAwayFrame:
-		c.sayEnd(c.heard)
+		c.announceEnd(c.heard)
 	}
 	return c.flush(false)
 }
 
-// settings takes over what the client permits. It needs the mutex.
+// settings applies the settings of the client. It needs the mutex.
 func (c *conn) settings(f *frame.SettingsFrame) error {
 	if f.NumSettings() > settingsMax {
 		return errIdleFrames
@@ -96,7 +95,7 @@ func (c *conn) settings(f *frame.SettingsFrame) error {
 			window = int64(s.Val)
 		case frame.SettingHeaderTableSize:
 			c.tableless = true
-		default: // frames are never larger than the least that it may permit
+		default: // frames never exceed the smallest possible limit
 		}
 		return s.Valid()
 	})
@@ -105,7 +104,7 @@ func (c *conn) settings(f *frame.SettingsFrame) error {
 		return err
 	}
 	c.streams.initialWindow = window
-	for _, st := range c.streams.open { // which is done once for a frame, however often it changes the window
+	for _, st := range c.streams.open { // once for a frame, however often it changes the window
 		if err := st.widen(change); err != nil {
 			return frame.ConnectionError(frame.ErrCodeFlowControl)
 		}
@@ -113,8 +112,8 @@ func (c *conn) settings(f *frame.SettingsFrame) error {
 	return nil
 }
 
-// widen changes what may be sent on a stream, and wakes it if it waited for that: waking all
-// of them costs much more than the frame that asks for it. It needs the mutex.
+// widen changes the window of a stream, and wakes the stream if it waited: waking all streams would
+// cost much more than sending the frame. It needs the mutex.
 func (st *stream) widen(change int64) error {
 	before := st.window
 	if st.window += change; st.window > windowMax {
@@ -126,13 +125,13 @@ func (st *stream) widen(change int64) error {
 	return nil
 }
 
-// windowUpdate lets more be sent.
+// windowUpdate applies a window update.
 func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.updates > 0 {
 		c.updates--
-	} else if err := c.broughtNothing(); err != nil {
+	} else if err := c.countIdle(); err != nil {
 		return err
 	}
 	if f.StreamID == 0 {
@@ -141,7 +140,7 @@ func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 			return frame.ConnectionError(frame.ErrCodeFlowControl)
 		}
 		if before > 0 {
-			return nil // no request waited for it
+			return nil // no stream waited for it
 		}
 		for _, st := range c.streams.open {
 			st.changed.Broadcast()
@@ -158,14 +157,14 @@ func (c *conn) windowUpdate(f *frame.WindowUpdateFrame) error {
 	return st.widen(int64(f.Increment))
 }
 
-// data takes a part of a body, which came in so many bytes with padding.
+// data adds a part of a body. The length includes the padding.
 func (c *conn) data(stream uint32, ended bool, data []byte, length int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := c.streams.open[stream]
-	over := st == nil || st.over || st.body.ended // the client may not know yet that the stream is
+	over := st == nil || st.over || st.body.ended // the client may not know yet that the stream has ended
 	if over || len(data) == 0 && !ended {
-		if err := c.broughtNothing(); err != nil {
+		if err := c.countIdle(); err != nil {
 			return err
 		}
 	}
@@ -199,10 +198,10 @@ func (c *conn) data(stream uint32, ended bool, data []byte, length int64) error 
 	return c.flush(false)
 }
 
-// neverOpened is the error of a frame for a stream that was never opened. Those that a client opens
-// after it was told not to are ignored.
+// neverOpened returns the error of a frame for a stream that was never opened. Streams opened after
+// GOAWAY are ignored.
 func (c *conn) neverOpened(id uint32) error {
-	if id%2 == 1 && id <= c.streams.last || c.ending.said {
+	if id%2 == 1 && id <= c.streams.last || c.ending.announced {
 		return nil
 	}
 	return frame.ConnectionError(frame.ErrCodeProtocol)

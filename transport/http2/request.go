@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"strconv"
 	"strings"
@@ -12,11 +11,13 @@ import (
 
 	frame "golang.org/x/net/http2"
 
+	"github.com/seriatimq/seriatim/transport/http1"
 	"github.com/seriatimq/seriatim/transport/limits"
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// headers begins a request, or ends the body of one with trailers: as readHeaders says.
+// headers begins a request, or ends the body of one with trailers. For the parameters see
+// readHeaders.
 func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error {
 	b := c.block
 	defer b.forget()
@@ -30,8 +31,8 @@ func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error
 	if st := c.streams.open[b.stream]; st != nil {
 		return c.trailers(st, b)
 	}
-	if b.stream <= c.streams.last && b.pseudo == 0 || c.ending.said {
-		return c.broughtNothing() // trailers of a stream that is over, or what will be sent elsewhere
+	if b.stream <= c.streams.last && b.pseudo == 0 || c.ending.announced {
+		return c.countIdle() // trailers of a finished stream, or a request after GOAWAY
 	}
 	if b.stream%2 == 0 || b.stream <= c.streams.last {
 		return frame.ConnectionError(frame.ErrCodeProtocol)
@@ -46,7 +47,7 @@ func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error
 		c.server.refused(limits.RefusedStreams, c.conn, errCrowded)
 	}
 	if crowded || len(c.streams.open)-c.streams.over >= streamsMax || c.streams.running >= streamsMax {
-		if err := c.broughtNothing(); err != nil {
+		if err := c.countIdle(); err != nil {
 			return err
 		}
 		return frame.StreamError{StreamID: b.stream, Code: frame.ErrCodeRefusedStream}
@@ -67,11 +68,10 @@ func (c *conn) headers(stream uint32, ended bool, part []byte, whole bool) error
 	return nil
 }
 
-// answerBlockBytes is how many bytes the headers of most answers have at most, and their
-// trailers.
+// answerBlockBytes is more than most answers need for their headers, or their trailers.
 const answerBlockBytes = 256
 
-// newStream makes a stream, of one that is over if there is one. It needs the mutex.
+// newStream returns a stream, reusing a finished one if possible. It needs the mutex.
 func (c *conn) newStream(b *headerBlock) *stream {
 	var st *stream
 	if last := len(c.streams.kept) - 1; last >= 0 {
@@ -96,18 +96,15 @@ func (c *conn) newStream(b *headerBlock) *stream {
 }
 
 const (
-	// keptHeadersMax is how many headers a stream may have had that is kept: the map that
-	// holds them never shrinks.
+	// keptHeadersMax bounds the headers of a stream that is kept, whose map never shrinks.
 	keptHeadersMax = 64
 	// keptMax bounds the finished streams that a connection keeps for reuse.
 	keptMax = 32
 )
 
-// keep keeps a stream whose handler has returned for a later request of its connection,
-// without anything that the client sent, unless there are enough or the stream has become
-// too large for that. One that ended before its handler did is left alone: a handler that
-// waited for that may have a goroutine which still looks at the request, as those of the
-// library of gRPC do.
+// keep keeps a stream for reuse when its handler has returned, without any data of the client. It
+// drops streams that are large or too many. It also drops a stream that ended before its handler:
+// goroutines of the handler, as in grpc-go, may still use the request.
 func (c *conn) keep(st *stream) {
 	if st.blank.Context().Err() != nil {
 		return
@@ -128,11 +125,11 @@ func (c *conn) keep(st *stream) {
 	c.streams.kept = append(c.streams.kept, st)
 }
 
-// trailers ends the body of a request. What they say is ignored. It needs the mutex.
+// trailers ends the body of a request. Their content is ignored. It needs the mutex.
 func (c *conn) trailers(st *stream, b *headerBlock) error {
 	switch {
 	case st.over:
-		return c.broughtNothing()
+		return c.countIdle()
 	case st.body.ended:
 		return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeStreamClosed}
 	case !b.ended || b.pseudo > 0:
@@ -146,23 +143,22 @@ func (c *conn) trailers(st *stream, b *headerBlock) error {
 	return nil
 }
 
-// answerAtOnce refuses a request without calling the handler. It needs the mutex.
+// answerAtOnce refuses a request without a call of the handler. It needs the mutex.
 func (c *conn) answerAtOnce(b *headerBlock, status int) error {
-	if err := c.broughtNothing(); err != nil {
+	if err := c.countIdle(); err != nil {
 		return err
 	}
 	c.guard.Refused(0)
-	c.sayHeaders(b.stream, appendStatus(nil, status), true)
+	c.queueHeaders(b.stream, appendStatus(nil, status), true)
 	if !b.ended {
 		c.out = appendReset(c.out, b.stream, frame.ErrCodeNo)
 	}
 	return c.flush(false)
 }
 
-// errBadHeader refuses headers that HTTP/2 does not have.
-var errBadHeader = errors.New("a header that HTTP/2 does not have")
+var errBadHeader = errors.New("a header that HTTP/2 does not permit")
 
-// request makes the request of a stream of its headers.
+// request fills in the request of a stream.
 func (c *conn) request(st *stream, b *headerBlock) error {
 	method, path, scheme := "", "", ""
 	r := st.request
@@ -178,7 +174,7 @@ func (c *conn) request(st *stream, b *headerBlock) error {
 			scheme = value
 		case ":authority":
 			r.Host = value
-		case ":protocol": // which needs a setting that was not given (RFC 8441)
+		case ":protocol": // permitted only with a setting that the server does not send (RFC 8441)
 			return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
 		default:
 			if err := st.addHeader(header, name, value); err != nil {
@@ -191,7 +187,7 @@ func (c *conn) request(st *stream, b *headerBlock) error {
 	}
 	r.Method, r.RequestURI = method, path
 	r.URL, st.url = &st.url, url.URL{Path: path}
-	if !plainPath(path) {
+	if !http1.PlainPath(path) {
 		parsed, err := url.ParseRequestURI(path)
 		if err != nil {
 			return frame.StreamError{StreamID: st.id, Code: frame.ErrCodeProtocol}
@@ -207,7 +203,7 @@ func (c *conn) request(st *stream, b *headerBlock) error {
 	return nil
 }
 
-// addHeader adds a header of a request. The lists of all values share one array.
+// addHeader adds a header of a request. The values of all headers share one array.
 func (st *stream) addHeader(header http.Header, name, value string) error {
 	switch name {
 	case "connection", "proxy-connection", "transfer-encoding", "upgrade", "keep-alive":
@@ -220,7 +216,7 @@ func (st *stream) addHeader(header http.Header, name, value string) error {
 		if st.request.Host == "" {
 			st.request.Host = value
 		}
-		return nil // net/http does not keep it among the others either
+		return nil // as in net/http, the header has no Host
 	case "expect":
 		st.body.expected = !st.body.ended && strings.EqualFold(value, "100-continue")
 		return nil
@@ -231,9 +227,9 @@ func (st *stream) addHeader(header http.Header, name, value string) error {
 		}
 		st.body.declared = int64(n)
 	}
-	name = canonical(name)
+	name = http1.CanonicalName(name)
 	before := header[name]
-	if name == "Cookie" && len(before) > 0 { // which HTTP/2 may split (RFC 9113, 8.2.3)
+	if name == "Cookie" && len(before) > 0 { // HTTP/2 may split it (RFC 9113, 8.2.3)
 		before[0] += "; " + value
 		return nil
 	}
@@ -245,38 +241,4 @@ func (st *stream) addHeader(header http.Header, name, value string) error {
 	st.values = append(st.values, value)
 	header[name] = st.values[i : i+1 : i+1]
 	return nil
-}
-
-// canonicalNames are the headers of SDKs and of gRPC.
-var canonicalNames = func() map[string]string {
-	names := make(map[string]string)
-	for _, name := range []string{
-		"Accept", "Accept-Encoding", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "Authorization", "Content-Length", "Content-Type",
-		"Grpc-Accept-Encoding", "Grpc-Encoding", "Grpc-Timeout", "Origin", "Te", "Traceparent", "User-Agent", "X-Amz-Content-Sha256",
-		"X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Target", "X-Amz-User-Agent", "X-Amzn-Query-Mode", "X-Amzn-Trace-Id",
-	} {
-		names[strings.ToLower(name)] = name
-	}
-	return names
-}()
-
-func canonical(name string) string {
-	if known, ok := canonicalNames[name]; ok {
-		return known
-	}
-	return textproto.CanonicalMIMEHeaderKey(name)
-}
-
-// plainPath reports whether a path stands for itself: no escapes, no query, no host.
-func plainPath(path string) bool {
-	if path[0] != '/' || strings.HasPrefix(path, "//") {
-		return false
-	}
-	for i := range len(path) {
-		c := path[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '/' && c != '.' && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
 }

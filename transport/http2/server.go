@@ -12,42 +12,41 @@ import (
 	"github.com/seriatimq/seriatim/transport/http1"
 )
 
-// What one client may have going.
+// Bounds of one client.
 const (
-	// streamsMax bounds the requests of a connection at a time.
+	// streamsMax bounds the concurrent requests of a connection.
 	streamsMax = 250
-	// windowOfStream and windowOfConn bound what a client may send of one body, and of
-	// all of its bodies together, before a handler reads it.
+	// windowOfStream and windowOfConn bound the bytes of one body, and of all bodies of a
+	// connection, that a client may send before a handler reads.
 	windowOfStream = 256 << 10
 	windowOfConn   = 1 << 20
-	// idleFramesMax bounds the frames of a second that bring nothing.
+	// idleFramesMax bounds the idle frames in a second.
 	idleFramesMax = 10_000
 	// settingsMax bounds the settings of a frame. There are seven.
 	settingsMax = 100
 )
 
-// A connection may carry streams that say nothing for long. One of which nothing
-// was heard for pingAfter is asked whether the client is there, and closed if it does not
-// answer within pingTimeout.
+// A connection without input for pingAfter gets a ping, and is closed without an answer within
+// pingTimeout.
 const (
 	pingAfter   = 10 * time.Second
 	pingTimeout = 10 * time.Second
 )
 
-// lingering is how long a client may take to read the last frame and to close the connection
-// itself.
+// lingering is the time for a client to read the last frame and to close the connection.
 const lingering = 250 * time.Millisecond
 
 // Config describes a Server.
 type Config struct {
 	Handler http.Handler
-	Budget  *budget.Bytes // says when memory is scarce; nil: never
+	Budget  *budget.Bytes // reports scarce memory; nil: never
 	Now     func() time.Time
-	// Others takes a connection that speaks something else, with all its bytes.
+	// Others takes a connection that speaks another protocol, with all its bytes.
 	Others func(net.Conn)
-	// StreamsMax bounds the requests under way on all connections; 0: DefaultStreamsMax.
+	// StreamsMax bounds the concurrent requests on all connections; 0: DefaultStreamsMax.
 	StreamsMax int
-	// Refused is told why a connection is ended, or a request refused; may be nil.
+	// Refused is called when a connection ends because of its client, or a request is refused;
+	// may be nil.
 	Refused func(why string, remote net.Addr, err error)
 	Logger  *slog.Logger
 }
@@ -58,13 +57,13 @@ type Server struct {
 	base   context.Context
 	open   *http1.Open[*conn]
 	closes atomic.Bool  // connections end when they are idle
-	jobs   chan job     // unbuffered: for a worker that waits
-	spare  atomic.Int32 // workers that wait, or are about to
+	jobs   chan job     // unbuffered: for an idle worker
+	spare  atomic.Int32 // idle workers
 	panics atomic.Uint64
 	load   *load
 }
 
-// New makes a Server. ctx is the parent of all requests' contexts.
+// New returns a Server. ctx is the parent of all requests' contexts.
 func New(ctx context.Context, cfg Config) *Server {
 	if cfg.StreamsMax == 0 {
 		cfg.StreamsMax = DefaultStreamsMax
@@ -72,8 +71,7 @@ func New(ctx context.Context, cfg Config) *Server {
 	return &Server{Config: cfg, base: ctx, open: http1.NewOpen[*conn](), jobs: make(chan job), load: newLoad(cfg.StreamsMax)}
 }
 
-// Serve serves a connection, in a goroutine of its own, until the connection ends or is
-// given to Others.
+// Serve starts a goroutine that serves a connection.
 func (s *Server) Serve(accepted net.Conn) {
 	c := newConn(s, accepted)
 	if !s.open.Add(c) {
@@ -85,7 +83,7 @@ func (s *Server) Serve(accepted net.Conn) {
 	go c.serve()
 }
 
-// refused tells of what a client may not do.
+// refused calls Refused.
 func (s *Server) refused(why string, conn net.Conn, err error) {
 	if s.Refused != nil {
 		s.Refused(why, conn.RemoteAddr(), err)
@@ -95,8 +93,7 @@ func (s *Server) refused(why string, conn net.Conn, err error) {
 // Panics returns the number of connections that a panic outside of the handler has ended.
 func (s *Server) Panics() uint64 { return s.panics.Load() }
 
-// KeepAlives says whether connections are kept when they have no request, as they
-// are from the start.
+// KeepAlives sets whether connections without requests stay open. The default is true.
 func (s *Server) KeepAlives(keep bool) {
 	s.closes.Store(!keep)
 	if keep {
@@ -107,8 +104,8 @@ func (s *Server) KeepAlives(keep bool) {
 	}
 }
 
-// Shutdown tells clients to go elsewhere and waits for the requests under way. At
-// the end of ctx it closes what is left.
+// Shutdown sends GOAWAY and waits for the requests in progress. At the end of ctx it closes the
+// connections.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.closes.Store(true)
 	s.open.Close()
@@ -126,18 +123,17 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// job is what a goroutine of the server does: it calls the handler of a stream, or reads the
-// frames of a connection and calls handlers meanwhile.
+// job is the task of a worker: call the handler of a stream, or read the frames of a connection.
 type job struct {
 	handles *stream
 	reads   *conn
 }
 
-// workersMax bounds the goroutines that wait for a job. Those that have called a handler have
-// the stack that the next one needs, which costs more to make than all the rest.
+// workersMax bounds the idle workers. A worker that has called a handler has the stack for the next
+// one, which is the largest cost of a new goroutine.
 const workersMax = 256
 
-// start has a job done.
+// start passes a job to an idle worker, or starts one.
 func (s *Server) start(j job) {
 	select {
 	case s.jobs <- j:
@@ -146,7 +142,7 @@ func (s *Server) start(j job) {
 	}
 }
 
-// work does jobs, one after the other.
+// work executes jobs, one after the other.
 func (s *Server) work(j job) {
 	for {
 		if st := j.handles; st != nil {

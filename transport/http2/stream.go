@@ -16,56 +16,56 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// streams are those of a connection.
+// streams holds the streams of a connection.
 type streams struct {
 	open          map[uint32]*stream
-	last          uint32    // the greatest number so far
-	ended         time.Time // when there was none any more
-	over          int       // of those, as far as the client is concerned
-	running       int       // handlers, also of streams that are lost
-	kept          []*stream // over, with all they are made of, for the next requests
+	last          uint32    // the highest stream id so far
+	ended         time.Time // since then no stream is open
+	over          int       // open streams that have ended for the client
+	running       int       // handlers, also of lost streams
+	kept          []*stream // finished, for reuse
 	handlers      sync.WaitGroup
 	initialWindow int64  // window of a new stream
-	share         *share // of what all connections of its host have under way
+	share         *share // of the host of the connection
 }
 
-// stream is one request with its answer. Its first part is not changed, the second
-// has the mutex of the connection, the third belongs to the goroutine of the handler.
+// stream is one request with its answer. The first part does not change, the mutex of the
+// connection guards the second, and the goroutine of the handler owns the third.
 type stream struct {
 	conn   *conn
 	id     uint32
 	cancel context.CancelFunc
 	turn   unverified.Turn // of the request
 
-	changed    sync.Cond // that anything below has changed
+	changed    sync.Cond // a field below has changed
 	body       body
 	credit     credit
-	window     int64     // what may be sent
+	window     int64     // bytes that may be sent
 	readUntil  time.Time // zero: no limit
-	writeUntil time.Time // zero: what the size of a write gives it
+	writeUntil time.Time // zero: limits.WriteLimit of each write
 	lost       error     // the client does not read the answer
-	over       bool      // the end of the answer was said
-	running    bool      // its handler is counted as such
+	over       bool      // the end of the answer was sent
+	running    bool      // its handler is counted
 
-	blank   *http.Request // with what all requests of the stream have, which may be several
+	blank   *http.Request // the common fields of all requests of the stream
 	request *http.Request
 	url     url.URL
 	values  []string // of the request's header
 	answer  answer
 }
 
-// body is the received part of a request body. It has the mutex of the connection.
+// body is the received part of a request body. The mutex of the connection guards it.
 type body struct {
 	unread   []byte
-	start    int   // of what is unread
-	arrived  int64 // in all
+	start    int   // of the unread bytes
+	arrived  int64 // bytes in total
 	declared int64 // length, below zero if unknown
-	ended    bool  // nothing more comes
-	closed   bool  // the handler wants nothing more
-	expected bool  // the client waits until it is asked for the body
+	ended    bool  // the body is complete
+	closed   bool  // the handler reads no more
+	expected bool  // the client waits for status 100
 }
 
-// add adds what has come.
+// add adds received bytes.
 func (b *body) add(data []byte) {
 	b.arrived += int64(len(data))
 	if b.closed {
@@ -77,7 +77,7 @@ func (b *body) add(data []byte) {
 	b.unread = append(b.unread, data...)
 }
 
-// wrong reports whether the body has another length than was declared.
+// wrong reports whether the length differs from the declared one.
 func (b *body) wrong() bool {
 	return b.declared >= 0 && (b.arrived > b.declared || b.ended && b.arrived < b.declared)
 }
@@ -85,14 +85,14 @@ func (b *body) wrong() bool {
 // credit counts the bytes that a client may send, and those read since the last window update.
 type credit struct{ left, owed int64 }
 
-// take takes n bytes. It reports false if there is no credit for them.
+// take uses n bytes. It reports false if the credit is exceeded.
 func (k *credit) take(n int64) bool {
 	k.left -= n
 	return k.left >= 0
 }
 
-// give gives n bytes back, and returns how many the client should be told of.
-func (k *credit) give(n, window int64) int64 {
+// release adds n bytes, and returns the window update to send, 0 for none yet.
+func (k *credit) release(n, window int64) int64 {
 	if k.owed += n; k.owed < window/2 {
 		return 0
 	}
@@ -101,16 +101,16 @@ func (k *credit) give(n, window int64) int64 {
 	return n
 }
 
-// giveBack lets the client send so many bytes more, of the stream, too, unless that is nil.
+// giveBack lets the client send n more bytes on the connection, and on the stream unless it is nil.
 // It needs the mutex; the caller flushes.
 func (c *conn) giveBack(st *stream, n int64) {
-	if more := c.credit.give(n, windowOfConn); more > 0 {
+	if more := c.credit.release(n, windowOfConn); more > 0 {
 		c.out = appendWindowUpdate(c.out, 0, more)
 	}
 	if st == nil || st.body.ended || st.lost != nil {
 		return
 	}
-	if more := st.credit.give(n, windowOfStream); more > 0 {
+	if more := st.credit.release(n, windowOfStream); more > 0 {
 		c.out = appendWindowUpdate(c.out, st.id, more)
 	}
 }
@@ -126,7 +126,7 @@ func (c *conn) lose(st *stream, err error) {
 	c.remove(st)
 }
 
-// remove removes a stream that is over. It needs the mutex; the caller flushes.
+// remove removes a finished stream. It needs the mutex; the caller flushes.
 func (c *conn) remove(st *stream) {
 	if c.streams.open[st.id] != st {
 		return
@@ -141,12 +141,12 @@ func (c *conn) remove(st *stream) {
 		return
 	}
 	c.streams.ended = c.server.Now()
-	if c.ending.said || c.server.closes.Load() {
-		c.sayEnd(c.streams.ended)
+	if c.ending.announced || c.server.closes.Load() {
+		c.announceEnd(c.streams.ended)
 	}
 }
 
-// reset tells the client that a stream is over. It needs the mutex; the caller flushes.
+// reset ends a stream with an error. It needs the mutex; the caller flushes.
 func (c *conn) reset(id uint32, code frame.ErrCode) {
 	c.out = appendReset(c.out, id, code)
 	if st := c.streams.open[id]; st != nil {
@@ -154,7 +154,7 @@ func (c *conn) reset(id uint32, code frame.ErrCode) {
 	}
 }
 
-// startWaiting starts the handler that waits for more of its request, if one does.
+// startWaiting starts the waiting handler, if any.
 func (c *conn) startWaiting() {
 	st := c.waiting
 	if st == nil {
@@ -175,7 +175,7 @@ func (c *conn) startWaiting() {
 	c.server.start(job{handles: st})
 }
 
-// run counts the handler of a stream, which will be called. It needs the mutex.
+// run counts the handler of a stream that is about to start. It needs the mutex.
 func (c *conn) run(st *stream) {
 	st.turn.TakeOver(&c.frames.turn)
 	st.running = true
@@ -183,18 +183,18 @@ func (c *conn) run(st *stream) {
 	c.server.load.add(c.streams.share, 1)
 }
 
-// ran counts a handler no more. It needs the mutex.
+// ran stops counting a handler. It needs the mutex.
 func (c *conn) ran(st *stream) {
 	st.running = false
 	c.streams.running--
 	c.server.load.add(c.streams.share, -1)
 }
 
-// conclude ends a stream as the client sees it, who may open another one as soon as it has read
-// that. A handler that has to wait for the client to read is counted on. It needs the
-// mutex; the caller flushes.
+// conclude ends a stream for the client, which may open another one as soon as it has read the
+// answer. A handler that waits for the client to read still counts. It needs the mutex; the caller
+// flushes.
 func (c *conn) conclude(st *stream) {
-	if !st.body.ended { // an answer that is whole makes the rest of the request needless
+	if !st.body.ended { // the answer does not depend on the rest of the request
 		c.out = appendReset(c.out, st.id, frame.ErrCodeNo)
 	}
 	st.over, st.body.closed = true, true
@@ -204,7 +204,7 @@ func (c *conn) conclude(st *stream) {
 	}
 }
 
-// handle calls the handler and sends what is left of its answer.
+// handle calls the handler and sends the rest of its answer.
 func (c *conn) handle(st *stream) {
 	defer c.streams.handlers.Done()
 	defer c.recoverPanic()
@@ -221,7 +221,7 @@ func (c *conn) handle(st *stream) {
 	aborted = st.answer.finish() != nil
 }
 
-// finish ends a stream whose handler has returned and whose answer was written.
+// finish ends a stream whose handler has returned.
 func (c *conn) finish(st *stream, aborted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,8 +237,8 @@ func (c *conn) finish(st *stream, aborted bool) {
 	_ = c.flush(false) // an error ends the connection anyway
 }
 
-// await waits until anything of the stream has changed, or until a time that is not
-// zero. It needs the mutex, and lets go of it while it waits.
+// await waits for a change of the stream, until a time unless it is zero. It needs the mutex, and
+// releases it while it waits.
 func (st *stream) await(until time.Time) error {
 	if until.IsZero() {
 		st.changed.Wait()
@@ -258,15 +258,15 @@ func (st *stream) await(until time.Time) error {
 	return nil
 }
 
-// bodyReader is the body as the handler sees it.
+// bodyReader is the body for the handler.
 type bodyReader struct{ st *stream }
 
-// Read reads what has come, or waits for it.
+// Read reads received bytes, or waits for some.
 func (r bodyReader) Read(p []byte) (int, error) {
 	st := r.st
 	c, b := st.conn, &st.body
 	held := false
-	defer func() { st.turn.Resume(held) }() // without the mutex, which the goroutine that reads may wait for in its turn
+	defer func() { st.turn.Resume(held) }() // without the mutex, for which the reading goroutine may wait during its turn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(p) == 0 {
@@ -274,7 +274,7 @@ func (r bodyReader) Read(p []byte) (int, error) {
 	}
 	if b.expected {
 		b.expected = false
-		c.sayHeaders(st.id, appendStatus(nil, http.StatusContinue), false)
+		c.queueHeaders(st.id, appendStatus(nil, http.StatusContinue), false)
 		if err := c.flush(false); err != nil {
 			return 0, err
 		}
@@ -283,7 +283,7 @@ func (r bodyReader) Read(p []byte) (int, error) {
 		switch {
 		case b.closed:
 			return 0, http.ErrBodyReadAfterClose
-		case st.lost != nil: // even if the body had come whole: what was unread is gone
+		case st.lost != nil: // even if the body is complete: the unread bytes are gone
 			return 0, st.lost
 		case b.ended:
 			return 0, io.EOF
@@ -304,13 +304,13 @@ func (r bodyReader) Read(p []byte) (int, error) {
 	return n, c.flush(false)
 }
 
-// Close says that nothing more of the body is wanted.
+// Close discards the rest of the body.
 func (r bodyReader) Close() error {
 	st := r.st
 	st.conn.mu.Lock()
 	defer st.conn.mu.Unlock()
 	st.body.closed, st.body.expected = true, false
-	st.conn.giveBack(nil, int64(len(st.body.unread)-st.body.start)) // but no room for more of this one
+	st.conn.giveBack(nil, int64(len(st.body.unread)-st.body.start)) // but not for more of this body
 	st.body.unread, st.body.start = nil, 0
 	st.changed.Broadcast()
 	return st.conn.flush(false)

@@ -6,26 +6,24 @@ import (
 )
 
 const (
-	// aloneMin is after how many requests that had their connection to themselves the next
-	// one is expected to have it, too.
+	// aloneMin is the number of consecutive requests without a concurrent one after which the reader
+	// expects another one.
 	aloneMin = 16
-	// lookEvery is how often such a request is served elsewhere all the same: what comes
-	// meanwhile shows that there is more than one caller, who would wait for each other.
-	lookEvery = 32
-	// passAfter is how long the handler of such a request may take before frames are
-	// read beside it: most are done before, also where the processors are busy.
+	// checkEvery makes a worker serve one of so many such requests, while the reader finds out whether
+	// the connection has several callers, which would wait for each other.
+	checkEvery = 32
+	// passAfter bounds the time of a handler in the reading goroutine. Then another goroutine reads.
 	passAfter = 50 * time.Millisecond
 )
 
-// errPassed ends the reading of a goroutine when another reads on.
+// errPassed ends the reading of a goroutine when another one reads.
 var errPassed = errors.New("another goroutine reads")
 
-// mayServe reports whether the goroutine that reads may call the waiting handler. Waking
-// another goroutine for each request costs as much as serving it. So the reader serves a
-// request itself if it expects nothing else on the connection; if that takes long, or waits
-// for the client, another goroutine continues to read.
+// mayServe reports whether the reading goroutine may call the waiting handler. Waking another
+// goroutine costs as much as serving a request. So the reader serves it if it expects no other input.
+// If the handler takes long, or waits for the client, another goroutine continues to read.
 func (c *conn) mayServe() bool {
-	if c.waiting == nil || c.alone < aloneMin || c.alone%lookEvery == 0 || c.reader.Buffered() > 0 {
+	if c.waiting == nil || c.alone < aloneMin || c.alone%checkEvery == 0 || c.reader.Buffered() > 0 {
 		return false
 	}
 	c.mu.Lock()
@@ -33,8 +31,7 @@ func (c *conn) mayServe() bool {
 	return c.waiting.body.ended && c.waiting.lost == nil && c.streams.running == 0
 }
 
-// serveHere calls the handler that waits. It reports false if another goroutine reads the
-// frames of the connection now.
+// serveHere calls the waiting handler. It reports false if another goroutine reads now.
 func (c *conn) serveHere() bool {
 	st := c.waiting
 	c.waiting = nil
@@ -49,7 +46,7 @@ func (c *conn) serveHere() bool {
 	} else {
 		c.timer.Reset(passAfter)
 	}
-	timer := c.timer // which the next reader may use already when the handler returns
+	timer := c.timer // the next reader may use c.timer when the handler returns
 	c.handle(st)
 	if !c.serving.CompareAndSwap(true, false) {
 		st.cancel()
@@ -60,7 +57,7 @@ func (c *conn) serveHere() bool {
 	return true
 }
 
-// pass has another goroutine read if the one that did calls a handler.
+// pass makes another goroutine read if the reading one calls a handler.
 func (c *conn) pass() {
 	if c.serving.CompareAndSwap(true, false) {
 		c.server.start(job{reads: c})

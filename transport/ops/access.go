@@ -35,7 +35,7 @@ type accessAdmin struct {
 	node submitter
 }
 
-// accessRoutes are those about access keys and policies.
+// accessRoutes returns the routes for access keys and policies.
 func (a *Admin) accessRoutes(node submitter) []route {
 	s := accessAdmin{a, node}
 	list := []route{
@@ -84,7 +84,7 @@ func (s accessAdmin) policies(w http.ResponseWriter, r *http.Request) {
 	}, &list)
 }
 
-// read fills an answer from what was acknowledged up to now.
+// read fills in an answer from a state with all acknowledged changes.
 func (s accessAdmin) read(w http.ResponseWriter, r *http.Request, fill func(*access.Table), answer any) {
 	ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
 	defer cancel()
@@ -100,7 +100,7 @@ func (s accessAdmin) read(w http.ResponseWriter, r *http.Request, fill func(*acc
 	s.answer(w, http.StatusOK, answer)
 }
 
-// createKey makes a key and shows its secret, which is never shown again.
+// createKey creates a key. Only its answer has the secret.
 func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 	var change document.NewAccessKey
 	if !s.decode(w, r, &change) {
@@ -116,7 +116,7 @@ func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 	if change.ID == "" {
 		var err error
 		if change.ID, change.Secret, err = auth.DrawKey(s.Random); err != nil {
-			s.Logger.Error("no access key could be drawn", "error", err)
+			s.Logger.Error("drawing an access key failed", "error", err)
 			s.fail(w, http.StatusInternalServerError, "the source of random numbers failed")
 			return
 		}
@@ -135,7 +135,7 @@ func (s accessAdmin) changeKey(w http.ResponseWriter, r *http.Request, cmd queue
 	}
 }
 
-// putPolicy stores or takes away the policy of a user.
+// putPolicy stores or deletes the policy of a user.
 func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
 	var p document.UserPolicy
 	if !s.decode(w, r, &p) {
@@ -150,7 +150,7 @@ func (s accessAdmin) putPolicy(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// decode reads the body of a change, and answers if it is none.
+// decode reads the body of a change, and answers an invalid one.
 func (s accessAdmin) decode(w http.ResponseWriter, r *http.Request, into any) bool {
 	if !s.fromTool(w, r) {
 		return false
@@ -158,20 +158,19 @@ func (s accessAdmin) decode(w http.ResponseWriter, r *http.Request, into any) bo
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, accessBytesMax))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		s.fail(w, http.StatusBadRequest, "the body is not a change: "+err.Error())
+		s.fail(w, http.StatusBadRequest, "the body is not a valid change: "+err.Error())
 		return false
 	}
 	return true
 }
 
-// submit executes a command, and answers if it was refused.
+// submit executes a command, and answers a refused one.
 func (s accessAdmin) submit(w http.ResponseWriter, r *http.Request, cmd queue.Command) bool {
 	ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
 	defer cancel()
 	_, err := s.node.Submit(ctx, cmd)
 	if err == nil {
-		// So that this node obeys the change before it is confirmed. It is made even if the
-		// node does not hear of it in time.
+		// This node applies the change before the answer. If it is late, the change holds anyway.
 		_, _ = s.Node.Read(ctx, func(queue.View) error { return nil })
 	}
 	var refused *queue.Error

@@ -15,7 +15,7 @@ import (
 
 const accountsPath = "/v1/accounts"
 
-// accountRoutes are those about accounts.
+// accountRoutes returns the routes for accounts.
 func (a *Admin) accountRoutes(node submitter) []route {
 	s := accessAdmin{a, node}
 	return []route{
@@ -28,7 +28,7 @@ func (a *Admin) accountRoutes(node submitter) []route {
 	}
 }
 
-// accounts lists all accounts, the cluster's own first.
+// accounts lists all accounts, that of the cluster first.
 func (s accessAdmin) accounts(w http.ResponseWriter, r *http.Request) {
 	var list document.Accounts
 	_, err := s.Node.Read(r.Context(), func(v queue.View) error {
@@ -38,7 +38,7 @@ func (s accessAdmin) accounts(w http.ResponseWriter, r *http.Request) {
 	s.answerRead(w, err, &list)
 }
 
-// eachAccount visits all accounts, the cluster's own first.
+// eachAccount calls visit for all accounts, that of the cluster first.
 func (a *Admin) eachAccount(v queue.View, visit func(document.Account)) {
 	of := func(owner access.Account) document.Account {
 		out := document.Account{Account: owner.ID, Quota: document.Quota(owner.Quota), Usage: document.Usage(v.Usage(owner.ID))}
@@ -83,7 +83,7 @@ func (s accessAdmin) setQuota(w http.ResponseWriter, r *http.Request) {
 	aimAt(r.Context(), r.PathValue("id"))
 	cmd := &queue.SetAccountQuota{Account: r.PathValue("id"), Quota: account.Quota(wanted)}
 	if cmd.Account == s.Account {
-		cmd.Account = "" // as the state calls it
+		cmd.Account = "" // its name in the state
 	} else if !account.IsID(cmd.Account) {
 		s.fail(w, http.StatusBadRequest, "an account id has 12 digits")
 		return
@@ -93,10 +93,10 @@ func (s accessAdmin) setQuota(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accountSeriesMax bounds the accounts with series of their own, by number.
+// accountSeriesMax bounds the accounts with metrics, in the order of their numbers.
 const accountSeriesMax = 100
 
-// accounts hands out what accounts have and may have.
+// accounts sends the usage and the limits of accounts.
 func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
 	var all []document.Account
 	c.admin.Node.ReadLocal(func(v queue.View) {

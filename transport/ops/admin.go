@@ -18,15 +18,14 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// Node is what the admin port asks; *cluster.Node is one. Safe for concurrent
-// use.
+// Node is the node behind the admin port; *cluster.Node is one. Safe for concurrent use.
 type Node interface {
 	Status() cluster.Status
 	Ready() error
 	Metrics() []cluster.Metric
-	// ReadLocal reads the state as far as this node knows it.
+	// ReadLocal calls read with the state that this node has applied.
 	ReadLocal(read func(queue.View))
-	// Read reads a state that contains all that was acknowledged.
+	// Read calls read with a state that contains all acknowledged changes.
 	Read(ctx context.Context, read func(queue.View) error) (cluster.Position, error)
 }
 
@@ -34,30 +33,30 @@ type Node interface {
 type Options struct {
 	Node         Node
 	Version      string
-	QueueSeries  int // queues with series of their own, by name; 0: none
+	QueueSeries  int // number of queues with metrics, by name; 0: none
 	Profiles     bool
-	Now          func() time.Time // for the age of messages, and how long calls take
+	Now          func() time.Time
 	Logger       *slog.Logger
-	Audit        *slog.Logger // for who changed what; nil: Logger
+	Audit        *slog.Logger // for changes; nil: Logger
 	PeekBytesMax int          // bytes of bodies in one answer; 0: a default
-	Account      string       // that access keys are made for unless another one is named
+	Account      string       // default account of new access keys
 	Random       io.Reader    // source of access keys
-	Policies     *Policies    // how callers of the client port are decided about; may be nil
-	// RequestsRefused is how many requests of an account, the cluster's own is empty, were
-	// refused because of its quota; may be nil.
+	Policies     *Policies    // for simulations; may be nil
+	// RequestsRefused counts the requests of an account refused by its quota; may be nil. The account
+	// of the cluster is empty.
 	RequestsRefused func(owner string) uint64
 	// Spans counts the spans of requests by outcome; may be nil.
 	Spans func() service.Spans
-	// Connections describes those of the client and of the admin port; may be nil.
+	// Connections describes the connections of both ports; may be nil.
 	Connections func() (clients, operators transport.Connections)
 	Tokens      Tokens
 	// CertificatesEnd returns the ends of the certificates in use, by port; may be nil.
 	CertificatesEnd func() map[string]time.Time
-	// Debug writes what helps to find out what is wrong with the process, by name; may be nil.
+	// Debug writes debugging information about the process, by name; may be nil.
 	Debug map[string]func(io.Writer) error
 	// LastBackup is the time of the last backup from this node before its start; zero: never.
 	LastBackup time.Time
-	// OnBackup is called when one was read to its end; may be nil.
+	// OnBackup is called when a backup was read to its end; may be nil.
 	OnBackup func(at time.Time)
 }
 
@@ -73,7 +72,7 @@ type Admin struct {
 
 const defaultPeekBytesMax = 8 << 20
 
-// New makes an Admin with a registry of its own.
+// New returns an Admin with its own registry.
 func New(o Options) *Admin {
 	if o.Audit == nil {
 		o.Audit = o.Logger
@@ -97,8 +96,7 @@ func New(o Options) *Admin {
 // Requests counts the requests of the client port.
 func (a *Admin) Requests() *Requests { return a.requests }
 
-// Stop makes the node not ready, so that load balancers turn away from it
-// before it stops answering.
+// Stop makes the node report that it is not ready, so that load balancers leave it before it stops.
 func (a *Admin) Stop() { a.stopping.Store(true) }
 
 // ServeHTTP serves one request of the admin port.

@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// archivist is a node that can be backed up and restored; *cluster.Node is one.
+// archivist makes and restores backups; *cluster.Node is one.
 type archivist interface {
 	Backup(ctx context.Context) (*cluster.Backup, error)
 	Restore(ctx context.Context, backup io.Reader, options cluster.RestoreOptions) (cluster.Restored, error)
@@ -23,8 +23,7 @@ type archivist interface {
 
 var _ archivist = (*cluster.Node)(nil)
 
-// Headers of a backup. The first ones are known before the first byte; the
-// trailers come after the last and tell a whole download from one cut off.
+// Headers and trailers of a backup. The trailers show that a download is complete.
 const (
 	headerIndex     = "X-Seriatim-Index"
 	headerLogTime   = "X-Seriatim-Log-Time"
@@ -36,15 +35,13 @@ const (
 	backupMediaType = "application/vnd.seriatim.backup"
 )
 
-// A backup keeps the state of one moment in memory until it is read, and a restore keeps
-// what it reads on disk.
+// A backup holds a state in memory until it is read, and a restore stores its input on disk.
 const (
 	backupsMax  = 2
 	restoresMax = 1
 )
 
-// transferIdleMax is how long a caller may take over one piece of a backup. The
-// timeouts of the port are for short answers and do not apply.
+// transferIdleMax bounds the time for one piece of a backup, in place of the timeouts of the port.
 const transferIdleMax = 30 * time.Second
 
 func (a *Admin) backup(node archivist, w http.ResponseWriter, r *http.Request) {
@@ -63,7 +60,7 @@ func (a *Admin) backup(node archivist, w http.ResponseWriter, r *http.Request) {
 	out := &transfer{to: w, control: http.NewResponseController(w), now: a.Now, sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
 	if err := backup.Stream(r.Context(), out); err != nil {
 		a.Logger.Warn("a backup was not read to its end", "index", backup.Index, "bytes", out.bytes, "error", err)
-		// The caller must not take for whole what it has got.
+		// The caller must notice that the backup is incomplete.
 		panic(http.ErrAbortHandler)
 	}
 	h.Set(trailerBytes, strconv.FormatInt(out.bytes, 10))
@@ -77,7 +74,7 @@ func (a *Admin) backup(node archivist, w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Admin) restore(node archivist, w http.ResponseWriter, r *http.Request) {
-	// As for every change: a page of another site can send neither type.
+	// A page of another site can send neither type.
 	if !a.hasType(w, r, backupMediaType, "application/octet-stream") {
 		return
 	}
@@ -87,8 +84,8 @@ func (a *Admin) restore(node archivist, w http.ResponseWriter, r *http.Request) 
 		return
 	}
 	control := http.NewResponseController(w)
-	// A restore takes as long as it takes; only silence while the backup
-	// arrives ends it. Where no deadline can be set there is none to lift.
+	// A restore has no time limit except between two pieces of the backup. Without support for
+	// deadlines there is none to remove.
 	_ = control.SetWriteDeadline(time.Time{})
 	restored, err := node.Restore(r.Context(), &arrival{from: r.Body, control: control, now: a.Now}, options)
 	switch {
@@ -109,7 +106,7 @@ func (a *Admin) restore(node archivist, w http.ResponseWriter, r *http.Request) 
 // withoutAccessKeys is the parameter of a restore that leaves the access keys out.
 const withoutAccessKeys = "without-access-keys"
 
-// restoreOptions reads what becomes of the access keys of a backup.
+// restoreOptions reads the options for the access keys of a backup.
 func restoreOptions(r *http.Request) (o cluster.RestoreOptions, err error) {
 	for name, values := range r.URL.Query() {
 		if name != withoutAccessKeys {
@@ -127,7 +124,7 @@ func restoreOptions(r *http.Request) (o cluster.RestoreOptions, err error) {
 	return o, nil
 }
 
-// transfer sends a backup, counts it and puts off the deadline of the port.
+// transfer sends a backup, counts its bytes and extends the deadline of the port.
 type transfer struct {
 	to      io.Writer
 	control *http.ResponseController
@@ -136,29 +133,26 @@ type transfer struct {
 	sum     hash.Hash32
 }
 
-// Write sends one piece.
 func (t *transfer) Write(content []byte) (int, error) {
-	_ = t.control.SetWriteDeadline(t.now().Add(transferIdleMax)) // where it cannot be set there is none
+	_ = t.control.SetWriteDeadline(t.now().Add(transferIdleMax)) // fails only without support for deadlines
 	n, err := t.to.Write(content)
 	t.bytes += int64(n)
 	_, _ = t.sum.Write(content[:n]) // a hash never fails
 	return n, err
 }
 
-// arrival receives a backup and puts off the deadline of the port.
+// arrival receives a backup and extends the deadline of the port.
 type arrival struct {
 	from    io.Reader
 	control *http.ResponseController
 	now     func() time.Time
 }
 
-// Read receives one piece.
 func (r *arrival) Read(content []byte) (int, error) {
-	_ = r.control.SetReadDeadline(r.now().Add(transferIdleMax)) // where it cannot be set there is none
+	_ = r.control.SetReadDeadline(r.now().Add(transferIdleMax)) // fails only without support for deadlines
 	n, err := r.from.Read(content)
 	if errors.Is(err, io.EOF) {
-		// All is here; a deadline that passes while it is restored would look
-		// as if the caller had gone.
+		// All bytes are here: the deadline must not end the restore.
 		_ = r.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

@@ -15,9 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
-// member is a node whose membership the admin port can show and change;
-// *cluster.Node is one. Any member of a cluster executes a change, wherever the
-// leader is. DrainMember without a node is about the asked node itself.
+// member shows and changes the members of the cluster; *cluster.Node is one. Any member executes a change.
+// DrainMember without a node drains the node itself.
 type member interface {
 	Members(ctx context.Context) (cluster.MemberList, error)
 	LocalMembers(ctx context.Context) cluster.MemberList
@@ -31,14 +30,14 @@ type member interface {
 }
 
 const (
-	membersTimeout  = 3 * time.Second  // to find the leader: a person waits for it
-	changeTimeout   = 30 * time.Second // beside that, for two changes of the members
+	membersTimeout  = 3 * time.Second  // to find the leader, while a person waits
+	changeTimeout   = 30 * time.Second // in addition, for two changes of the members
 	changeBytesMax  = 16 << 10
 	contentTypeJSON = "application/json"
 )
 
-// members answers what the leader knows, or with ?local=true what this node
-// knows, also without a leader.
+// members lists the members as the leader sees them, or with ?local=true as this node does, also without a
+// leader.
 func (a *Admin) members(w http.ResponseWriter, r *http.Request, node member) {
 	if r.URL.Query().Get("local") == "true" {
 		a.answer(w, http.StatusOK, node.LocalMembers(r.Context()))
@@ -69,7 +68,7 @@ func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, exec
 		a.failChange(w, err)
 		return
 	}
-	// What it led to, as far as it can be told now.
+	// The members after the change, if they are available now.
 	list, err := node.Members(ctx)
 	if err != nil {
 		list = node.LocalMembers(r.Context())
@@ -77,7 +76,7 @@ func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, exec
 	a.answer(w, http.StatusOK, list)
 }
 
-// readChange reads which member a change is about, and answers if that cannot be read.
+// readChange reads a change of a member, and answers an invalid one.
 func (a *Admin) readChange(w http.ResponseWriter, r *http.Request) (change cluster.Change, ok bool) {
 	if !a.fromTool(w, r) {
 		return change, false
@@ -85,20 +84,20 @@ func (a *Admin) readChange(w http.ResponseWriter, r *http.Request) (change clust
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, changeBytesMax))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&change); err != nil && !errors.Is(err, io.EOF) {
-		a.fail(w, http.StatusBadRequest, "the body is not a change: "+err.Error())
+		a.fail(w, http.StatusBadRequest, "the body is not a valid change: "+err.Error())
 		return change, false
 	}
 	aimAt(r.Context(), change.Node)
 	return change, true
 }
 
-// fromTool keeps out what a page in an operator's browser could send: such a
-// request cannot have this content type without being asked for permission.
+// fromTool refuses requests that a page in an operator's browser can send: they cannot have this content
+// type without a preflight request.
 func (a *Admin) fromTool(w http.ResponseWriter, r *http.Request) bool {
 	return a.hasType(w, r, contentTypeJSON)
 }
 
-// hasType reports whether the content has one of the types, and answers if not.
+// hasType reports whether the request has one of the content types, and answers if not.
 func (a *Admin) hasType(w http.ResponseWriter, r *http.Request, types ...string) bool {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !slices.Contains(types, media) {
 		a.fail(w, http.StatusUnsupportedMediaType, "the content type must be "+strings.Join(types, " or "))
@@ -119,8 +118,8 @@ func (a *Admin) failChange(w http.ResponseWriter, err error) {
 	}
 }
 
-// drain makes a node ready to be stopped, or ends that. The node is drained also when it
-// could not hand leadership over; the answer says so then.
+// drain drains a node before a stop, or ends that. If the node cannot hand leadership over, it is drained
+// anyway, and the answer reports it.
 func (a *Admin) drain(w http.ResponseWriter, r *http.Request, node member, drained bool) {
 	change, ok := a.readChange(w, r)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// memberNode is a node whose membership is what the test says.
+// memberNode is a node with a given membership.
 type memberNode struct {
 	*node
 	err     error

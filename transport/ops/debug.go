@@ -7,11 +7,10 @@ import (
 	"runtime/pprof"
 )
 
-// profiles are those of the runtime that are cheap to take and hold nothing of messages:
-// where goroutines stand, and which code allocated the memory in use.
-var profiles = map[string]int{"goroutine": 1, "heap": 0} // by name, with the form: text, or as the tool wants it
+// profiles lists profiles of the runtime that are cheap and contain no messages.
+var profiles = map[string]int{"goroutine": 1, "heap": 0} // name and debug level: text, or the format of pprof
 
-// debug shows one thing about the process: a profile, its settings, the end of its log.
+// debug serves a profile or another part of the debugging information.
 func (a *Admin) debug(w http.ResponseWriter, r *http.Request) {
 	what := r.PathValue("what")
 	show, known := a.Debug[what]

@@ -13,25 +13,25 @@ import (
 	"github.com/seriatimq/seriatim/transport/unverified"
 )
 
-// refusalPause is how long refused calls are only counted after one was logged: whoever
-// reaches the port can cause as many as he likes.
+// refusalPause is the minimum time between two log lines about refused calls, which anyone who reaches the
+// port can cause.
 const refusalPause = 30 * time.Second
 
 // pathMax bounds the part of a path that is logged.
 const pathMax = 256
 
-// guard admits callers with the role that a route needs, and logs their calls.
+// guard accepts callers with the role that a route needs, and logs their calls.
 type guard struct {
 	admin   *Admin
 	refused *prometheus.CounterVec
 
 	mu     sync.Mutex
-	logged time.Time // when a refusal was
+	logged time.Time // of the last logged refusal
 }
 
 func newGuard(a *Admin, registry *prometheus.Registry) *guard {
 	g := &guard{admin: a, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "seriatim_admin_refused_total", Help: "Calls of the admin port without a known token, without the role that they need, or beside too many of their kind, by reason.",
+		Name: "seriatim_admin_refused_total", Help: "Calls of the admin port that were refused, by reason: no known token, a missing role, or too many concurrent calls.",
 	}, []string{"reason"})}
 	for _, reason := range []string{"token", "role", "busy"} {
 		g.refused.WithLabelValues(reason)
@@ -42,19 +42,19 @@ func newGuard(a *Admin, registry *prometheus.Registry) *guard {
 
 // call is one call of the admin port, for its line in the log.
 type call struct {
-	target string // what is to be changed: a node, an access key, a user
+	target string // of a change: a node, an access key, a user
 }
 
 type callKey struct{}
 
-// aimAt notes what a call is about.
+// aimAt sets the target of a call.
 func aimAt(ctx context.Context, target string) {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.target = target
 	}
 }
 
-// wrap is the handler of a route.
+// wrap returns the handler of a route.
 func (g *guard) wrap(of route) http.HandlerFunc {
 	if of.needs == Nobody {
 		return of.serve
@@ -84,10 +84,9 @@ func (g *guard) challenge(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get("Authorization") != "":
 		g.refuse(w, r, Operator{}, http.StatusUnauthorized, "token",
-			"this token is not valid here: it was revoked, it is the token of another cluster or node, or it was not sent as Authorization: Bearer")
+			"this token is not valid here: it was revoked, belongs to another cluster or node, or was not sent as Authorization: Bearer")
 	case file != "":
-		// The command-line tool reads the name of the file here, so that this is no refusal to
-		// count or log.
+		// The command-line tool gets the name of the file here, so this does not count as a refusal.
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer token-file=%q", file))
 		g.admin.fail(w, http.StatusUnauthorized, fmt.Sprintf("this port needs a token, which is in the file %s: run the tool as a user that can read the file, "+
 			"or give the tool a copy with --admin-token-file; other programs send the token as Authorization: Bearer", file))
@@ -97,7 +96,7 @@ func (g *guard) challenge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// few serves so many calls at a time and refuses further ones.
+// few bounds the concurrent calls of a route.
 func (g *guard) few(most int, serve http.HandlerFunc) http.HandlerFunc {
 	places := make(chan struct{}, most)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +142,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, who Operator, sta
 // audited serves a call and logs the operator, the action and the outcome.
 func (g *guard) audited(w http.ResponseWriter, r *http.Request, who Operator, serve http.HandlerFunc) {
 	began, c, answer := g.admin.Now(), &call{}, &answerStatus{ResponseWriter: w, status: http.StatusOK}
-	outcome := "broken off" // a backup that is not read to its end
+	outcome := "broken off" // of a backup that is not read to its end
 	defer func() {
 		g.admin.Audit.Info("admin call", "who", who.Name, "role", who.Role.String(), "what", what(r), "target", c.target,
 			"outcome", outcome, "status", answer.status, "remote", r.RemoteAddr, "dur_ms", float64(g.admin.Now().Sub(began).Microseconds())/1000)
@@ -154,7 +153,7 @@ func (g *guard) audited(w http.ResponseWriter, r *http.Request, who Operator, se
 	}
 }
 
-// what is the call in a log.
+// what describes the call in a log.
 func what(r *http.Request) string {
 	return r.Method + " " + r.URL.Path[:min(len(r.URL.Path), pathMax)]
 }

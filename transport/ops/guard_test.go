@@ -171,8 +171,8 @@ func TestFewAtATime(t *testing.T) {
 	}
 }
 
-// A call without a token is told apart from one with an unknown token, and the file with
-// the node's own token is named to the first alone, which is neither counted nor logged then.
+// The answer to a call without a token names the file with the node's own token, and is neither counted nor
+// logged. The answer to an unknown token does not.
 func TestRefusalsOfTokens(t *testing.T) {
 	var log bytes.Buffer
 	a := guarded(t, &log)

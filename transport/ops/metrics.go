@@ -13,14 +13,13 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// Requests counts the requests of the client port by action, error code and
-// protocol. Safe for concurrent use.
+// Requests counts the requests of the client port by action, error code and protocol. Safe for concurrent
+// use.
 type Requests struct {
 	total   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
-	refused map[string]prometheus.Counter // by error code of who may not
-	// seen are the series that exist: finding them by their labels again for
-	// each request costs more than counting.
+	refused map[string]prometheus.Counter // authentication failures by error code
+	// seen caches the series, because finding one by its labels costs more than counting.
 	seen sync.Map // requestLabels to requestSeries
 }
 
@@ -40,7 +39,7 @@ func newRequests(registry *prometheus.Registry) *Requests {
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "seriatim_api_request_seconds",
 			Help: "Time from a request to its answer; waiting receives count in full.",
-			// From well under a group commit on a fast disk to a full long poll.
+			// From less than a group commit on a fast disk to a full long poll.
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30},
 		}, []string{"action"}),
 	}
@@ -60,8 +59,8 @@ var authFailures = [...]string{
 	sigv4.Unsigned, sigv4.UnknownKey, "IncompleteSignature", "SignatureDoesNotMatch", "RequestExpired", "AccessDenied",
 }
 
-// Observe counts one finished request. Labels come from fixed tables, never
-// from what a client sent: an unknown action has an empty label.
+// Observe counts one finished request. Labels come from fixed tables, never from a client: an unknown action
+// has an empty label.
 func (r *Requests) Observe(request *service.Request) {
 	code := request.Code
 	if code == "" {
@@ -91,13 +90,13 @@ func registerNode(registry *prometheus.Registry, a *Admin) {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), nodeCollector{a})
 }
 
-// nodeCollector exports what package cluster counts.
+// nodeCollector exports the counts of package cluster.
 type nodeCollector struct{ admin *Admin }
 
-// Describe describes nothing: the numbers are known only when asked for.
+// Describe describes nothing, because the metrics are known only in Collect.
 func (nodeCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect hands out the numbers of the node.
+// Collect sends the metrics of the node.
 func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range c.admin.Node.Metrics() {
 		out <- exported(m)
@@ -152,7 +151,7 @@ func refusedConnections(name, port string, of transport.Connections) (metrics []
 	return metrics
 }
 
-// spans hands out what became of the spans of requests.
+// spans sends the counts of spans.
 func (c nodeCollector) spans(out chan<- prometheus.Metric) {
 	if c.admin.Spans == nil {
 		return

@@ -19,8 +19,8 @@ const (
 	peekMax     = 1000
 )
 
-// named returns the name of the queue or topic in a path, as the state has it. The account of the
-// cluster may stand before the name, as in a URL.
+// named returns the name of the queue or topic in a path, as in the state. The path may have the account
+// of the cluster before the name, as a URL does.
 func (a *Admin) named(r *http.Request) string {
 	return strings.TrimPrefix(r.PathValue("name"), a.Account+"/")
 }
@@ -68,14 +68,14 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, cluster.ErrUnavailable):
 		a.fail(w, http.StatusServiceUnavailable, err.Error())
 	case err != nil:
-		a.Logger.Error("peeking at messages failed", "queue", name, "error", err)
+		a.Logger.Error("reading messages failed", "queue", name, "error", err)
 		a.fail(w, http.StatusServiceUnavailable, err.Error())
 	default:
 		a.answer(w, http.StatusOK, out)
 	}
 }
 
-// peeked is the answer with the first messages, at most limit, whose bodies it reads.
+// peeked returns the answer with up to limit messages, and reads their bodies.
 func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, bodies content.Reader) (document.Peek, error) {
 	out := document.Peek{Queue: name, Messages: make([]document.Message, 0, len(messages))}
 	bytes := 0

@@ -10,29 +10,27 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops/exposition"
 )
 
-// counted is a node that counts by queue; *cluster.Node is one.
+// counted counts by queue; *cluster.Node is one.
 type counted interface {
 	QueueTotals(each func(queue string, totals cluster.QueueTotals))
 }
 
 var _ counted = (*cluster.Node)(nil)
 
-// queueSeries are the numbers of one queue, or of all together that have no series of
-// their own, whose name is empty.
+// queueSeries holds the metrics of one queue, or the sum of all queues above the bound under an empty name.
 type queueSeries struct {
 	labels string // queue="..."
 	stats  queue.QueueStats
 	oldest float64 // seconds
 	memory float64 // age of the oldest deduplication id, seconds
-	full   float64 // part of the limit of messages in flight
+	full   float64 // used part of the limit for messages in flight
 }
 
-// statsPerRead bounds the queues looked at in one read: commands wait for it.
+// statsPerRead bounds the queues in one read, because commands wait for it.
 const statsPerRead = 100
 
-// queueStats reads the numbers of all queues: of the first ones by name each alone, of
-// the others together. Every queue is looked at, but at nothing in it: a queue counts
-// its messages as they come and go.
+// queueStats reads the metrics of all queues: those of the first ones by name, and the sum of the others. It
+// reads only the counters of each queue.
 func (a *Admin) queueStats() (series []queueSeries, truncated bool) {
 	limit, last := max(a.QueueSeries, 0), ""
 	var rest queueSeries
@@ -44,7 +42,7 @@ func (a *Admin) queueStats() (series []queueSeries, truncated bool) {
 		a.Node.ReadLocal(func(v queue.View) {
 			names = v.ListQueues("", last, statsPerRead)
 			for _, name := range names {
-				st, _ := v.Stats(name) // it exists: this is one read
+				st, _ := v.Stats(name) // the queue exists in this read
 				stats = append(stats, st)
 			}
 		})
@@ -83,7 +81,7 @@ func (a *Admin) seriesOf(st queue.QueueStats) queueSeries {
 	}
 }
 
-// add adds counts, and keeps the larger of what has no sum.
+// add adds counts, and keeps the maximum of the others.
 func (s *queueSeries) add(other queueSeries) {
 	s.stats.Visible += other.stats.Visible
 	s.stats.NotVisible += other.stats.NotVisible
@@ -95,7 +93,7 @@ func (s *queueSeries) add(other queueSeries) {
 	s.oldest, s.memory, s.full = max(s.oldest, other.oldest), max(s.memory, other.memory), max(s.full, other.full)
 }
 
-// queueGauges writes what is read from the state.
+// queueGauges writes the metrics from the state.
 func (a *Admin) queueGauges(text *exposition.Text) {
 	series, truncated := a.queueStats()
 	family := func(name, help string, values func(s *queueSeries, labels string)) {
@@ -137,7 +135,7 @@ func number(is bool) float64 {
 	return 0
 }
 
-// queueCounters writes what was counted since the start.
+// queueCounters writes the counts since the start.
 func (a *Admin) queueCounters(text *exposition.Text) {
 	node, ok := a.Node.(counted)
 	if !ok {

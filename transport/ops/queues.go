@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
-// queuesMax is how many queues one answer lists.
+// queuesMax bounds the queues in one answer.
 const queuesMax = 1000
 
 func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
@@ -47,8 +47,7 @@ func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// queueNames are the queues of all accounts by their qualified names, or those of the one
-// that the parameters name.
+// queueNames returns the qualified names of all queues, or of those of the account in the parameters.
 func (a *Admin) queueNames(v queue.View, parameters url.Values, limit int) []string {
 	prefix, after := parameters.Get("prefix"), parameters.Get("after")
 	switch owner := parameters.Get("account"); owner {

@@ -13,10 +13,10 @@ const (
 
 var roleNames = [...]string{Nobody: "nobody", Viewer: "viewer", Operate: "operator", Administrator: "admin"}
 
-// String is the role as files and errors say it.
+// String returns the name of the role.
 func (r Role) String() string { return roleNames[r] }
 
-// ParseRole is the role with a name.
+// ParseRole returns the role with a name.
 func ParseRole(name string) (Role, bool) {
 	for role := Viewer; role <= Administrator; role++ {
 		if role.String() == name {
@@ -32,14 +32,14 @@ type Operator struct {
 	Role Role
 }
 
-// Tokens say which callers the port knows.
+// Tokens identify the callers of the port.
 type Tokens struct {
-	// Find tells whose token it is; nil: every caller may do everything.
+	// Find returns the operator with a token; nil: every caller may do everything.
 	Find func(token string) (Operator, bool)
-	// OwnFile is the file on this machine that holds the token of an administrator, named in
-	// refusals; empty: there is none. Only this machine reaches a port with such a file.
+	// OwnFile is the file on this machine with the token of an administrator, which refusals name;
+	// empty: none. Only this machine reaches a port with such a file.
 	OwnFile string
 }
 
-// anybody is every caller of a port without tokens.
+// anybody stands for all callers of a port without tokens.
 var anybody = Operator{Name: "anybody", Role: Administrator}

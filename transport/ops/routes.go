@@ -15,15 +15,15 @@ type route struct {
 	serve   http.HandlerFunc
 }
 
-// routes are all endpoints of the admin port.
+// routes lists the endpoints of the admin port.
 func (a *Admin) routes(metrics http.Handler) []route {
 	list := []route{
 		{"GET /healthz/live", Nobody, a.live},
 		{"GET /livez", Nobody, a.live},
 		{"GET /healthz/ready", Nobody, a.ready},
 		{"GET /readyz", Nobody, a.ready},
-		// The port opens when the node has read its data. A probe for the start must not wait
-		// for a majority: it would end the nodes that the others wait for.
+		// The port opens when the node has read its data. A startup probe must not wait for a majority,
+		// or Kubernetes would restart the nodes that the others wait for.
 		{"GET /startupz", Nobody, a.live},
 		{"GET /metrics", Viewer, metrics.ServeHTTP},
 		{"GET /v1/status", Viewer, a.status},
@@ -62,7 +62,7 @@ func (a *Admin) routes(metrics http.Handler) []route {
 	return list
 }
 
-// memberRoutes are those about the members of the cluster.
+// memberRoutes lists the endpoints for the members of the cluster.
 func (a *Admin) memberRoutes(node member) []route {
 	change := func(execute func(context.Context, cluster.Change) error, wanted bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { a.change(w, r, node, execute, wanted) }
@@ -73,7 +73,7 @@ func (a *Admin) memberRoutes(node member) []route {
 		{"POST /v1/cluster/remove", Administrator, change(node.RemoveMember, true)},
 		{"POST /v1/cluster/promote", Administrator, change(node.PromoteMember, true)},
 		{"POST /v1/cluster/replace", Administrator, change(node.ReplaceMember, true)},
-		// Who leads next may be left to the nodes.
+		// The new leader is optional.
 		{"POST /v1/cluster/transfer-leader", Operate, change(node.MoveLeadership, false)},
 		{"GET /v1/cluster/drain", Viewer, func(w http.ResponseWriter, _ *http.Request) { a.drained(w, node) }},
 		{"POST /v1/cluster/drain", Operate, func(w http.ResponseWriter, r *http.Request) { a.drain(w, r, node, true) }},

@@ -13,14 +13,13 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops/exposition"
 )
 
-// scraper serves /metrics: what the registry has, and then the series of queues, which
-// are too many to go through it. One scrape is made at a time, so that several programs
-// that ask at once take no more memory than one.
+// scraper serves /metrics: the registry, then the series of queues, which are too many for it. It serves one
+// scrape at a time to bound the memory.
 type scraper struct {
 	admin    *Admin
 	registry prometheus.Gatherer
 
-	mu   sync.Mutex // held while a scrape is made
+	mu   sync.Mutex // held during a scrape
 	text exposition.Text
 }
 
@@ -44,16 +43,16 @@ func (s *scraper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// scrape makes the document; it counts until the next one is made.
+// scrape returns the document, which is valid until the next scrape.
 func (s *scraper) scrape() []byte {
 	families, err := s.registry.Gather()
 	if err != nil {
-		// What could be gathered is worth more than nothing.
+		// The other metrics are still useful.
 		s.admin.Logger.Error("some metrics could not be collected", "error", err)
 	}
 	plain := bytes.NewBuffer(s.text.Bytes[:0])
 	for _, family := range families {
-		_, _ = expfmt.MetricFamilyToText(plain, family) // a buffer takes everything
+		_, _ = expfmt.MetricFamilyToText(plain, family) // a buffer never fails
 	}
 	s.text.Bytes = plain.Bytes()
 	s.admin.queueGauges(&s.text)
@@ -61,14 +60,14 @@ func (s *scraper) scrape() []byte {
 	return s.text.Bytes
 }
 
-// compressed packs a document as fast as can be: the network of a scrape is near.
+// compressed compresses a document at the fastest level.
 func compressed(body []byte) []byte {
 	var out bytes.Buffer
 	packer, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
 	if err != nil {
-		return nil // there is such a level
+		return nil // the level is valid
 	}
-	_, _ = packer.Write(body) // a buffer takes everything
+	_, _ = packer.Write(body) // a buffer never fails
 	_ = packer.Close()
 	return out.Bytes()
 }

@@ -22,14 +22,14 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// Policies decides about the callers of the client port.
+// Policies decides about requests of the client port.
 type Policies struct {
-	// Decide says what becomes of a request. given are values of condition keys.
+	// Decide decides about a request. given has values of condition keys.
 	Decide func(caller auth.Identity, to auth.Permission, given map[string][]string) iam.Decision
 	Names  service.Names
 	// Permissions maps the names of actions, in lower case, to the permissions that they need.
 	Permissions map[string]string
-	Enforced    bool // the client port refuses who may not
+	Enforced    bool // the client port verifies signatures
 }
 
 func verdictOf(v iam.Verdict) *document.Verdict {
@@ -39,14 +39,12 @@ func verdictOf(v iam.Verdict) *document.Verdict {
 	return &document.Verdict{Effect: v.Effect.String(), Statement: v.Statement, Sid: v.Sid}
 }
 
-// simulatePath says what policies make of a request.
 const simulatePath = "/v1/access/simulate"
 
 // disabledKey is the source of decisions about requests with a disabled key.
 const disabledKey = "disabled key"
 
-// simulate decides about a request that nobody makes, by the code that decides about those
-// that somebody makes.
+// simulate decides about a hypothetical request with the code for real ones.
 func (s accessAdmin) simulate(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	given, err := contextKeys(query["context"])
@@ -78,7 +76,7 @@ func (s accessAdmin) simulate(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// reading is a state that is being read.
+// reading is a state during a read.
 type reading struct{ view queue.View }
 
 // Access returns the accounts, keys and policies.
@@ -96,10 +94,9 @@ func exists(v queue.View, about service.Resource) bool {
 	return true
 }
 
-// errNoKey says that there is no such key.
 var errNoKey = errors.New("the access key cannot be found; seriatim key list shows them")
 
-// decided answers with what was decided by all that was acknowledged up to now.
+// decided answers with a decision by a state with all acknowledged changes.
 func (s accessAdmin) decided(w http.ResponseWriter, r *http.Request, decide func(queue.View) (document.Simulation, error)) {
 	var answer document.Simulation
 	var wrong error
@@ -140,8 +137,7 @@ func (s accessAdmin) callerOf(table *access.Table, query url.Values) (caller aut
 	return auth.Identity{Account: owner, User: user}, true, nil
 }
 
-// wanted is the permission that an action needs, and what it is about: what an ARN or a
-// name says, or nothing in particular.
+// wanted returns the permission for an action, and its resource by an ARN or a name; zero: none.
 func (s accessAdmin) wanted(scope *service.Scope, action, resource string) (permission string, about service.Resource, err error) {
 	permission = s.Policies.Permissions[strings.ToLower(action)]
 	if permission == "" {
@@ -174,8 +170,8 @@ func (s accessAdmin) wanted(scope *service.Scope, action, resource string) (perm
 	return permission, about, nil
 }
 
-// connectionKeys are the condition keys that the connection of a request decides, in lower
-// case, with whether a value could be one. Whose request it is, the key or the user says.
+// connectionKeys has the condition keys of the connection of a request, in lower case, with the checks of
+// their values. The caller decides the other keys.
 var connectionKeys = map[string]func(value string) error{
 	"aws:currenttime":     func(value string) error { _, err := time.Parse(time.RFC3339, value); return err },
 	"aws:securetransport": func(value string) error { _, err := strconv.ParseBool(value); return err },
@@ -183,7 +179,7 @@ var connectionKeys = map[string]func(value string) error{
 	"aws:useragent":       func(string) error { return nil },
 }
 
-// contextKeys reads values of condition keys, each as name=value.
+// contextKeys parses values of condition keys, each as name=value.
 func contextKeys(pairs []string) (map[string][]string, error) {
 	given := map[string][]string{}
 	for _, pair := range pairs {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// topicsMax is how many topics one answer lists.
+	// topicsMax bounds the topics in one answer.
 	topicsMax = 1000
-	// subscriptionsMax is how many subscriptions the answer for a topic has.
+	// subscriptionsMax bounds the subscriptions in the answer for a topic.
 	subscriptionsMax = 100
 )
 
-// page reads the parameter limit, and answers the request if it is wrong.
+// page reads the parameter limit, and answers an invalid one.
 func (a *Admin) page(w http.ResponseWriter, parameters url.Values, most int) (limit int, ok bool) {
 	text := parameters.Get("limit")
 	if text == "" {
@@ -109,7 +109,7 @@ func readTopic(t *document.Topic, v queue.View, after uint64, limit int) error {
 	return nil
 }
 
-// attributeMap has attributes by name, the password of a URL left out.
+// attributeMap returns attributes by name, without the passwords of URLs.
 func attributeMap(list []queue.Attribute) map[string]string {
 	out := make(map[string]string, len(list))
 	for _, a := range list {
@@ -123,8 +123,7 @@ func attributeMap(list []queue.Attribute) map[string]string {
 	return out
 }
 
-// topicDeduplication looks a deduplication id up as a publish would. The parameters are id and
-// group.
+// topicDeduplication finds a deduplication id as a publish does. The parameters are id and group.
 func (a *Admin) topicDeduplication(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
 	id := queue.DeduplicationID{ID: parameters.Get("id"), GroupID: parameters.Get("group")}
@@ -145,7 +144,7 @@ func (a *Admin) topicDeduplication(w http.ResponseWriter, r *http.Request) {
 	a.answerRead(w, err, out)
 }
 
-// answerRead answers what was read of topics.
+// answerRead answers a read of topics.
 func (a *Admin) answerRead(w http.ResponseWriter, err error, value any) {
 	var refused *queue.Error
 	switch {

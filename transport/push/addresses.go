@@ -8,18 +8,17 @@ import (
 	"time"
 )
 
-// Addresses decides where connections may lead.
+// Addresses decides which addresses may be connected to.
 type Addresses struct {
-	// Allowed are networks of the addresses that would be refused.
+	// Allowed lists exceptions: networks that would be refused.
 	Allowed []netip.Prefix
 	// Own lists the addresses of this machine, which are refused, too; nil: none.
 	Own func() ([]net.Addr, error)
 }
 
-// reserved are networks that no subscriber is in, beside those that package netip knows.
-// Clouds have services for their machines at addresses that are no link's: in unique
-// local networks of IPv6 (AWS, Google), among the assignments of the IETF (Oracle), and
-// at two single addresses (Alibaba, Azure).
+// reserved lists networks without subscribers, in addition to those of package netip. Metadata services
+// of clouds are in unique local networks of IPv6 (AWS, Google), among the assignments of the IETF
+// (Oracle), and at two single addresses (Alibaba, Azure).
 var reserved = [...]netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),   // this network
 	netip.MustParsePrefix("240.0.0.0/4"), // with the broadcast address
@@ -28,13 +27,13 @@ var reserved = [...]netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),
 	netip.MustParsePrefix("fc00::/7"),  // unique local
 	netip.MustParsePrefix("fec0::/10"), // site-local, out of use
-	// Translations whose networks say where the IPv4 address is, and Teredo, which hides it.
+	// Translations with a variable position of the IPv4 address, and Teredo, which obfuscates it.
 	netip.MustParsePrefix("64:ff9b:1::/48"),
 	netip.MustParsePrefix("2001::/32"),
 }
 
-// embedding are networks of IPv6 addresses that lead to the IPv4 address inside them, and
-// at which byte that begins: IPv4-compatible ones, NAT64 and 6to4.
+// embedding lists networks of IPv6 addresses that contain an IPv4 address, with its first byte:
+// IPv4-compatible ones, NAT64 and 6to4.
 var embedding = [...]struct {
 	network netip.Prefix
 	at      int
@@ -44,7 +43,7 @@ var embedding = [...]struct {
 	{netip.MustParsePrefix("2002::/16"), 2},
 }
 
-// Check refuses an address of the machine itself, of one of its links, or of nobody.
+// Check refuses addresses of the machine itself, of its links, and reserved ones.
 func (a Addresses) Check(address netip.Addr) error {
 	address = address.Unmap().WithZone("")
 	for _, network := range a.Allowed {
@@ -65,7 +64,7 @@ func (a Addresses) Check(address netip.Addr) error {
 	return nil
 }
 
-// own reports whether an address, or the one that is inside it, is one of this machine.
+// own reports whether an address, or the one embedded in it, belongs to this machine.
 func (a Addresses) own(address netip.Addr) (bool, error) {
 	if a.Own == nil {
 		return false, nil
@@ -87,7 +86,7 @@ func (a Addresses) own(address netip.Addr) (bool, error) {
 	return false, nil
 }
 
-// embeddedIn is the IPv4 address that an IPv6 address leads to.
+// embeddedIn returns the IPv4 address in an IPv6 address.
 func embeddedIn(address netip.Addr) (netip.Addr, bool) {
 	for _, e := range embedding {
 		if e.network.Contains(address) {
@@ -112,13 +111,12 @@ func local(address netip.Addr) bool {
 	return embedded && local(inside)
 }
 
-// dialer connects within a time to addresses that may be connected to; nil is the usual
-// resolver.
+// dialer returns a dialer for permitted addresses; a nil resolver is the default one.
 func (a Addresses) dialer(within time.Duration, r *net.Resolver) *net.Dialer {
 	return &net.Dialer{Timeout: within, Control: a.control, Resolver: r}
 }
 
-// control is called with each address that is about to be connected to.
+// control refuses an address before the connection is made.
 func (a Addresses) control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -7,8 +7,7 @@
 //
 // # Design
 //
-// The address is checked when the connection is made, after names were resolved, so that
-// a name cannot mean one address when it is checked and another when it is used.
-// Redirects are answers like others and never followed, as SNS does. No proxy is taken
-// from the environment of the process: it would connect on behalf of the server.
+// The address is checked when the connection is made, after names were resolved, so that a name cannot
+// resolve to another address after the check. Redirects are not followed (SNS). Proxies in the
+// environment are ignored, because they would connect on behalf of the server.
 package push

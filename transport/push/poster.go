@@ -15,13 +15,13 @@ import (
 const (
 	// requestTimeout bounds the time in which a subscriber must answer (SNS).
 	requestTimeout = 15 * time.Second
-	// answerBytesMax is what is read of an answer, so that its connection can be used
-	// again; that of a longer one is closed.
+	// answerBytesMax bounds the bytes that are read from an answer to reuse its connection; a longer
+	// answer closes the connection.
 	answerBytesMax = 64 << 10
 	headerBytesMax = 64 << 10
 	idleTimeout    = 60 * time.Second
 	idleMax        = 256
-	idlePerHostMax = 16 // as many as there are posts of one subscription
+	idlePerHostMax = 16 // the concurrent posts of one subscription
 )
 
 // Poster posts to subscribers. Safe for concurrent use. Made by New.
@@ -30,7 +30,7 @@ type Poster struct {
 	transport *http.Transport
 }
 
-// New makes a Poster that connects to the addresses that may be connected to.
+// New returns a Poster that connects to permitted addresses.
 func New(addresses Addresses) *Poster {
 	return newPoster(addresses.dialer(requestTimeout, nil).DialContext)
 }
@@ -53,7 +53,7 @@ func newPoster(dial func(ctx context.Context, network, address string) (net.Conn
 	return p
 }
 
-// userAgent is the name that SNS posts under; subscribers look at it.
+// userAgent is that of SNS, which subscribers check.
 const userAgent = "Amazon Simple Notification Service Agent"
 
 // Post sends one POST request and returns the status of the answer.
@@ -72,15 +72,15 @@ func (p *Poster) Post(ctx context.Context, target string, header [][2]string, bo
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusSwitchingProtocols {
-		// The body is the bare connection, which neither the timeout nor ctx ends.
+		// The body is the connection, which neither the timeout nor ctx ends.
 		return answer.StatusCode, nil
 	}
-	// What the answer says does not matter, and neither does whether it ends.
+	// The content does not matter.
 	_, _ = io.CopyN(io.Discard, answer.Body, answerBytesMax)
 	return answer.StatusCode, nil
 }
 
-// withoutURL leaves the URL out of an error: it may hold a password.
+// withoutURL removes the URL from an error, because it may hold a password.
 func withoutURL(doing string, err error) error {
 	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		err = inURL.Err

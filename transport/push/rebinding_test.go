@@ -77,9 +77,8 @@ func twoAddresses(t *testing.T, first, second string) (a, b net.Listener, port s
 	}
 }
 
-// A name that means an allowed address once and a refused one later, or both at once, leads
-// to the allowed one only: what counts is where a connection goes, not what was looked up
-// before.
+// A name with an allowed and a refused address, at once or one after the other, leads to the allowed one
+// only, because the address of the connection is checked.
 func TestPostToRebindingNames(t *testing.T) {
 	t.Parallel()
 	const allowed, refused = "127.0.0.2", "127.0.0.1"

@@ -3,12 +3,15 @@ package service
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
+	"io"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/auth"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
 )
@@ -105,7 +108,51 @@ func (c *Call) SenderID() string {
 	return cmp.Or(c.Identity.AccessKeyID, c.Scope.CallerID())
 }
 
-// ResultOf checks that the result of a command has the type that the command gives.
+// Submit executes a command that returns an R.
+func Submit[R queue.Result](ctx context.Context, c *Call, cmd queue.Command) (r R, err error) {
+	result, err := c.Submit(ctx, cmd)
+	if err != nil {
+		return r, err
+	}
+	return ResultOf[R](result)
+}
+
+// ReadValue reads one value from a state that contains all acknowledged changes.
+func ReadValue[T any](ctx context.Context, c *Call, read func(queue.View) (T, *queue.Error)) (value T, err error) {
+	err = c.Read(ctx, func(v queue.View) error {
+		var refused *queue.Error
+		if value, refused = read(v); refused != nil {
+			return refused
+		}
+		return nil
+	})
+	return value, err
+}
+
+// Refuse returns the error of a bad value in a request about a queue, nil if refused is nil. If the
+// queue does not exist, that error comes first (sqs.md 1.7). Use it for values that no command carries.
+func Refuse(ctx context.Context, c *Call, refused *queue.Error) error {
+	return c.Read(ctx, func(v queue.View) error {
+		if !v.QueueExists(c.Resource.Name) {
+			return refusal.NoSuchQueue()
+		}
+		if refused == nil {
+			return nil
+		}
+		return refused
+	})
+}
+
+// NewAttemptID draws the id of a receive.
+func NewAttemptID(random io.Reader) (string, error) {
+	var id [16]byte
+	if _, err := io.ReadFull(random, id[:]); err != nil {
+		return "", fmt.Errorf("reading random bytes for an attempt id: %w", err)
+	}
+	return hex.EncodeToString(id[:]), nil
+}
+
+// ResultOf checks that the result of a command has the type that the command returns.
 func ResultOf[R queue.Result](result queue.Result) (R, error) {
 	r, ok := result.(R)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// actions is the table of all actions. What a subscription may is asked of its topic.
+// actions is the table of all actions. The permissions of a subscription are those of its topic.
 func actions() []*aws.Action {
 	return []*aws.Action{
 		aws.Define(aws.Line{Name: "AddPermission", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sns:AddPermission", Resource: byTopic},
@@ -39,11 +39,11 @@ func actions() []*aws.Action {
 			putDataProtectionPolicyInputSchema, aws.NoOutput, putDataProtectionPolicy),
 		aws.Define(aws.Line{Name: "RemovePermission", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sns:RemovePermission", Resource: byTopic},
 			removePermissionInputSchema, aws.NoOutput, removePermission),
-		aws.Define(aws.Line{Name: "SetSubscriptionAttributes", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sns:SetSubscriptionAttributes", Resource: bySubscription, Beside: besideReplayed},
+		aws.Define(aws.Line{Name: "SetSubscriptionAttributes", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sns:SetSubscriptionAttributes", Resource: bySubscription, Needs: subscriptionNeeds},
 			setSubscriptionAttributesInputSchema, aws.NoOutput, setSubscriptionAttributes),
 		aws.Define(aws.Line{Name: "SetTopicAttributes", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sns:SetTopicAttributes", Resource: byTopic},
 			setTopicAttributesInputSchema, aws.NoOutput, setTopicAttributes),
-		aws.Define(aws.Line{Name: "Subscribe", Effect: service.Changes, Repeat: service.Repeatable, Permission: "sns:Subscribe", Resource: byTopic, Beside: besideSubscribed},
+		aws.Define(aws.Line{Name: "Subscribe", Effect: service.Changes, Repeat: service.Repeatable, Permission: "sns:Subscribe", Resource: byTopic, Needs: subscribeNeeds},
 			subscribeInputSchema, subscriptionOutputSchema, subscribe),
 		aws.Define(aws.Line{Name: "TagResource", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sns:TagResource", Resource: byTopic},
 			tagResourceInputSchema, emptyResultSchema, tagResource),
@@ -54,20 +54,20 @@ func actions() []*aws.Action {
 	}
 }
 
-// emptyResultSchema is for actions whose output has no members, but exists.
+// emptyResultSchema is the schema of an output without members that the model has.
 var emptyResultSchema = awswire.EmptyResult[aws.Nothing]()
 
-// topicOnlyInput is the input of actions that need nothing but a topic.
+// topicOnlyInput is the input of actions with only a topic.
 type topicOnlyInput struct{ onTopic }
 
 var topicOnlySchema = awswire.Structure(topicMember(func(v *topicOnlyInput) *onTopic { return &v.onTopic }))
 
-// resourceOnlyInput is the input of actions that need nothing but a resource.
+// resourceOnlyInput is the input of actions with only a resource.
 type resourceOnlyInput struct{ onResource }
 
 var resourceOnlySchema = awswire.Structure(resourceMember(func(v *resourceOnlyInput) *onResource { return &v.onResource }))
 
-// subscriptionOnlyInput is the input of actions that need nothing but a subscription.
+// subscriptionOnlyInput is the input of actions with only a subscription.
 type subscriptionOnlyInput struct{ onSubscription }
 
 var subscriptionOnlySchema = awswire.Structure(subscriptionMember(func(v *subscriptionOnlyInput) *onSubscription { return &v.onSubscription }))

@@ -23,8 +23,8 @@ var confirmSubscriptionInputSchema = awswire.Structure(
 	awswire.String("AuthenticateOnUnsubscribe", func(v *confirmSubscriptionInput) *string { return &v.AuthenticateOnUnsubscribe }),
 )
 
-// confirmSubscription confirms the subscription of a URL. Those of queues are confirmed
-// at once and have no token. Only a signed request may ask for signed ones later (SNS).
+// confirmSubscription confirms the subscription of a URL. Those of queues have no token. Only a signed
+// request may set AuthenticateOnUnsubscribe (SNS).
 func confirmSubscription(ctx context.Context, c *aws.Call, in *confirmSubscriptionInput) (*subscriptionOutput, error) {
 	authenticate, ok := attributes.ParseBool(in.AuthenticateOnUnsubscribe)
 	if !ok && in.AuthenticateOnUnsubscribe != "" {
@@ -39,14 +39,10 @@ func confirmSubscription(ctx context.Context, c *aws.Call, in *confirmSubscripti
 	if refused := cmd.Validate(); refused != nil {
 		return nil, refused
 	}
-	// This needs no permission, so an invented token must not get into the log.
+	// The action needs no permission, so keep invented tokens out of the log.
 	if err := c.Search(ctx, func(v queue.View) *queue.Error { return v.RefusesConfirmation(cmd) }); err != nil {
 		return nil, err
 	}
-	result, err := c.Submit(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	done, err := service.ResultOf[queue.Subscribed](result)
+	done, err := service.Submit[queue.Subscribed](ctx, &c.Call, cmd)
 	return &subscriptionOutput{done.SubscriptionARN}, err
 }

@@ -30,7 +30,7 @@ var createTopicOutputSchema = awswire.Structure(
 	awswire.String("TopicArn", func(v *createTopicOutput) *string { return &v.TopicARN }),
 )
 
-// byNewName is for CreateTopic. An empty name is a bad one (recorded at SNS).
+// byNewName finds the topic of CreateTopic. An empty name is invalid, not missing (recorded at SNS).
 func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	name := input.(*createTopicInput).Name
 	if !name.Given {
@@ -39,7 +39,7 @@ func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	return service.Resource{Topic: c.Scope.Own(cutTopic(name.Value))}, nil
 }
 
-// createTopic creates a topic, or confirms that an equal one exists.
+// createTopic creates a topic, or confirms an equal one.
 func createTopic(ctx context.Context, c *aws.Call, in *createTopicInput) (*createTopicOutput, error) {
 	tags, err := domainTags(in.Tags)
 	if err != nil {
@@ -55,10 +55,6 @@ func createTopic(ctx context.Context, c *aws.Call, in *createTopicInput) (*creat
 	cmd := &queue.CreateTopic{
 		Topic: c.Resource.Topic, TopicARN: c.Names().TopicARN(c.Resource.Topic), Attributes: given, Tags: tags,
 	}
-	result, err := c.Submit(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	done, err := service.ResultOf[queue.TopicCreated](result)
+	done, err := service.Submit[queue.TopicCreated](ctx, &c.Call, cmd)
 	return &createTopicOutput{done.TopicARN}, err
 }

@@ -5,14 +5,12 @@
 //
 // # Design
 //
-// Where SNS has no recorded text for a fault, the code is InvalidParameter and the text
-// begins with "Invalid parameter: " (decision 21 of the specification). A required
-// parameter that is missing is refused in the words recorded for Unsubscribe, a missing
-// member of a list entry in those of ValidationError.
+// Errors without a recorded text have the code InvalidParameter and a text that begins with "Invalid
+// parameter: " (decision 21 of the specification). A missing parameter has the text recorded for
+// Unsubscribe, a missing member of a list entry that of ValidationError.
 //
-// A link to confirm a subscription changes the state and works in a browser all the same:
-// the token in it is known to nobody but the subscriber.
+// The link that confirms a subscription changes the state and still works in a browser, because only
+// the subscriber has the token in it.
 //
-// Applications, platform endpoints, SMS and e-mail are no topics; their actions do not
-// exist here.
+// There are no applications, platform endpoints, SMS and e-mail.
 package sns

@@ -9,8 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
-// model is the namespace of errors in JSON, which only the form for clients that ask for
-// JSON would show.
+// model is the namespace of errors in JSON.
 const model = "com.amazonaws.sns#"
 
 func form(code string, status int) aws.Form {
@@ -22,7 +21,7 @@ const internalCode = "InternalError"
 
 var internalForm = form(internalCode, 500)
 
-// forms is the error table: one line per code of the domain that an action can meet.
+// forms is the error table: one line per code of package queue that an action can cause.
 var forms = map[refusal.Code]aws.Form{
 	refusal.SNSInvalidParameter:          form("InvalidParameter", 400),
 	refusal.ParameterValueInvalid:        form("ParameterValueInvalid", 400),
@@ -41,12 +40,11 @@ var forms = map[refusal.Code]aws.Form{
 	refusal.BatchEntryIDsNotDistinct:     form("BatchEntryIdsNotDistinct", 400),
 	refusal.InvalidBatchEntryID:          form("InvalidBatchEntryId", 400),
 	refusal.BatchRequestTooLong:          form("BatchRequestTooLong", 400),
-	// A publish that is made again where the topic cannot tell it from a new one is
-	// reported as an unknown outcome before anybody sees this.
+	// Package cluster reports this error of a repeated publish as an unknown outcome.
 	refusal.UnsupportedOperation: internalForm,
 }
 
-// wireError turns a refusal of the domain into its wire form.
+// wireError converts a refusal.
 func wireError(_ string, e *queue.Error) *awswire.Error {
 	form, known := forms[e.Code]
 	if !known {
@@ -60,13 +58,13 @@ func missing(parameter string) error {
 	return refusal.SNSInvalid(parameter, " Reason: no value for required parameter")
 }
 
-// absent refuses an entry of a list without a required member; path names it as SNS does.
+// absent refuses an entry of a list without a required member; path is the name in SNS.
 func absent(path string) error {
 	return form("ValidationError", 400).Error("1 validation error detected: Value null at '" + path +
 		"' failed to satisfy constraint: Member must not be null")
 }
 
-// tooFewElements refuses what is no ARN.
+// tooFewElements refuses text that is no ARN.
 func tooFewElements(parameter string, elements int) error {
 	return refusal.SNSInvalid(parameter, " Reason: An ARN must have at least 6 elements, not ", strconv.Itoa(elements))
 }

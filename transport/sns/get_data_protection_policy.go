@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type getDataProtectionPolicyOutput struct{ DataProtectionPolicy awswire.Text }
@@ -14,16 +15,11 @@ var getDataProtectionPolicyOutputSchema = awswire.Structure(
 	awswire.OptionalString("DataProtectionPolicy", func(v *getDataProtectionPolicyOutput) *awswire.Text { return &v.DataProtectionPolicy }),
 )
 
-// getDataProtectionPolicy returns what was stored, empty if nothing was.
+// getDataProtectionPolicy returns the stored policy, empty if there is none.
 func getDataProtectionPolicy(ctx context.Context, c *aws.Call, _ *resourceOnlyInput) (*getDataProtectionPolicyOutput, error) {
-	out := &getDataProtectionPolicyOutput{}
-	err := c.Read(ctx, func(v queue.View) error {
+	text, err := service.ReadValue(ctx, &c.Call, func(v queue.View) (string, *queue.Error) {
 		attributes, refused := v.TypedTopic(c.Resource.Topic)
-		if refused != nil {
-			return refused
-		}
-		out.DataProtectionPolicy = awswire.TextOf(attributes.DataProtection)
-		return nil
+		return attributes.DataProtection, refused
 	})
-	return out, err
+	return &getDataProtectionPolicyOutput{awswire.TextOf(text)}, err
 }

@@ -5,18 +5,13 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 // getSubscriptionAttributes lists all attributes of a subscription that have a value.
 func getSubscriptionAttributes(ctx context.Context, c *aws.Call, in *subscriptionOnlyInput) (*attributesOutput, error) {
-	out := &attributesOutput{}
-	err := c.Read(ctx, func(v queue.View) error {
-		listed, refused := v.SubscriptionAttributes(in.SubscriptionARN)
-		if refused != nil {
-			return refused
-		}
-		out.Attributes = attributePairs(listed)
-		return nil
+	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
+		return v.SubscriptionAttributes(in.SubscriptionARN)
 	})
-	return out, err
+	return &attributesOutput{attributePairs(listed)}, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type listSubscriptionsInput struct{ NextToken string }
@@ -15,7 +16,7 @@ var listSubscriptionsInputSchema = awswire.Structure(
 	awswire.String("NextToken", func(v *listSubscriptionsInput) *string { return &v.NextToken }),
 )
 
-// listedSubscription is a subscription as lists show it.
+// listedSubscription is an element of a list of subscriptions.
 type listedSubscription struct {
 	SubscriptionARN string
 	Owner           string
@@ -24,7 +25,7 @@ type listedSubscription struct {
 	TopicARN        string
 }
 
-// pendingListed stands for the ARN of a subscription that is not confirmed (SNS).
+// pendingListed replaces the ARN of an unconfirmed subscription in lists (SNS).
 const pendingListed = "PendingConfirmation"
 
 // subscriptionsOutput is the output of both lists of subscriptions.
@@ -44,8 +45,7 @@ var subscriptionsOutputSchema = awswire.Structure(
 	awswire.String("NextToken", func(v *subscriptionsOutput) *string { return &v.NextToken }),
 )
 
-// listSubscriptions lists the subscriptions that the caller's account owns in the order in which they were
-// made.
+// listSubscriptions lists the subscriptions of the caller's account in the order of their creation.
 func listSubscriptions(ctx context.Context, c *aws.Call, in *listSubscriptionsInput) (*subscriptionsOutput, error) {
 	return readSubscriptions(ctx, c, in.NextToken, func(v queue.View, after uint64, limit int) ([]queue.SubscriptionSummary, *queue.Error) {
 		return v.SubscriptionsOf(c.Scope.CallerID(), after, limit), nil
@@ -68,7 +68,7 @@ func readSubscriptions(ctx context.Context, c *aws.Call, token string,
 		}
 		if len(listed) > pageMax {
 			listed = listed[:pageMax]
-			out.NextToken = pageToken(strconv.FormatUint(listed[pageMax-1].Number, 10))
+			out.NextToken = service.PageToken(strconv.FormatUint(listed[pageMax-1].Number, 10))
 		}
 		for _, s := range listed {
 			if s.Pending {

@@ -18,8 +18,7 @@ var listSubscriptionsByTopicInputSchema = awswire.Structure(
 	awswire.String("NextToken", func(v *listSubscriptionsByTopicInput) *string { return &v.NextToken }),
 )
 
-// listSubscriptionsByTopic lists the subscriptions of one topic in the order in which they
-// were made.
+// listSubscriptionsByTopic lists the subscriptions of a topic in the order of their creation.
 func listSubscriptionsByTopic(ctx context.Context, c *aws.Call, in *listSubscriptionsByTopicInput) (*subscriptionsOutput, error) {
 	return readSubscriptions(ctx, c, in.NextToken, func(v queue.View, after uint64, limit int) ([]queue.SubscriptionSummary, *queue.Error) {
 		return v.ListSubscriptionsByTopic(c.Resource.Topic, after, limit)

@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type listTagsForResourceOutput struct{ Tags []tag }
@@ -16,16 +17,10 @@ var listTagsForResourceOutputSchema = awswire.Structure(
 
 // listTagsForResource lists all tags of a topic.
 func listTagsForResource(ctx context.Context, c *aws.Call, _ *resourceOnlyInput) (*listTagsForResourceOutput, error) {
+	tags, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Tag, *queue.Error) { return v.TopicTags(c.Resource.Topic) })
 	out := &listTagsForResourceOutput{}
-	err := c.Read(ctx, func(v queue.View) error {
-		tags, refused := v.TopicTags(c.Resource.Topic)
-		if refused != nil {
-			return refused
-		}
-		for _, t := range tags {
-			out.Tags = append(out.Tags, tag{awswire.TextOf(t.Key), awswire.TextOf(t.Value)})
-		}
-		return nil
-	})
+	for _, t := range tags {
+		out.Tags = append(out.Tags, tag{awswire.TextOf(t.Key), awswire.TextOf(t.Value)})
+	}
 	return out, err
 }

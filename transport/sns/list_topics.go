@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type listTopicsInput struct{ NextToken string }
@@ -39,7 +40,7 @@ func listTopics(ctx context.Context, c *aws.Call, in *listTopicsInput) (*listTop
 		names := v.TopicsOf(c.Scope.Caller(), after, pageMax+1)
 		if len(names) > pageMax {
 			names = names[:pageMax]
-			out.NextToken = pageToken(names[pageMax-1])
+			out.NextToken = service.PageToken(names[pageMax-1])
 		}
 		for _, name := range names {
 			topicARN, refused := v.TopicARN(name)

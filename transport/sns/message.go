@@ -19,7 +19,7 @@ type message struct {
 	GroupID         awswire.Text
 }
 
-// messageMembers are the members of a structure that holds a message.
+// messageMembers returns the members of a structure with a message.
 func messageMembers[T any](at func(*T) *message) []awswire.Member[T] {
 	return []awswire.Member[T]{
 		awswire.OptionalString("Message", func(v *T) *awswire.Text { return &at(v).Message }),
@@ -46,8 +46,8 @@ var attributeValueSchema = awswire.Structure(
 	awswire.Blob("BinaryValue", func(v *attributeValue) *string { return &v.BinaryValue }),
 )
 
-// domainAttributes turns message attributes into the form of the domain, in the order of
-// the request. A value has to be in the field that its type names (recorded at SNS).
+// domainAttributes converts message attributes, in the order of the request. A value must be in the
+// field of its type (recorded at SNS).
 func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, error) {
 	out := make([]queue.MessageAttribute, len(values))
 	for i := range values {
@@ -72,11 +72,10 @@ func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, error)
 	return out, nil
 }
 
-// structureJSON is the MessageStructure of a message that has a text for each protocol.
+// structureJSON is the MessageStructure of a message with a text for each protocol.
 const structureJSON = "json"
 
-// entry turns a message into one to publish, as it was given: which text queues receive of
-// a structured one is found by resolve, after the checks of the whole.
+// entry converts a message. It keeps the text of a structured one for resolve.
 func (m *message) entry() (queue.PublishEntry, error) {
 	attributes, refused := domainAttributes(m.Attributes)
 	if refused != nil {
@@ -92,9 +91,8 @@ func (m *message) entry() (queue.PublishEntry, error) {
 	}, nil
 }
 
-// resolve replaces the texts of structured messages by what queues receive. Errors come in
-// the order of SNS: of one message its structure is last (sns.md 3.5), of a batch the
-// structures are before the ids (recorded).
+// resolve replaces the texts of structured messages by the texts for queues. It checks in the order of
+// SNS: the structure of one message last (sns.md 3.5), those of a batch before the ids (recorded).
 func resolve(cmd *queue.Publish, structured func(i int) bool) *queue.Error {
 	texts := make(map[int]string)
 	for i := range cmd.Entries {

@@ -12,12 +12,12 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// attributesMember is the member Attributes of an input or an output.
+// attributesMember returns the member Attributes of an input or an output.
 func attributesMember[T any](at func(*T) *[]awswire.Pair) awswire.Member[T] {
 	return awswire.Within("Attributes", awswire.StringMap("Attributes", "entry", "key", "value", at))
 }
 
-// attributePairs turns listed attributes into their wire form.
+// attributePairs converts listed attributes.
 func attributePairs(listed []queue.Attribute) []awswire.Pair {
 	out := make([]awswire.Pair, len(listed))
 	for i, a := range listed {
@@ -29,7 +29,7 @@ func attributePairs(listed []queue.Attribute) []awswire.Pair {
 // tag is one tag on the wire.
 type tag struct{ Key, Value awswire.Text }
 
-// tagsMember is the member Tags of an input or an output.
+// tagsMember returns the member Tags of an input or an output.
 func tagsMember[T any](at func(*T) *[]tag) awswire.Member[T] {
 	return awswire.Within("Tags", awswire.Structures("Tags", "member", awswire.Structure(
 		awswire.OptionalString("Key", func(v *tag) *awswire.Text { return &v.Key }),
@@ -37,8 +37,8 @@ func tagsMember[T any](at func(*T) *[]tag) awswire.Member[T] {
 	), at))
 }
 
-// domainTags turns tags of a request into the form of the domain, sorted by key. A key
-// that is given twice stays twice, which the domain refuses (recorded at SNS).
+// domainTags converts tags of a request, sorted by key. It keeps repeated keys, which package queue
+// refuses (recorded at SNS).
 func domainTags(given []tag) ([]queue.Tag, error) {
 	out := make([]queue.Tag, len(given))
 	for i, t := range given {
@@ -58,8 +58,8 @@ func domainTags(given []tag) ([]queue.Tag, error) {
 	return out, nil
 }
 
-// single is one attribute to set, as SetTopicAttributes and SetSubscriptionAttributes give
-// it. A value that is absent is empty.
+// single is the attribute in a request of SetTopicAttributes or SetSubscriptionAttributes. An absent
+// value is empty.
 type single struct{ Name, Value string }
 
 func singleMembers[T any](at func(*T) *single) []awswire.Member[T] {
@@ -69,7 +69,7 @@ func singleMembers[T any](at func(*T) *single) []awswire.Member[T] {
 	}
 }
 
-// domain is the attribute in the form of the domain.
+// domain converts the attribute.
 func (s *single) domain() ([]queue.Attribute, error) {
 	if s.Name == "" {
 		return nil, missing("AttributeName")

@@ -46,8 +46,7 @@ func (p *published) accept(e queue.PublishedEntry) {
 	}
 }
 
-// byTarget is for Publish, where TargetArn may name the topic. There are no phone numbers
-// to publish to.
+// byTarget finds the topic of Publish, which TargetArn may name. Phone numbers are not supported.
 func byTarget(c *aws.Call, input any) (service.Resource, error) {
 	in := input.(*publishInput)
 	switch {
@@ -65,7 +64,7 @@ func byTarget(c *aws.Call, input any) (service.Resource, error) {
 	return service.Resource{}, missing("TopicArn or TargetArn")
 }
 
-// newPublish is a command to publish to the topic of the request.
+// newPublish returns a command for the topic of the request.
 func newPublish(c *aws.Call, entries int) *queue.Publish {
 	return &queue.Publish{
 		Topic: c.Resource.Topic, SenderID: c.SenderID(), Endpoint: c.BaseURL(), Entries: make([]queue.PublishEntry, 0, entries),
@@ -92,7 +91,7 @@ func publish(ctx context.Context, c *aws.Call, in *publishInput) (*published, er
 	return out, nil
 }
 
-// submitPublish publishes, once the texts of structured messages are known.
+// submitPublish resolves structured messages and publishes.
 func submitPublish(ctx context.Context, c *aws.Call, cmd *queue.Publish, structured func(i int) bool) (queue.Published, error) {
 	if refused := resolve(cmd, structured); refused != nil {
 		return queue.Published{}, refused
@@ -105,15 +104,15 @@ func submitPublish(ctx context.Context, c *aws.Call, cmd *queue.Publish, structu
 		cmd.Entries[i].TraceHeader = trace
 	}
 	c.Record.Trace.Published(cmd.Entries)
-	result, err := c.Submit(ctx, cmd)
+	done, err := service.Submit[queue.Published](ctx, &c.Call, cmd)
 	if err != nil {
-		return queue.Published{}, batchError(ctx, c, cmd, err)
+		err = batchError(ctx, c, cmd, err)
 	}
-	return service.ResultOf[queue.Published](result)
+	return done, err
 }
 
-// batchError answers that the topic of a refused batch does not exist, which SNS says before
-// it looks at the entries (recorded). It costs a look at the state, of refused batches only.
+// batchError replaces the error of a refused batch if the topic does not exist, which SNS checks
+// before the entries (recorded).
 func batchError(ctx context.Context, c *aws.Call, cmd *queue.Publish, err error) error {
 	if _, refused := errors.AsType[*queue.Error](err); !refused || !cmd.Batch {
 		return err
@@ -126,10 +125,6 @@ func batchError(ctx context.Context, c *aws.Call, cmd *queue.Publish, err error)
 
 // topicExists refuses a request about a topic that does not exist.
 func topicExists(ctx context.Context, c *aws.Call) error {
-	return c.Read(ctx, func(v queue.View) error {
-		if _, refused := v.TopicARN(c.Resource.Topic); refused != nil {
-			return refused
-		}
-		return nil
-	})
+	_, err := service.ReadValue(ctx, &c.Call, func(v queue.View) (string, *queue.Error) { return v.TopicARN(c.Resource.Topic) })
+	return err
 }

@@ -36,8 +36,8 @@ type publishedEntry struct {
 	published
 }
 
-// failedEntry is one entry of a batch that was refused. No rule refuses one alone: the
-// fault of one entry refuses the whole batch (recorded at SNS).
+// failedEntry is one refused entry of a batch. No answer has any, because a bad entry fails the whole
+// batch (recorded at SNS).
 type failedEntry struct {
 	ID          string
 	Code        string
@@ -65,7 +65,7 @@ var publishBatchOutputSchema = awswire.Structure(
 
 const entryIDLengthMax = 80
 
-// checkEntries makes the checks of a whole batch that only the wire can make.
+// checkEntries checks the parts of a batch that no command carries.
 func checkEntries(entries []publishEntry) error {
 	switch n := len(entries); {
 	case n == 0:

@@ -20,8 +20,8 @@ var putDataProtectionPolicyInputSchema = awswire.Structure(
 	awswire.OptionalString("DataProtectionPolicy", func(v *putDataProtectionPolicyInput) *awswire.Text { return &v.DataProtectionPolicy }),
 )
 
-// putDataProtectionPolicy stores a policy, which nothing here acts upon. The domain keeps
-// it as an attribute that SNS has no name for among attributes.
+// putDataProtectionPolicy stores a policy without any effect. Package queue keeps it as an attribute
+// that SNS does not list.
 func putDataProtectionPolicy(ctx context.Context, c *aws.Call, in *putDataProtectionPolicyInput) (*aws.Nothing, error) {
 	if !in.DataProtectionPolicy.Given {
 		return nil, missing("DataProtectionPolicy")
@@ -32,8 +32,8 @@ func putDataProtectionPolicy(ctx context.Context, c *aws.Call, in *putDataProtec
 	return &aws.Nothing{}, err
 }
 
-// noDataProtection refuses that policy among the attributes of a request, where SNS does
-// not know it; begin is how the text begins.
+// noDataProtection refuses the policy among the attributes of a request, as SNS does. The text of the
+// error begins with begin.
 func noDataProtection(given []queue.Attribute, begin string) error {
 	for _, a := range given {
 		if a.Name == attributes.NameDataProtection {

@@ -17,7 +17,7 @@ type onTopic struct{ TopicARN string }
 
 func (t *onTopic) topicARN() (parameter, text string) { return "TopicArn", t.TopicARN }
 
-// topicMember is the member TopicArn of an input.
+// topicMember returns the member TopicArn of an input.
 func topicMember[T any](at func(*T) *onTopic) awswire.Member[T] {
 	return awswire.String("TopicArn", func(v *T) *string { return &at(v).TopicARN })
 }
@@ -27,12 +27,12 @@ type onResource struct{ ResourceARN string }
 
 func (r *onResource) topicARN() (parameter, text string) { return "ResourceArn", r.ResourceARN }
 
-// resourceMember is the member ResourceArn of an input.
+// resourceMember returns the member ResourceArn of an input.
 func resourceMember[T any](at func(*T) *onResource) awswire.Member[T] {
 	return awswire.String("ResourceArn", func(v *T) *string { return &at(v).ResourceARN })
 }
 
-// byTopic is for actions on the topic that an ARN names.
+// byTopic finds the topic by an ARN.
 func byTopic(c *aws.Call, input any) (service.Resource, error) {
 	parameter, text := input.(interface{ topicARN() (string, string) }).topicARN()
 	if text == "" {
@@ -54,13 +54,12 @@ func byTopic(c *aws.Call, input any) (service.Resource, error) {
 // arnElementsMin is the least number of elements of an ARN.
 const arnElementsMin = 6
 
-// topicResource is the topic of a name in an ARN.
+// topicResource returns the topic of a name in an ARN.
 func topicResource(c *aws.Call, text, name string) service.Resource {
 	return service.Resource{Topic: c.Scope.Of(arn.AccountOf(text), cutTopic(name))}
 }
 
-// cutTopic cuts a name that is too long: one byte too many is enough for a command to
-// refuse it.
+// cutTopic cuts a name to one byte more than the longest, which suffices for the command to refuse it.
 func cutTopic(name string) string { return name[:min(len(name), limits.TopicNameLengthMax+1)] }
 
 // onSubscription is embedded in the input of actions that name a subscription.
@@ -68,12 +67,12 @@ type onSubscription struct{ SubscriptionARN string }
 
 func (s *onSubscription) subscriptionARN() string { return s.SubscriptionARN }
 
-// subscriptionMember is the member SubscriptionArn of an input.
+// subscriptionMember returns the member SubscriptionArn of an input.
 func subscriptionMember[T any](at func(*T) *onSubscription) awswire.Member[T] {
 	return awswire.String("SubscriptionArn", func(v *T) *string { return &at(v).SubscriptionARN })
 }
 
-// bySubscription is for actions on a subscription; the resource is its topic.
+// bySubscription finds the topic of a subscription.
 func bySubscription(c *aws.Call, input any) (service.Resource, error) {
 	text := input.(interface{ subscriptionARN() string }).subscriptionARN()
 	if refused := queue.CheckSubscriptionARN(text); refused != nil {
@@ -86,5 +85,5 @@ func bySubscription(c *aws.Call, input any) (service.Resource, error) {
 	return topicResource(c, text, name), nil
 }
 
-// onAccount is for actions that are about no single topic.
+// onAccount is for actions without a topic.
 func onAccount(*aws.Call, any) (service.Resource, error) { return service.Resource{}, nil }

@@ -18,8 +18,7 @@ var setSubscriptionAttributesInputSchema = awswire.Structure(append([]awswire.Me
 	subscriptionMember(func(v *setSubscriptionAttributesInput) *onSubscription { return &v.onSubscription }),
 }, singleMembers(func(v *setSubscriptionAttributesInput) *single { return &v.single })...)...)
 
-// besideReplayed returns the needs of attributes of a subscription.
-func besideReplayed(c *aws.Call, input any) ([]service.Need, error) {
+func subscriptionNeeds(c *aws.Call, input any) ([]service.Need, error) {
 	in := input.(*setSubscriptionAttributesInput)
 	given, err := in.domain()
 	if err != nil {

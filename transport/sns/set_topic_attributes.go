@@ -27,7 +27,7 @@ func setTopicAttributes(ctx context.Context, c *aws.Call, in *setTopicAttributes
 		return nil, err
 	}
 	for i := range attributes {
-		// Terraform takes the policy away like this, as it does others that may be empty.
+		// Terraform deletes the policy like this.
 		if a := &attributes[i]; a.Name == "ArchivePolicy" && a.Value == "" {
 			a.Value = "{}"
 		}

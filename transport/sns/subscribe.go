@@ -20,8 +20,7 @@ type subscribeInput struct {
 	Protocol   string
 	Endpoint   string
 	Attributes []awswire.Pair
-	// ReturnSubscriptionARN asks for the ARN of a subscription that is not confirmed
-	// yet.
+	// ReturnSubscriptionARN requests the ARN also of an unconfirmed subscription.
 	ReturnSubscriptionARN bool
 }
 
@@ -33,11 +32,10 @@ var subscribeInputSchema = awswire.Structure(
 	awswire.Boolean("ReturnSubscriptionArn", func(v *subscribeInput) *bool { return &v.ReturnSubscriptionARN }),
 )
 
-// otherProtocols are those of SNS that are not served.
+// otherProtocols lists the protocols of SNS that are not supported.
 var otherProtocols = [...]string{"application", "email", "email-json", "firehose", "lambda", "sms"}
 
-// readProtocol refuses every protocol but those that are served. The text for those that
-// SNS has is ours.
+// readProtocol parses a protocol. The text for otherProtocols is ours.
 func readProtocol(name string) (attributes.Protocol, error) {
 	protocol, served := attributes.ParseProtocol(name)
 	switch {
@@ -51,11 +49,10 @@ func readProtocol(name string) (attributes.Protocol, error) {
 	return 0, refusal.SNSInvalid("Amazon SNS does not support this protocol string: ", refusal.Echo(name))
 }
 
-// pendingAnswer stands for the ARN of a subscription that is not confirmed, unless that is
-// asked for (SNS).
+// pendingAnswer replaces the ARN of an unconfirmed subscription without ReturnSubscriptionARN (SNS).
 const pendingAnswer = "pending confirmation"
 
-// queue is the queue that is to be subscribed, empty for a URL.
+// queue returns the queue to subscribe, empty for a URL.
 func (in *subscribeInput) queue(s *service.Scope) string {
 	protocol, _ := attributes.ParseProtocol(in.Protocol)
 	if name, ok := arn.Queue(in.Endpoint); ok && !protocol.Web() {
@@ -64,13 +61,12 @@ func (in *subscribeInput) queue(s *service.Scope) string {
 	return ""
 }
 
-// besideSubscribed returns the needs of a subscription.
-func besideSubscribed(c *aws.Call, input any) ([]service.Need, error) {
+func subscribeNeeds(c *aws.Call, input any) ([]service.Need, error) {
 	in := input.(*subscribeInput)
 	return service.SubscribeNeeds(c.Resource.Topic, in.queue(&c.Scope), aws.Attributes(in.Attributes)), nil
 }
 
-// subscribe subscribes a queue or a URL to a topic, or confirms that it is.
+// subscribe subscribes a queue or a URL to a topic, or confirms an equal subscription.
 func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscriptionOutput, error) {
 	protocol, err := readProtocol(in.Protocol)
 	if err != nil {
@@ -100,11 +96,7 @@ func subscribe(ctx context.Context, c *aws.Call, in *subscribeInput) (*subscript
 			return nil, refusal.SNSInvalid("Endpoint must match the specified protocol")
 		}
 	}
-	result, err := c.Submit(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	done, err := service.ResultOf[queue.Subscribed](result)
+	done, err := service.Submit[queue.Subscribed](ctx, &c.Call, cmd)
 	if done.Pending && !in.ReturnSubscriptionARN {
 		done.SubscriptionARN = pendingAnswer
 	}

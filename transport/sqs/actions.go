@@ -17,7 +17,7 @@ func (s *Service) actions() []*aws.Action {
 			changeMessageVisibilityInputSchema, aws.NoOutput, s.changeMessageVisibility),
 		aws.Define(aws.Line{Name: "ChangeMessageVisibilityBatch", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sqs:ChangeMessageVisibility", Resource: byURL},
 			changeMessageVisibilityBatchInputSchema, changeMessageVisibilityBatchOutputSchema, s.changeMessageVisibilityBatch),
-		aws.Define(aws.Line{Name: "CreateQueue", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sqs:CreateQueue", Resource: byNewName, Beside: besideLetters},
+		aws.Define(aws.Line{Name: "CreateQueue", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sqs:CreateQueue", Resource: byNewName, Needs: queueNeeds},
 			createQueueInputSchema, queueURLSchema, s.createQueue),
 		aws.Define(aws.Line{Name: "DeleteMessage", Effect: service.Changes, Repeat: service.Repeatable, Permission: "sqs:DeleteMessage", Resource: byURL},
 			deleteMessageInputSchema, aws.NoOutput, s.deleteMessage),
@@ -47,9 +47,9 @@ func (s *Service) actions() []*aws.Action {
 			sendMessageInputSchema, sendMessageOutputSchema, s.sendMessage),
 		aws.Define(aws.Line{Name: "SendMessageBatch", Effect: service.Changes, Repeat: service.RepeatableWithID, Permission: "sqs:SendMessage", Resource: byURL},
 			sendMessageBatchInputSchema, sendMessageBatchOutputSchema, s.sendMessageBatch),
-		aws.Define(aws.Line{Name: "SetQueueAttributes", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sqs:SetQueueAttributes", Resource: byURL, Beside: besideLetters},
+		aws.Define(aws.Line{Name: "SetQueueAttributes", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sqs:SetQueueAttributes", Resource: byURL, Needs: queueNeeds},
 			setQueueAttributesInputSchema, aws.NoOutput, s.setQueueAttributes),
-		aws.Define(aws.Line{Name: "StartMessageMoveTask", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sqs:StartMessageMoveTask", Resource: bySource, Beside: besideMoved},
+		aws.Define(aws.Line{Name: "StartMessageMoveTask", Effect: service.Audited, Repeat: service.SentOnce, Permission: "sqs:StartMessageMoveTask", Resource: bySource, Needs: moveNeeds},
 			startMessageMoveTaskInputSchema, startMessageMoveTaskOutputSchema, s.startMessageMoveTask),
 		aws.Define(aws.Line{Name: "TagQueue", Effect: service.Changes, Repeat: service.SentOnce, Permission: "sqs:TagQueue", Resource: byURL},
 			tagQueueInputSchema, aws.NoOutput, s.tagQueue),
@@ -58,7 +58,7 @@ func (s *Service) actions() []*aws.Action {
 	}
 }
 
-// queueOnlyInput is the input of actions that need nothing but a queue.
+// queueOnlyInput is the input of actions with only a queue.
 type queueOnlyInput struct{ onQueue }
 
 var queueOnlySchema = awswire.Structure(

@@ -100,8 +100,8 @@ func TestBodySurvives(t *testing.T) {
 	})
 }
 
-// TestDuplicateIsTold looks at the header that says what SQS does not.
-func TestDuplicateIsTold(t *testing.T) {
+// TestHeaderReportsDuplicates looks at the header that says what SQS does not.
+func TestHeaderReportsDuplicates(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, f *fixture, protocol string) {
 		f.create("q.fifo", nil)
@@ -127,9 +127,9 @@ func TestDuplicateIsTold(t *testing.T) {
 	})
 }
 
-// TestMadeAttemptIDIsTold: a receive without a ReceiveRequestAttemptId answers with the one
+// TestHeaderReportsMadeAttemptID: a receive without a ReceiveRequestAttemptId answers with the one
 // that the server made, as Yandex says of its own; repeated under it, it gives the same.
-func TestMadeAttemptIDIsTold(t *testing.T) {
+func TestHeaderReportsMadeAttemptID(t *testing.T) {
 	t.Parallel()
 	const header = "X-Seriatim-Attempt-Id"
 	both(t, func(t *testing.T, f *fixture, protocol string) {

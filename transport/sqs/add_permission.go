@@ -33,9 +33,8 @@ func (s *Service) addPermission(ctx context.Context, c *aws.Call, in *addPermiss
 	case len(in.Actions) == 0:
 		return nil, refusal.MissingParameter("Actions")
 	case len(in.AccountIDs) == 0:
-		// The model calls the list required but does not say how many; no
-		// answer of AWS is on record. Other servers agree on this one, in
-		// which PrincipalId is what AWS calls an account it cannot verify.
+		// No answer of AWS to an empty list is on record. Other servers agree on this one, the
+		// error of AWS for an account that it cannot verify.
 		return nil, refuse(ctx, c, refusal.InvalidValue("[]", "PrincipalId", "Unable to verify."))
 	}
 	_, err := c.Submit(ctx, &queue.SetQueuePolicy{

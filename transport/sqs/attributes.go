@@ -31,8 +31,8 @@ var attributeValueSchema = awswire.Structure(
 
 func attributeName(v *attributeValue) *string { return &v.Name }
 
-// domainAttributes turns attributes of a request into the form of the domain,
-// sorted by name. Of a name sent twice the last counts, as in a JSON object.
+// domainAttributes converts attributes of a request, sorted by name. If a name is sent twice, the
+// last value counts, as in a JSON object.
 func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, *queue.Error) {
 	if len(values) == 0 {
 		return nil, nil

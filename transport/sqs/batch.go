@@ -12,8 +12,8 @@ import (
 
 const entryIDLengthMax = 80
 
-// checkBatch makes the checks of a whole batch that only the wire can make, in
-// the order of sqs.md 2.8: number of entries, form of their ids, repeated ids.
+// checkBatch checks the parts of a batch that no command carries, in the order of sqs.md 2.8: number
+// of entries, form of their ids, repeated ids.
 func checkBatch(entryName string, n int, id func(i int) string) *queue.Error {
 	if err := queue.CheckEntryCount(n, entryName); err != nil {
 		return err
@@ -69,20 +69,20 @@ func failed(id string, e *queue.Error) failedEntry {
 	return failedEntry{ID: id, SenderFault: form.Status < 500, Code: form.Code, Message: awswire.Shorten(form.Message)}
 }
 
-// doneEntry is one entry of a batch that succeeded and has nothing to say.
+// doneEntry is one successful entry of a batch without a result.
 type doneEntry struct{ ID string }
 
 var doneEntrySchema = awswire.Structure(
 	awswire.String("Id", func(v *doneEntry) *string { return &v.ID }),
 )
 
-// batchOutput is the answer of the batch actions whose entries have no result.
+// batchOutput is the output of batch actions whose entries have no result.
 type batchOutput struct {
 	Successful []doneEntry
 	Failed     []failedEntry
 }
 
-// batchOutputSchema names the element of a success, which differs by action.
+// batchOutputSchema returns the schema of an action, which names the element of a success.
 func batchOutputSchema(element string) *awswire.Schema[batchOutput] {
 	return awswire.Structure(
 		awswire.Structures("Successful", element, doneEntrySchema, func(v *batchOutput) *[]doneEntry { return &v.Successful }),
@@ -90,14 +90,9 @@ func batchOutputSchema(element string) *awswire.Schema[batchOutput] {
 	)
 }
 
-// submitBatch submits a batch whose entries have no result and sorts their outcomes by
-// success.
+// submitBatch submits a batch whose entries have no result.
 func submitBatch(ctx context.Context, c *aws.Call, cmd queue.Command, id func(i int) string) (*batchOutput, error) {
-	result, err := c.Submit(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	done, err := service.ResultOf[queue.EntriesDone](result)
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -33,14 +33,10 @@ var cancelMessageMoveTaskOutputSchema = awswire.Structure(
 	awswire.Integer("ApproximateNumberOfMessagesMoved", func(v *cancelMessageMoveTaskOutput) *awswire.Int { return &v.Moved }),
 )
 
-// cancelMessageMoveTask stops a running move task; what was moved stays moved.
+// cancelMessageMoveTask stops a running move task. Moved messages stay moved.
 func (s *Service) cancelMessageMoveTask(ctx context.Context, c *aws.Call, in *cancelMessageMoveTaskInput) (*cancelMessageMoveTaskOutput, error) {
 	taskID, _, _ := parseTaskHandle(in.TaskHandle)
-	result, err := c.Submit(ctx, &queue.CancelMoveTask{TaskID: taskID, Source: c.Resource.Name})
-	if err != nil {
-		return nil, err
-	}
-	cancelled, err := service.ResultOf[queue.MoveTaskCancelled](result)
+	cancelled, err := service.Submit[queue.MoveTaskCancelled](ctx, &c.Call, &queue.CancelMoveTask{TaskID: taskID, Source: c.Resource.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ var changeMessageVisibilityInputSchema = awswire.Structure(
 	awswire.Integer("VisibilityTimeout", func(v *changeMessageVisibilityInput) *awswire.Int { return &v.VisibilityTimeout }),
 )
 
-// changeMessageVisibility sets a new visibility timeout of one delivery.
+// changeMessageVisibility sets the visibility timeout of one message in flight.
 func (s *Service) changeMessageVisibility(ctx context.Context, c *aws.Call, in *changeMessageVisibilityInput) (*aws.Nothing, error) {
 	switch {
 	case in.ReceiptHandle == "":
@@ -29,11 +29,7 @@ func (s *Service) changeMessageVisibility(ctx context.Context, c *aws.Call, in *
 	case !in.VisibilityTimeout.Given:
 		return nil, refusal.MissingParameter("VisibilityTimeout")
 	}
-	result, err := c.Submit(ctx, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Entries: []queue.VisibilityEntry{
+	return submitOne(ctx, c, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Entries: []queue.VisibilityEntry{
 		{Handle: in.ReceiptHandle, VisibilityTimeout: queue.Int(in.VisibilityTimeout)},
 	}})
-	if err != nil {
-		return nil, err
-	}
-	return &aws.Nothing{}, onlyError(result)
 }

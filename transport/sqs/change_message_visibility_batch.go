@@ -31,8 +31,8 @@ var changeMessageVisibilityBatchInputSchema = awswire.Structure(
 
 var changeMessageVisibilityBatchOutputSchema = batchOutputSchema("ChangeMessageVisibilityBatchResultEntry")
 
-// changeMessageVisibilityBatch sets visibility timeouts of up to ten
-// deliveries; each entry succeeds or fails for itself.
+// changeMessageVisibilityBatch sets the visibility timeouts of up to ten messages in flight, each on
+// its own.
 func (s *Service) changeMessageVisibilityBatch(ctx context.Context, c *aws.Call, in *changeMessageVisibilityBatchInput) (*batchOutput, error) {
 	id := func(i int) string { return in.Entries[i].ID }
 	if refusal := checkBatch(visibilityEntryName, len(in.Entries), id); refusal != nil {

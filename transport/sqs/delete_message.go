@@ -7,6 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type deleteMessageInput struct {
@@ -24,17 +25,14 @@ func (s *Service) deleteMessage(ctx context.Context, c *aws.Call, in *deleteMess
 	if in.ReceiptHandle == "" {
 		return nil, refusal.MissingParameter("ReceiptHandle")
 	}
-	result, err := c.Submit(ctx, &queue.DeleteMessages{Queue: c.Resource.Name, Handles: []string{in.ReceiptHandle}})
-	if err != nil {
-		return nil, err
-	}
-	return &aws.Nothing{}, onlyError(result)
+	return submitOne(ctx, c, &queue.DeleteMessages{Queue: c.Resource.Name, Handles: []string{in.ReceiptHandle}})
 }
 
-// onlyError is the outcome of a single-entry form of EntriesDone.
-func onlyError(result queue.Result) error {
-	if done, ok := result.(queue.EntriesDone); ok && len(done.Errs) == 1 && done.Errs[0] != nil {
-		return done.Errs[0]
+// submitOne submits a command with one entry, and returns the error of the entry.
+func submitOne(ctx context.Context, c *aws.Call, cmd queue.Command) (*aws.Nothing, error) {
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, cmd)
+	if err == nil && done.Errs[0] != nil {
+		err = done.Errs[0]
 	}
-	return nil
+	return &aws.Nothing{}, err
 }

@@ -27,8 +27,7 @@ var deleteMessageBatchInputSchema = awswire.Structure(
 
 var deleteMessageBatchOutputSchema = batchOutputSchema("DeleteMessageBatchResultEntry")
 
-// deleteMessageBatch deletes up to ten messages; each entry succeeds or fails
-// for itself.
+// deleteMessageBatch deletes up to ten messages, each on its own.
 func (s *Service) deleteMessageBatch(ctx context.Context, c *aws.Call, in *deleteMessageBatchInput) (*batchOutput, error) {
 	id := func(i int) string { return in.Entries[i].ID }
 	if refusal := checkBatch(deleteEntryName, len(in.Entries), id); refusal != nil {

@@ -10,16 +10,15 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Transport types of attribute values in digests. The types of lists, 3 and 4,
-// are not implemented by AWS either.
+// Types of attribute values in digests. AWS does not implement the types of lists, 3 and 4.
 const (
 	digestText   = 1
 	digestBinary = 2
 )
 
-// bodyDigest is MD5OfMessageBody: over the bytes of the decoded body.
+// bodyDigest returns MD5OfMessageBody, which is over the bytes of the decoded body.
 func bodyDigest(body string) string {
-	// The conversion to bytes would allocate a copy of it all.
+	// Pieces avoid a copy of the whole body.
 	var small [1024]byte
 	if len(body) <= len(small) {
 		sum := md5.Sum(small[:copy(small[:], body)])
@@ -34,8 +33,7 @@ func bodyDigest(body string) string {
 	return hex.EncodeToString(digest.Sum(nil))
 }
 
-// attributesDigest is MD5OfMessageAttributes over attributes sorted by name;
-// the empty text if there are none, since then no digest is sent.
+// attributesDigest returns MD5OfMessageAttributes over attributes sorted by name, empty without any.
 func attributesDigest(attributes []queue.MessageAttribute) string {
 	if len(attributes) == 0 {
 		return ""
@@ -66,8 +64,8 @@ func appendSized(dst []byte, text string) []byte {
 	return append(dst, text...)
 }
 
-// isBinary reports whether values of the type travel as bytes. The type may
-// have a suffix, as in Binary.png.
+// isBinary reports whether values of a type are bytes. The type may have a suffix, such as
+// Binary.png.
 func isBinary(dataType string) bool { return strings.HasPrefix(dataType, "Binary") }
 
 func sortAttributes(attributes []queue.MessageAttribute) {

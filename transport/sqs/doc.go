@@ -5,7 +5,6 @@
 //
 // # Design
 //
-// Order of checks (sqs.md 1.7): caller, action, required parameters, queue
-// lookup, values. Only for what a command cannot carry does this package look
-// the queue up itself, in refuse.
+// Order of checks (sqs.md 1.7): caller, action, required parameters, queue lookup, values. For values
+// that no command carries, refuse looks the queue up.
 package sqs

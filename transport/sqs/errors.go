@@ -9,19 +9,18 @@ import (
 
 const (
 	model = "com.amazonaws.sqs#"
-	// legacy begins the query codes of the errors that SQS had first.
+	// legacy begins the Query codes of the oldest errors of SQS.
 	legacy = "AWS.SimpleQueueService."
 )
 
-// form is a line's right side: type in JSON, code in Query, HTTP status.
+// form returns the wire form of an error: type in JSON, code in Query, HTTP status.
 func form(kind, code string, status int) aws.Form {
 	return aws.Form{Type: kind, Code: code, Status: status}
 }
 
-// forms is the error table: one line per code of the domain. Traps worth a
-// second look: type and code differ by the word Exception for the coral errors,
-// and PurgeQueueInProgress is 403 (sqs.md 1.6). ReceiptHandleIsInvalid is 404 in
-// both protocols: the model that AWS publishes says so for each of them.
+// forms is the error table: one line per code of package queue. Type and code of the coral errors
+// differ by the word Exception, and PurgeQueueInProgress is 403 (sqs.md 1.6). ReceiptHandleIsInvalid
+// is 404 in both protocols, as in the published model of AWS.
 var forms = map[refusal.Code]aws.Form{
 	refusal.QueueDoesNotExist:            form(model+"QueueDoesNotExist", legacy+"NonExistentQueue", 400),
 	refusal.QueueNameExists:              form(model+"QueueNameExists", "QueueAlreadyExists", 400),
@@ -51,7 +50,7 @@ var forms = map[refusal.Code]aws.Form{
 // errDraining ends long polls when the node stops.
 var errDraining = aws.Unavailable("This node is stopping. Nothing was received, retry on another node.")
 
-// wireError turns a refusal of the domain into its wire form.
+// wireError converts a refusal.
 func wireError(protocol string, e *queue.Error) *awswire.Error {
 	form, known := forms[e.Code]
 	if !known {

@@ -10,6 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type getQueueAttributesInput struct {
@@ -32,13 +33,8 @@ const attributeAll = "All"
 
 // getQueueAttributes lists the attributes asked for that have a value.
 func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQueueAttributesInput) (*getQueueAttributesOutput, error) {
-	var listed []queue.Attribute
-	err := c.Read(ctx, func(v queue.View) error {
-		var refused *queue.Error
-		if listed, refused = v.Attributes(c.Resource.Name); refused != nil {
-			return refused
-		}
-		return nil
+	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
+		return v.Attributes(c.Resource.Name)
 	})
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package sqs
 import (
 	"context"
 
-	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
@@ -20,7 +19,7 @@ var getQueueURLInputSchema = awswire.Structure(
 	awswire.String("QueueOwnerAWSAccountId", func(v *getQueueURLInput) *string { return &v.OwnerAccount }),
 )
 
-// byNameAndOwner is for the queue that QueueName and QueueOwnerAWSAccountId name.
+// byNameAndOwner finds the queue by QueueName and QueueOwnerAWSAccountId.
 func byNameAndOwner(c *aws.Call, input any) (service.Resource, error) {
 	name, err := givenName(input)
 	if err != nil {
@@ -29,17 +28,10 @@ func byNameAndOwner(c *aws.Call, input any) (service.Resource, error) {
 	return existing(name, c.Scope.Of(input.(*getQueueURLInput).OwnerAccount, name))
 }
 
-// noSuchQueue is what SQS answers also for a queue of another account that the caller may
-// not see.
+// noSuchQueue is the answer of SQS also for a queue of another account without the permission.
 func noSuchQueue() error { return refusal.NoSuchQueue() }
 
 // getQueueURL finds a queue by its name.
 func (s *Service) getQueueURL(ctx context.Context, c *aws.Call, _ *getQueueURLInput) (*queueURLOutput, error) {
-	err := c.Read(ctx, func(v queue.View) error {
-		if !v.QueueExists(c.Resource.Name) {
-			return refusal.NoSuchQueue()
-		}
-		return nil
-	})
-	return &queueURLOutput{c.QueueURL(c.Resource.Name)}, err
+	return &queueURLOutput{c.QueueURL(c.Resource.Name)}, refuse(ctx, c, nil)
 }

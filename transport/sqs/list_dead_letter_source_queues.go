@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type listDeadLetterSourceQueuesInput struct {
@@ -26,24 +27,19 @@ type listDeadLetterSourceQueuesOutput struct {
 }
 
 var listDeadLetterSourceQueuesOutputSchema = awswire.Structure(
-	// Lower case in the model, and required there, so never left out.
+	// The model has it in lower case, and requires it.
 	awswire.StringsAlways("queueUrls", "QueueUrl", func(v *listDeadLetterSourceQueuesOutput) *[]string { return &v.QueueURLs }),
 	awswire.String("NextToken", func(v *listDeadLetterSourceQueuesOutput) *string { return &v.NextToken }),
 )
 
-// listDeadLetterSourceQueues lists the queues that send their dead letters here.
+// listDeadLetterSourceQueues lists the queues whose dead-letter queue this is.
 func (s *Service) listDeadLetterSourceQueues(ctx context.Context, c *aws.Call, in *listDeadLetterSourceQueuesInput) (*listDeadLetterSourceQueuesOutput, error) {
 	p, refusal := aws.ReadPage(in.MaxResults, in.NextToken)
 	if refusal != nil {
 		return nil, refuse(ctx, c, refusal)
 	}
-	var names []string
-	err := c.Read(ctx, func(v queue.View) error {
-		var refusal *queue.Error
-		if names, refusal = v.DeadLetterSources(c.Resource.Name, p.After, p.Limit()); refusal != nil {
-			return refusal
-		}
-		return nil
+	names, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]string, *queue.Error) {
+		return v.DeadLetterSources(c.Resource.Name, p.After, p.Limit())
 	})
 	if err != nil {
 		return nil, err

@@ -61,23 +61,19 @@ func (s *Service) listMessageMoveTasks(ctx context.Context, c *aws.Call, in *lis
 	if in.MaxResults.Given {
 		limit = in.MaxResults.Value
 	}
-	out := &listMessageMoveTasksOutput{}
-	err := c.Read(ctx, func(v queue.View) error {
+	tasks, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.MoveTaskRecord, *queue.Error) {
 		if !v.QueueExists(source) {
-			return refusal.NoSuchResource("SourceArn")
+			return nil, refusal.NoSuchResource("SourceArn")
 		}
 		if limit < 1 || limit > limits.MoveTasksListedMax {
-			return refusal.InvalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
+			return nil, refusal.InvalidValue(strconv.FormatInt(limit, 10), "MaxResults", "Must be between 1 and 10, if provided.")
 		}
-		tasks, refused := v.MoveTasks(source, int(limit))
-		if refused != nil {
-			return refused
-		}
-		for _, t := range tasks {
-			out.Results = append(out.Results, s.moveTask(t))
-		}
-		return nil
+		return v.MoveTasks(source, int(limit))
 	})
+	out := &listMessageMoveTasksOutput{}
+	for _, t := range tasks {
+		out.Results = append(out.Results, s.moveTask(t))
+	}
 	return out, err
 }
 
@@ -88,7 +84,7 @@ func (s *Service) moveTask(t queue.MoveTaskRecord) moveTask {
 	}
 	switch t.Status {
 	case queue.MoveTaskRunning:
-		// The handle is given out only while it is good for something.
+		// Only a running task has a handle (AWS).
 		out.Status, out.TaskHandle = "RUNNING", s.taskHandle(t.ID, t.Source)
 	case queue.MoveTaskCompleted:
 		out.Status = "COMPLETED"

@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type listQueueTagsOutput struct{ Tags []awswire.Pair }
@@ -16,16 +17,10 @@ var listQueueTagsOutputSchema = awswire.Structure(
 
 // listQueueTags lists all tags of a queue.
 func (s *Service) listQueueTags(ctx context.Context, c *aws.Call, _ *queueOnlyInput) (*listQueueTagsOutput, error) {
+	tags, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Tag, *queue.Error) { return v.Tags(c.Resource.Name) })
 	out := &listQueueTagsOutput{}
-	err := c.Read(ctx, func(v queue.View) error {
-		tags, refusal := v.Tags(c.Resource.Name)
-		if refusal != nil {
-			return refusal
-		}
-		for _, t := range tags {
-			out.Tags = append(out.Tags, awswire.Pair{Key: t.Key, Value: t.Value})
-		}
-		return nil
-	})
+	for _, t := range tags {
+		out.Tags = append(out.Tags, awswire.Pair{Key: t.Key, Value: t.Value})
+	}
 	return out, err
 }

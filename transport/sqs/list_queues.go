@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
+	"github.com/seriatimq/seriatim/transport/service"
 )
 
 type listQueuesInput struct {
@@ -36,10 +37,8 @@ func (s *Service) listQueues(ctx context.Context, c *aws.Call, in *listQueuesInp
 	if refusal != nil {
 		return nil, refusal
 	}
-	var names []string
-	err := c.Read(ctx, func(v queue.View) error {
-		names = v.QueuesOf(c.Scope.Caller(), in.Prefix, p.After, p.Limit())
-		return nil
+	names, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]string, *queue.Error) {
+		return v.QueuesOf(c.Scope.Caller(), in.Prefix, p.After, p.Limit()), nil
 	})
 	if err != nil {
 		return nil, err

@@ -2,10 +2,7 @@ package sqs
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +65,7 @@ var receiveMessageOutputSchema = awswire.Structure(
 	), func(v *receiveMessageOutput) *[]receivedMessage { return &v.Messages }),
 )
 
-// waitOfQueue lets the queue's ReceiveMessageWaitTimeSeconds decide.
+// waitOfQueue selects the queue's ReceiveMessageWaitTimeSeconds.
 const waitOfQueue = time.Duration(-1)
 
 // receiveMessage receives up to ten messages, waiting for the first if asked to.
@@ -114,9 +111,8 @@ func (s *Service) receiveMessage(ctx context.Context, c *aws.Call, in *receiveMe
 	})
 }
 
-// attemptID is the id of a receive: that of the request or, as on Yandex Message Queue,
-// one that is made here. Each takes memory for as long as ReceiveAttemptWindowSeconds, so
-// that queues of other profiles have those of requests only.
+// attemptID returns the id of a receive: that of the request or, with the profile of Yandex Message
+// Queue, a new one. Ids take memory for ReceiveAttemptWindowSeconds, so other profiles get none.
 func (s *Service) attemptID(name string, given awswire.Text) (id string, made bool, err error) {
 	if given.Given || !strings.HasSuffix(name, ".fifo") {
 		return strings.Clone(given.Value), false, nil
@@ -128,16 +124,11 @@ func (s *Service) attemptID(name string, given awswire.Text) (id string, made bo
 	if !made {
 		return "", false, nil
 	}
-	var random [16]byte
-	if _, err := io.ReadFull(s.Random, random[:]); err != nil {
-		return "", false, fmt.Errorf("reading random bytes for an attempt id: %w", err)
-	}
-	return hex.EncodeToString(random[:]), true, nil
+	id, err = service.NewAttemptID(s.Random)
+	return id, err == nil, err
 }
 
-// receive waits for messages until the caller hangs up or the node stops. A
-// caller that is gone consumes nothing: its context ends the wait, and with
-// HTTP/1.1 as with HTTP/2 that happens when the connection goes.
+// receive waits for messages until the client disconnects, which ends ctx, or the node stops.
 func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(cluster.Reply, error)) {
 	if wait == 0 {
 		s.Node.BeginReceive(ctx, cmd, wait, complete)
@@ -149,7 +140,7 @@ func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait 
 	s.Node.BeginReceive(ctx, cmd, wait, func(reply cluster.Reply, err error) {
 		stop()
 		cancel()
-		// A receive on its way into the log is not denied: it may take effect.
+		// A receive on its way into the log may still be executed.
 		if errors.Is(err, context.Canceled) && waits.Err() != nil && !errors.Is(err, cluster.ErrOutcomeUnknown) {
 			err = errDraining
 		}
@@ -157,7 +148,7 @@ func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait 
 	})
 }
 
-// check makes the checks that no command can make.
+// check checks values that no command carries.
 func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
 	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > limits.WaitSecondsMax) {
 		return systemFilter{}, refusal.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
@@ -165,7 +156,7 @@ func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
 	return newSystemFilter(in.AttributeNames, in.SystemAttributeNames)
 }
 
-// received turns a delivery into its wire form with what was asked for.
+// received converts a delivery, with the requested attributes.
 func (s *Service) received(m *queue.ReceivedMessage, system systemFilter, filter attributeFilter) receivedMessage {
 	body := m.Body.String()
 	out := receivedMessage{
@@ -174,16 +165,15 @@ func (s *Service) received(m *queue.ReceivedMessage, system systemFilter, filter
 	}
 	attributes := filter.choose(m.Attributes)
 	if len(attributes) > 0 {
-		// The digest is over what is returned, not over what was sent.
+		// The digest is over the returned attributes, not the sent ones.
 		out.AttributesDigest = attributesDigest(attributes)
 		out.MessageAttrs = wireAttributes(attributes)
 	}
 	return out
 }
 
-// attributeFilter is MessageAttributeNames: All, * and .* mean all, a name that
-// ends in .* is a prefix, any other is exact and counts letter case. It keeps copies, as
-// it outlives the text of a request that waits.
+// attributeFilter holds MessageAttributeNames: All, * and .* select all, a name that ends in .* is a
+// prefix, any other is exact. It keeps copies, because it outlives the text of a waiting request.
 type attributeFilter struct {
 	all      bool
 	names    []string

@@ -14,9 +14,8 @@ type onQueue struct{ QueueURL awswire.Text }
 
 func (q *onQueue) queueURL() awswire.Text { return q.QueueURL }
 
-// byURL is for actions on the queue that QueueUrl names, or the path of a Query
-// request. QueueUrl wins over the path (recorded from AWS). It fails if neither
-// is given; a malformed URL names no queue that exists.
+// byURL finds the queue by QueueUrl, or else by the path of a Query request (recorded from AWS). A
+// malformed URL names no existing queue.
 func byURL(c *aws.Call, input any) (service.Resource, error) {
 	parameter := input.(interface{ queueURL() awswire.Text }).queueURL()
 	var id, name string
@@ -35,8 +34,8 @@ func byURL(c *aws.Call, input any) (service.Resource, error) {
 	return existing(name, c.Scope.Of(id, name))
 }
 
-// existing is the queue of a name that could be one's: of any other it is known
-// without asking the leader that there is none.
+// existing returns the resource of a queue. It refuses a name that is too long without a look at the
+// state.
 func existing(name, qualified string) (service.Resource, error) {
 	if len(name) > limits.QueueNameLengthMax {
 		return service.Resource{}, refusal.NoSuchQueue()
@@ -49,8 +48,7 @@ type named struct{ QueueName awswire.Text }
 
 func (n *named) queueName() awswire.Text { return n.QueueName }
 
-// givenName is QueueName. An empty one is given, as the model has it; only an
-// absent one is missing.
+// givenName returns QueueName. An empty name is not missing (AWS).
 func givenName(input any) (string, error) {
 	name := input.(interface{ queueName() awswire.Text }).queueName()
 	if !name.Given {
@@ -59,7 +57,7 @@ func givenName(input any) (string, error) {
 	return name.Value, nil
 }
 
-// byNewName is for CreateQueue, which also works on the path of the account only.
+// byNewName finds the queue of CreateQueue, which works on the path of the account only.
 func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	if _, err := onAccount("CreateQueue")(c, input); err != nil {
 		return service.Resource{}, err
@@ -68,13 +66,12 @@ func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	if err != nil {
 		return service.Resource{}, err
 	}
-	// Which rule a name that is too long breaks depends on the kind of the queue, so
-	// the command refuses it; one byte too many is enough for that.
+	// The limit for names depends on the kind of the queue, so the command refuses a name that is
+	// too long. One byte too many suffices for that.
 	return service.Resource{Name: c.Scope.Own(name[:min(len(name), limits.QueueNameLengthMax+1)])}, nil
 }
 
-// onAccount is for actions that are about no single queue; they are refused on
-// the path of one (recorded from AWS).
+// onAccount is for actions without a queue, which are refused on the path of one (recorded from AWS).
 func onAccount(action string) func(*aws.Call, any) (service.Resource, error) {
 	return func(c *aws.Call, _ any) (service.Resource, error) {
 		if _, name := aws.PathQueue(c.Request.URL.Path); c.Form != nil && name != "" {
@@ -84,14 +81,12 @@ func onAccount(action string) func(*aws.Call, any) (service.Resource, error) {
 	}
 }
 
-// besideLetters returns the needs of actions that give attributes to a queue.
-func besideLetters(c *aws.Call, input any) ([]service.Need, error) {
+func queueNeeds(c *aws.Call, input any) ([]service.Need, error) {
 	given := input.(interface{ given() []awswire.Pair }).given()
 	return service.QueueNeeds(c.Resource.Name, aws.Attributes(given)), nil
 }
 
-// besideMoved returns the needs of a move task.
-func besideMoved(c *aws.Call, input any) ([]service.Need, error) {
+func moveNeeds(c *aws.Call, input any) ([]service.Need, error) {
 	destination, err := input.(*startMessageMoveTaskInput).destination(&c.Scope)
 	if err != nil {
 		return nil, err
@@ -99,8 +94,7 @@ func besideMoved(c *aws.Call, input any) ([]service.Need, error) {
 	return service.MoveNeeds(c.Context(), c.Read, c.Resource.Name, destination)
 }
 
-// bySource is for the actions on move tasks, which are about the dead-letter
-// queue whose messages move.
+// bySource finds the dead-letter queue of a move task.
 func bySource(c *aws.Call, input any) (service.Resource, error) {
 	name, err := input.(interface {
 		source(*service.Scope) (string, error)
@@ -108,7 +102,7 @@ func bySource(c *aws.Call, input any) (service.Resource, error) {
 	return service.Resource{Name: name}, err
 }
 
-// sourceInARN is the queue that a required SourceArn names.
+// sourceInARN returns the queue in the required SourceArn.
 func sourceInARN(s *service.Scope, text string) (string, error) {
 	if text == "" {
 		return "", refusal.MissingParameter("SourceArn")
@@ -116,7 +110,7 @@ func sourceInARN(s *service.Scope, text string) (string, error) {
 	return queueInARN(s, "SourceArn", text)
 }
 
-// queueInARN is the queue that an ARN names.
+// queueInARN returns the queue in an ARN.
 func queueInARN(s *service.Scope, parameter, text string) (string, error) {
 	name, ok := arn.Queue(text)
 	if !ok {

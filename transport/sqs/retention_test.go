@@ -24,13 +24,13 @@ import (
 	"github.com/seriatimq/seriatim/transport/service"
 )
 
-// blanks are what a request may carry beside what it says.
+// blanks make a request large.
 var blanks = strings.Repeat(" ", 6<<20)
 
-// keptMax is what many requests may leave behind: less than two of them.
+// keptMax bounds the memory that many requests keep: less than two of them.
 const keptMax = 10 << 20
 
-// heap is how many bytes are in use.
+// heap returns the number of bytes in use.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // what the first one found in pools

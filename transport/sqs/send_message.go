@@ -22,7 +22,7 @@ type message struct {
 	GroupID          awswire.Text
 }
 
-// messageMembers are the members of a structure that holds a message.
+// messageMembers returns the members of a structure with a message.
 func messageMembers[T any](at func(*T) *message) []awswire.Member[T] {
 	return []awswire.Member[T]{
 		awswire.String("MessageBody", func(v *T) *string { return &at(v).Body }),
@@ -45,8 +45,7 @@ var sendMessageInputSchema = awswire.Structure(append([]awswire.Member[sendMessa
 	awswire.OptionalString("QueueUrl", func(v *sendMessageInput) *awswire.Text { return &v.QueueURL }),
 }, messageMembers(func(v *sendMessageInput) *message { return &v.message })...)...)
 
-// sent is what the answers of SendMessage and of an entry of SendMessageBatch
-// have in common.
+// sent holds the members that the outputs of SendMessage and of an entry of SendMessageBatch share.
 type sent struct {
 	MessageID              string
 	BodyDigest             string
@@ -79,11 +78,7 @@ func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageI
 	}
 	cmd := &queue.SendMessages{Queue: c.Resource.Name, SenderID: c.SenderID(), Entries: []queue.SendEntry{entry}}
 	c.Record.Trace.Sent(cmd.Entries)
-	result, err := c.Submit(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	done, err := service.ResultOf[queue.MessagesSent](result)
+	done, err := service.Submit[queue.MessagesSent](ctx, &c.Call, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +92,8 @@ func (s *Service) sendMessage(ctx context.Context, c *aws.Call, in *sendMessageI
 	return out, nil
 }
 
-// prepare turns a message of a request into an entry to send, and computes the
-// digests of the answer. Those are of this request, also if the message turns
-// out to be a duplicate of another one: SDKs compare them with what they sent.
+// prepare converts a message of a request, and computes the digests of the answer. Also for a
+// duplicate they are over this request, because SDKs compare them with the sent message.
 func (o *sent) prepare(c *aws.Call, m *message) (queue.SendEntry, *queue.Error) {
 	attributes, refused := domainAttributes(m.Attributes)
 	if refused != nil {
@@ -126,9 +120,8 @@ func (o *sent) accept(e queue.SentEntry) {
 	}
 }
 
-// traceHeader finds AWSTraceHeader, the only system attribute that can be sent:
-// as a system attribute, else in the HTTP header X-Amzn-Trace-Id. A digest
-// exists only for the former.
+// traceHeader returns AWSTraceHeader, the only system attribute that can be sent, or else the HTTP
+// header X-Amzn-Trace-Id, which has no digest.
 func traceHeader(c *aws.Call, values []attributeValue) (trace, digest string, refused *queue.Error) {
 	attributes, refused := domainAttributes(values)
 	if refused != nil {

@@ -49,8 +49,7 @@ var sendMessageBatchOutputSchema = awswire.Structure(
 		func(v *sendMessageBatchOutput) *[]failedEntry { return &v.Failed }),
 )
 
-// sendMessageBatch sends up to ten messages. An entry with a bad value fails
-// for itself; what is wrong with the batch as a whole fails all of it.
+// sendMessageBatch sends up to ten messages. A bad value fails its entry, a bad batch fails all.
 func (s *Service) sendMessageBatch(ctx context.Context, c *aws.Call, in *sendMessageBatchInput) (*sendMessageBatchOutput, error) {
 	if refusal := checkBatch(sendEntryName, len(in.Entries), func(i int) string { return in.Entries[i].ID }); refusal != nil {
 		return nil, refuse(ctx, c, refusal)
@@ -64,8 +63,7 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *aws.Call, in *sendMes
 		m := &in.Entries[i].message
 		entry, refusal := answers[i].prepare(c, m)
 		if refusal != nil {
-			// Without contents it is refused once more, and counts where
-			// the batch is judged as a whole.
+			// The command refuses the empty entry again, and counts it in the checks of the batch.
 			refusals[i] = refusal
 			entry = queue.SendEntry{GroupIDGiven: m.GroupID.Given, DeduplicationIDGiven: m.DeduplicationID.Given}
 		}
@@ -73,11 +71,7 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *aws.Call, in *sendMes
 	}
 	c.Record.Trace.Batch(len(cmd.Entries))
 	c.Record.Trace.Sent(cmd.Entries)
-	result, err := c.Submit(ctx, cmd)
-	if err != nil {
-		return nil, err
-	}
-	done, err := service.ResultOf[queue.MessagesSent](result)
+	done, err := service.Submit[queue.MessagesSent](ctx, &c.Call, cmd)
 	if err != nil {
 		return nil, err
 	}

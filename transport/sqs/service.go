@@ -7,7 +7,6 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/service"
 )
@@ -18,9 +17,9 @@ type Node interface {
 	service.Node
 	// EncryptsAtRest reports whether all nodes encrypt what they write to their disks.
 	EncryptsAtRest() bool
-	// BeginReceive begins a receive that waits for messages; a negative wait
-	// means the queue's ReceiveMessageWaitTimeSeconds. complete takes its end, once and
-	// maybe before BeginReceive returns.
+	// BeginReceive starts a receive that waits for messages; a negative wait means the queue's
+	// ReceiveMessageWaitTimeSeconds. It passes the result to complete, once, perhaps before it
+	// returns.
 	BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(cluster.Reply, error))
 }
 
@@ -34,10 +33,10 @@ type Options struct {
 // Service executes the actions of SQS. Safe for concurrent use.
 type Service struct {
 	Options
-	polls *service.Waits // what long polls wait in
+	polls *service.Waits // bounds long polls
 }
 
-// New makes a Service. The end of ctx ends its long polls, as Drain does.
+// New returns a Service. The end of ctx ends its long polls, as Drain does.
 func New(ctx context.Context, o Options) *Service {
 	return &Service{Options: o, polls: service.NewWaits(ctx)}
 }
@@ -50,24 +49,13 @@ func (s *Service) API() *aws.API {
 	}
 }
 
-// Drain ends all long polls, present and future, with a retryable error. It
-// returns at once; the listener waits for the requests.
+// Drain ends all long polls, present and future, with a retryable error. It returns at once.
 func (s *Service) Drain() { s.polls.Drain() }
 
-// Undrain lets long polls wait again, until the end of ctx or the next Drain.
+// Undrain permits long polls again, until the end of ctx or the next Drain.
 func (s *Service) Undrain(ctx context.Context) { s.polls.Undrain(ctx) }
 
-// refuse reports a bad value of a request, if any, but only after the queue was
-// looked up: an unknown queue comes first (sqs.md 1.7). It is for what a command
-// cannot carry; what it carries it checks itself.
+// refuse calls service.Refuse.
 func refuse(ctx context.Context, c *aws.Call, refused *queue.Error) error {
-	return c.Read(ctx, func(v queue.View) error {
-		if !v.QueueExists(c.Resource.Name) {
-			return refusal.NoSuchQueue()
-		}
-		if refused == nil {
-			return nil
-		}
-		return refused
-	})
+	return service.Refuse(ctx, &c.Call, refused)
 }

@@ -22,7 +22,7 @@ func (in *startMessageMoveTaskInput) source(s *service.Scope) (string, error) {
 	return sourceInARN(s, in.SourceARN)
 }
 
-// destination is the queue that messages are to go to, empty if each goes back.
+// destination returns the queue that messages move to, empty if each moves back to its source.
 func (in *startMessageMoveTaskInput) destination(s *service.Scope) (string, error) {
 	if in.DestinationARN == "" {
 		return "", nil
@@ -42,26 +42,21 @@ var startMessageMoveTaskOutputSchema = awswire.Structure(
 	awswire.String("TaskHandle", func(v *startMessageMoveTaskOutput) *string { return &v.TaskHandle }),
 )
 
-// startMessageMoveTask starts to move messages out of a dead-letter queue.
+// startMessageMoveTask starts to move messages from a dead-letter queue.
 func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *startMessageMoveTaskInput) (*startMessageMoveTaskOutput, error) {
 	source := c.Resource.Name
 	destination, err := in.destination(&c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	result, err := c.Submit(ctx, &queue.StartMoveTask{Source: source, Destination: destination, MaxPerSecond: queue.Int(in.MaxPerSecond)})
-	if err != nil {
-		return nil, err
-	}
-	started, err := service.ResultOf[queue.MoveTaskStarted](result)
+	started, err := service.Submit[queue.MoveTaskStarted](ctx, &c.Call, &queue.StartMoveTask{Source: source, Destination: destination, MaxPerSecond: queue.Int(in.MaxPerSecond)})
 	if err != nil {
 		return nil, err
 	}
 	return &startMessageMoveTaskOutput{s.taskHandle(started.TaskID, source)}, nil
 }
 
-// taskHandle is the handle of a move task: base64 of a small JSON object, as
-// recorded from AWS, so that tools which look inside find what they expect.
+// taskHandle is the handle of a move task: base64 of a JSON object, as recorded from AWS.
 type taskHandle struct {
 	TaskID    string `json:"taskId"`
 	SourceARN string `json:"sourceArn"`
@@ -75,7 +70,7 @@ func (s *Service) taskHandle(taskID, source string) string {
 	return base64.StdEncoding.EncodeToString(text)
 }
 
-// parseTaskHandle reads a handle; ok is false for anything that is none.
+// parseTaskHandle parses a handle.
 func parseTaskHandle(text string) (taskID, sourceARN string, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

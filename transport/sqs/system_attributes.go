@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/awswire"
 )
 
-// systemAttributeNames are the attributes that SQS itself gives a message.
+// systemAttributeNames lists the attributes that SQS adds to a message.
 var systemAttributeNames = [...]string{
 	"AWSTraceHeader",
 	"ApproximateFirstReceiveTimestamp",
@@ -23,15 +23,14 @@ var systemAttributeNames = [...]string{
 	"SequenceNumber",
 }
 
-// systemFilter selects the systemAttributeNames that a receive asks for.
+// systemFilter selects systemAttributeNames for a receive.
 type systemFilter struct {
 	all   bool
 	names []string
 }
 
-// newSystemFilter joins the two lists that ask for system attributes. Names of
-// queue attributes are let through: the deprecated list was typed as queue
-// attributes for years, so old clients name them and get nothing for it.
+// newSystemFilter joins the two lists of system attributes. It ignores names of queue attributes: the
+// model had them in the deprecated list for years, so old clients send them.
 func newSystemFilter(lists ...[]string) (systemFilter, *queue.Error) {
 	var f systemFilter
 	for _, list := range lists {
@@ -50,16 +49,16 @@ func newSystemFilter(lists ...[]string) (systemFilter, *queue.Error) {
 	return f, nil
 }
 
-func (f systemFilter) wants(name string) bool { return f.all || slices.Contains(f.names, name) }
+func (f systemFilter) has(name string) bool { return f.all || slices.Contains(f.names, name) }
 
-// systemAttributes lists what was asked for and has a value, sorted by name.
+// systemAttributes lists the selected attributes that have a value, sorted by name.
 func (s *Service) systemAttributes(m *queue.ReceivedMessage, f systemFilter) []awswire.Pair {
 	if !f.all && len(f.names) == 0 {
 		return nil
 	}
 	out := make([]awswire.Pair, 0, len(systemAttributeNames))
 	for _, name := range systemAttributeNames {
-		if !f.wants(name) {
+		if !f.has(name) {
 			continue
 		}
 		if value := s.systemAttribute(m, name); value != "" {

@@ -19,9 +19,8 @@ var tagQueueInputSchema = awswire.Structure(
 	awswire.StringMap("Tags", "Tag", "Key", "Value", func(v *tagQueueInput) *[]awswire.Pair { return &v.Tags }),
 )
 
-// tagQueue adds tags or overwrites them. A tag whose value is null in JSON is
-// absent: null equals absent everywhere in this protocol (sqs.md 1.2), and how
-// AWS takes it here is not on record.
+// tagQueue adds tags or overwrites them. A tag with the value null in JSON is absent, as everywhere in
+// this protocol (sqs.md 1.2).
 func (s *Service) tagQueue(ctx context.Context, c *aws.Call, in *tagQueueInput) (*aws.Nothing, error) {
 	if len(in.Tags) == 0 {
 		return nil, refusal.MissingParameter("Tags")

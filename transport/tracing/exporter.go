@@ -10,13 +10,13 @@ import (
 // errFull is the reason to drop spans.
 var errFull = errors.New("more spans wait for the collector than are kept")
 
-// processor lets no more spans wait than there is room for, and counts the others.
+// processor bounds the waiting spans, and counts those that it drops.
 type processor struct {
 	sdk.SpanProcessor
 	tracer *Tracer
 }
 
-// OnEnd passes on a span that is over, or drops it.
+// OnEnd passes on a finished span, or drops it.
 func (p *processor) OnEnd(s sdk.ReadOnlySpan) {
 	if p.tracer.waiting.Add(1) > waitingMax {
 		p.tracer.waiting.Add(-1)
@@ -33,7 +33,7 @@ type exporter struct {
 	tracer *Tracer
 }
 
-// ExportSpans exports spans. A failure is dealt with here: the library would print it.
+// ExportSpans exports spans. It handles failures itself, because the library would print them.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	n := int64(len(spans))
 	err := e.SpanExporter.ExportSpans(ctx, spans)

@@ -37,7 +37,7 @@ func parentOf(ctx context.Context, header service.Header) context.Context {
 	return ctx
 }
 
-// linkTo is a link to the span that made a message.
+// linkTo returns a link to the span of a sent message.
 func linkTo(ctx context.Context, l service.Link) (trace.Link, bool) {
 	var link trace.Link
 	if l.MessageID != "" {
@@ -56,7 +56,7 @@ func linkTo(ctx context.Context, l service.Link) (trace.Link, bool) {
 }
 
 // parseXRay reads the trace header of AWS: Root=1-5759e988-bd862e3fe1be46a994272793;
-// Parent=53995c3f42cd8ad8;Sampled=1. One without a parent names no span.
+// Parent=53995c3f42cd8ad8;Sampled=1. Without a parent it names no span.
 func parseXRay(text string) (trace.SpanContext, bool) {
 	var c trace.SpanContextConfig
 	for part := range strings.SplitSeq(text, ";") {

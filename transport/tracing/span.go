@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	send    = "send"
-	receive = "receive"
-	settle  = "settle"
+	send       = "send"
+	receive    = "receive"
+	settlement = "settle"
 )
 
-// operations are what the actions that are about messages do to them, in the words of the
-// conventions. The others have spans under their own names.
+// operations has the operation of each action on messages, in the terms of the conventions. Spans of
+// other actions have the name of the action.
 var operations = map[string]string{
 	"SendMessage": send, "SendMessageBatch": send, "Publish": send, "PublishBatch": send,
 	"Send": send, "SendStream": send, "PublishStream": send, "ScheduleMessages": send,
 	"ReceiveMessage": receive, "Receive": receive, "Consume": receive, "ReceiveDeferred": receive,
-	"DeleteMessage": settle, "DeleteMessageBatch": settle, "ChangeMessageVisibility": settle, "ChangeMessageVisibilityBatch": settle,
-	"Delete": settle, "ChangeVisibility": settle, "Complete": settle, "Abandon": settle, "Renew": settle, "Defer": settle, "DeadLetter": settle,
+	"DeleteMessage": settlement, "DeleteMessageBatch": settlement, "ChangeMessageVisibility": settlement, "ChangeMessageVisibilityBatch": settlement,
+	"Delete": settlement, "ChangeVisibility": settlement, "Complete": settlement, "Abandon": settlement, "Renew": settlement, "Defer": settlement, "DeadLetter": settlement,
 }
 
 // spanName returns the operation of a request and its queue or topic.
@@ -43,7 +43,7 @@ func spanName(r *service.Request) string {
 	return name
 }
 
-// destination is the queue or the topic that a request is about.
+// destination returns the queue or topic of a request.
 func destination(r *service.Request) string {
 	if r.Queue != "" {
 		return r.Queue
@@ -51,7 +51,7 @@ func destination(r *service.Request) string {
 	return r.Topic
 }
 
-// describe tells the span all that is known of its request.
+// describe adds the attributes of a request to its span.
 func describe(ctx context.Context, span trace.Span, r *service.Request) {
 	attributes := make([]attribute.KeyValue, 0, 9)
 	if r.Queue == "" && r.Topic != "" {

@@ -22,7 +22,7 @@ import (
 const (
 	// waitingMax bounds the spans that wait for the collector: some megabytes.
 	waitingMax = 8192
-	// complaintInterval is the least time between two lines of the log about exports.
+	// complaintInterval is the minimum time between two log lines about exports.
 	complaintInterval = time.Minute
 	// retryMax bounds the time in which an export is retried.
 	retryMax = 15 * time.Second
@@ -33,7 +33,7 @@ const (
 // Options configure a Tracer.
 type Options struct {
 	Endpoint string  // URL of the collector, without the path for traces
-	Ratio    float64 // of the requests without a parent that are traced
+	Ratio    float64 // part of the requests without a parent that are traced
 	Node     string
 	Version  string
 	Logger   *slog.Logger
@@ -53,9 +53,9 @@ type Tracer struct {
 	complained time.Time
 }
 
-// New makes a Tracer. It does not ask whether the collector is there: a node must start without
-// it. What else OpenTelemetry's exporter reads from the environment, as headers and certificates,
-// holds here too.
+// New returns a Tracer. It does not wait for the collector, because a node must start without one. The
+// exporter of OpenTelemetry also reads its environment variables, such as those for headers and
+// certificates.
 func New(ctx context.Context, o Options) (*Tracer, error) {
 	client, err := otlptracehttp.New(ctx,
 		otlptracehttp.WithEndpointURL(strings.TrimRight(o.Endpoint, "/")+tracesPath),
@@ -70,13 +70,12 @@ func New(ctx context.Context, o Options) (*Tracer, error) {
 		return nil, fmt.Errorf("describing this node to the collector of traces: %w", err)
 	}
 	t := &Tracer{logger: o.Logger, now: o.Now}
-	// The room is one larger than what is ever let in, so that the processor drops nothing
-	// without counting it.
+	// One more than our processor lets in, so that the library never drops spans uncounted.
 	batches := sdk.NewBatchSpanProcessor(&exporter{client, t}, sdk.WithMaxQueueSize(waitingMax+1))
 	t.provider = sdk.NewTracerProvider(sdk.WithResource(about),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(o.Ratio))), sdk.WithSpanProcessor(&processor{batches, t}))
 	t.tracer = t.provider.Tracer("github.com/seriatimq/seriatim", trace.WithInstrumentationVersion(o.Version))
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.complain)) // of what a collector took only in part
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.complain)) // for exports that a collector accepted in part
 	return t, nil
 }
 
@@ -94,12 +93,12 @@ func (t *Tracer) Trace(ctx context.Context, r *service.Request) {
 	span.End(trace.WithTimestamp(end))
 }
 
-// Spans tells what became of the spans so far.
+// Spans counts the spans by outcome.
 func (t *Tracer) Spans() service.Spans {
 	return service.Spans{Exported: uint64(t.exported.Load()), Failed: uint64(t.failed.Load()), Dropped: uint64(t.dropped.Load())}
 }
 
-// Shutdown exports what waits, until ctx ends.
+// Shutdown exports the waiting spans, until ctx ends.
 func (t *Tracer) Shutdown(ctx context.Context) {
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.logger.Warn("the last traces were not exported before the node stopped", "error", err, "spans", t.waiting.Load())

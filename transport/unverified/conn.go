@@ -13,17 +13,17 @@ type Conn struct {
 	limiter   *Limiter
 	paid      *atomic.Int64 // of its address
 	trusted   atomic.Bool   // the last request was verified
-	notBefore atomic.Int64  // Unix nanoseconds: no further request is looked at before that
+	notBefore atomic.Int64  // Unix nanoseconds: the next request waits until then
 	holds     atomic.Int32  // len(holding)
 	socket    syscall.RawConn
 
-	// With the mutex of the limiter.
+	// Guarded by the mutex of the limiter.
 	holding []*Turn
 	waiting []*Turn
 	next    *Conn // in the line
 }
 
-// Of is the Conn below a connection, nil if there is none.
+// Of returns the Conn below a connection, nil if there is none.
 func Of(conn net.Conn) *Conn {
 	for conn != nil {
 		if c, ok := conn.(*Conn); ok {
@@ -38,10 +38,10 @@ func Of(conn net.Conn) *Conn {
 	return nil
 }
 
-// NetConn is the connection below.
+// NetConn returns the connection below.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
-// Write writes. If that has to wait for the client, the turns of the connection end before.
+// Write writes. It ends the turns of the connection before it waits for the client.
 func (c *Conn) Write(b []byte) (int, error) {
 	if c.holds.Load() == 0 {
 		return c.Conn.Write(b)
@@ -67,8 +67,8 @@ func (c *Conn) Yield() {
 	}
 }
 
-// Refused notes that a request of this size was refused: the connection is not trusted, and its next
-// request waits if its address had too many.
+// Refused notes a refused request: the connection loses its trust, and its next request waits if its
+// address had too many.
 func (c *Conn) Refused(size int64) {
 	if c == nil {
 		return
@@ -77,7 +77,7 @@ func (c *Conn) Refused(size int64) {
 	c.notBefore.Store(c.limiter.charge(c.paid, size))
 }
 
-// awaitRate waits until the address may be refused again.
+// awaitRate waits until notBefore.
 func (c *Conn) awaitRate() {
 	left := c.notBefore.Load()
 	if left == 0 {
@@ -95,7 +95,7 @@ func (c *Conn) awaitRate() {
 	}
 }
 
-// SocketOf is the socket of a connection, nil if that is unknown.
+// SocketOf returns the socket of a connection, nil if unknown.
 func SocketOf(conn net.Conn) syscall.RawConn {
 	for {
 		switch known := conn.(type) {

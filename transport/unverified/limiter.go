@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// refusalsPerSecond bounds the requests of one address that are refused in a second, and
-	// refusalsBurst how many at once before that counts. Clients with a wrong key stay below.
+	// refusalsPerSecond bounds the refused requests of one address in a second, after a burst of
+	// refusalsBurst. Clients with a wrong key stay below.
 	refusalsPerSecond = 500
 	refusalsBurst     = 500
-	// refusalWaitMax bounds the wait of a connection, so that addresses with many of them are
-	// answered after all.
+	// refusalWaitMax bounds the time that a connection waits, so that it gets an answer.
 	refusalWaitMax = 5 * time.Second
-	// refusalBytes is the size of a request that counts as one more: its hash was computed.
+	// refusalBytes is the size that counts as one more request, for computing its hash.
 	refusalBytes = 64 << 10
-	// addressesMax bounds the addresses that are counted apart. Two may share a count.
+	// addressesMax bounds the counters of addresses. Two addresses may share one.
 	addressesMax = 4096
 )
 
@@ -31,15 +30,15 @@ type Limiter struct {
 	ended chan struct{} // closed by Close
 	once  sync.Once
 	seed  maphash.Seed
-	// paid is, for each address, until when its refusals are paid for, in Unix nanoseconds.
+	// paid has for each address the time until which its refusals fill the rate, in Unix nanoseconds.
 	paid [addressesMax]atomic.Int64
 
 	mu          sync.Mutex
 	free        int   // turns
-	first, last *Conn // of the line: connections with a request that waits
+	first, last *Conn // of the line: connections with a waiting request
 }
 
-// New makes a Limiter with half of the processors as turns, one at least.
+// New returns a Limiter with half of the processors as turns, at least one.
 func New(now func() time.Time) *Limiter {
 	return &Limiter{now: now, ended: make(chan struct{}), seed: maphash.MakeSeed(), free: max(1, runtime.GOMAXPROCS(0)/2)}
 }
@@ -47,7 +46,7 @@ func New(now func() time.Time) *Limiter {
 // Close ends the waits for refused requests, so that connections can end.
 func (l *Limiter) Close() { l.once.Do(func() { close(l.ended) }) }
 
-// Wrap makes a Conn of an accepted connection.
+// Wrap returns a Conn for an accepted connection.
 func (l *Limiter) Wrap(accepted net.Conn) *Conn {
 	address := maphash.String(l.seed, hostlimit.HostOf(accepted.RemoteAddr()))
 	return &Conn{Conn: accepted, limiter: l, paid: &l.paid[address%addressesMax]}
@@ -72,7 +71,7 @@ func (l *Limiter) append(c *Conn) {
 	l.last = c
 }
 
-// dequeue takes the turn that is next out of the line, nil if there is none. It needs the mutex.
+// dequeue removes the next turn from the line, nil if there is none. It needs the mutex.
 func (l *Limiter) dequeue() *Turn {
 	c := l.first
 	if c == nil {
@@ -88,7 +87,7 @@ func (l *Limiter) dequeue() *Turn {
 	return t
 }
 
-// release ends the turns of a connection that are held, or one of them. It needs the mutex.
+// release ends a turn if it is held. It needs the mutex.
 func (l *Limiter) release(t *Turn) {
 	if !t.held.Swap(false) {
 		return
@@ -109,8 +108,7 @@ func (l *Limiter) release(t *Turn) {
 	l.free++
 }
 
-// charge counts a refused request of an address, and returns the time before which the next
-// one is not to be looked at.
+// charge counts a refused request of an address, and returns the time until which the next one waits.
 func (l *Limiter) charge(paid *atomic.Int64, size int64) (notBefore int64) {
 	cost := (1 + size/refusalBytes) * int64(time.Second/refusalsPerSecond)
 	now := l.now().UnixNano()

@@ -152,7 +152,7 @@ func TestRefusalsOfAddress(t *testing.T) {
 	}
 }
 
-// Close ends the wait of a connection.
+// Close ends the waits of connections.
 func TestCloseEndsWaits(t *testing.T) {
 	now := time.Unix(1000, 0) // stands still
 	l := oneTurn(func() time.Time { return now })

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Turn is the permission to work on one request after the other. Its methods do nothing for a nil
-// Turn, or one of no Conn. Used by one goroutine at a time.
+// Turn is the permission to work on a request; it is reused for the next one. Its methods do nothing
+// for a nil Turn and for a Turn without a Conn. Used by one goroutine at a time.
 type Turn struct {
 	conn   *Conn
 	held   atomic.Bool // also changed by Yield
@@ -15,15 +15,15 @@ type Turn struct {
 	ready  chan struct{}
 }
 
-// Attach makes a new Turn one of a connection, which may be nil.
+// Attach sets the connection of a new Turn, which may be nil.
 func (t *Turn) Attach(c *Conn) { t.conn = c }
 
 type turnKey struct{}
 
-// With is a context that carries a Turn.
+// With returns a context with a Turn.
 func With(ctx context.Context, t *Turn) context.Context { return context.WithValue(ctx, turnKey{}, t) }
 
-// From is the Turn of a request's context, nil if there is none.
+// From returns the Turn in a context, nil if there is none.
 func From(ctx context.Context) *Turn {
 	t, _ := ctx.Value(turnKey{}).(*Turn)
 	return t
@@ -52,13 +52,13 @@ func (t *Turn) take() {
 		l.mu.Unlock()
 	} else {
 		if t.ready == nil {
-			t.ready = make(chan struct{}, 1) // the one turn that release gives
+			t.ready = make(chan struct{}, 1) // release sends once
 		}
 		l.enqueue(t)
 		l.mu.Unlock()
 		<-t.ready
 	}
-	runtime.Gosched() // whatever else is ready goes first
+	runtime.Gosched() // other ready goroutines go first
 }
 
 // hold notes that the turn is held. It needs the mutex of the limiter.
@@ -69,10 +69,10 @@ func (t *Turn) hold() {
 	c.holds.Store(int32(len(c.holding))) //nolint:gosec // no more than processors
 }
 
-// Held reports whether the turn has begun and not ended, or need not begin.
+// Held reports whether the turn is held or not needed.
 func (t *Turn) Held() bool { return t.conn == nil || t.conn.trusted.Load() || t.held.Load() }
 
-// Release ends the turn before something that waits, if it is held, which it reports.
+// Release ends the turn, before the goroutine waits. It reports whether the turn was held.
 func (t *Turn) Release() (held bool) {
 	if t == nil || !t.held.Load() {
 		return false
@@ -85,7 +85,7 @@ func (t *Turn) Release() (held bool) {
 	return held
 }
 
-// Resume waits for another turn if one was held before.
+// Resume waits for a new turn if one was held before.
 func (t *Turn) Resume(held bool) {
 	if held {
 		t.take()
@@ -110,8 +110,8 @@ func (t *Turn) TakeOver(from *Turn) {
 	}
 }
 
-// Verified says that the signature of the request is verified: it goes on without a turn, and the
-// connection is trusted.
+// Verified notes a verified signature: the request continues without a turn, and the connection is
+// trusted.
 func (t *Turn) Verified() {
 	if t == nil || t.conn == nil {
 		return
@@ -123,7 +123,7 @@ func (t *Turn) Verified() {
 	t.Release()
 }
 
-// Permitted says that the request may be served without a signature. It goes on without a turn.
+// Permitted notes a request that needs no signature. It continues without a turn.
 func (t *Turn) Permitted() {
 	if t == nil || t.conn == nil || t.passed {
 		return
@@ -132,7 +132,7 @@ func (t *Turn) Permitted() {
 	t.Release()
 }
 
-// End ends a request of this size. One that was neither verified nor permitted was refused.
+// End ends a request. Without Verified or Permitted it counts as refused.
 func (t *Turn) End(size int64) {
 	if t == nil || t.conn == nil {
 		return

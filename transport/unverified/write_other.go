@@ -2,5 +2,5 @@
 
 package unverified
 
-// writeNow writes nothing: this system has no write that does not wait.
+// writeNow writes nothing, because every write may wait on this system.
 func (c *Conn) writeNow([]byte) (int, error) { return 0, nil }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// writeNow writes what the system takes at once.
+// writeNow writes as much as possible without waiting.
 func (c *Conn) writeNow(b []byte) (n int, err error) {
 	if c.socket == nil {
 		if c.socket = SocketOf(c.Conn); c.socket == nil {
@@ -21,7 +21,7 @@ func (c *Conn) writeNow(b []byte) (n int, err error) {
 	})
 	n = max(n, 0)
 	if errors.Is(failed, syscall.EAGAIN) || errors.Is(failed, syscall.EINTR) {
-		failed = nil // what is left waits
+		failed = nil // Write waits for the rest
 	}
 	return n, errors.Join(err, failed)
 }

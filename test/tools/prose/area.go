@@ -19,16 +19,13 @@ type finding struct {
 var pendingAreas = []string{
 	"strings of cluster",
 	"strings of queue",
-	"strings of transport",
 	"comments of cluster",
 	"comments of fsm",
 	"comments of queue",
-	"comments of transport",
 	"comments of test",
 	"names of cluster",
 	"names of fsm",
 	"names of queue",
-	"names of transport",
 	"names of test",
 }
 

@@ -4,13 +4,12 @@
 //
 // # Design
 //
-// The table of keys is read without a lock with every request; it is what this node has
-// applied. A node that is behind does not know the newest keys and policies, so what is not
-// found or not permitted is looked up once more when the node has caught up: what was given
-// counts everywhere at once. What was taken away counts at a node as soon as it has applied
-// that, commonly within milliseconds; one that is cut off may go on for longer, but can
-// neither write nor read anything then.
+// Every request reads the table of keys that this node has applied, without a lock. A node may lag behind
+// and not know the newest keys and policies. So before it refuses a request, it catches up and decides
+// again: new permissions count everywhere at once. A revoked permission ends at a node when it has
+// applied the change, usually within milliseconds. A partitioned node may take longer, but can neither
+// write nor read then.
 //
-// Policies of users are read again only when the table changes, those of resources when
-// their text does.
+// Policies of users are parsed again only when the table changes, those of resources when their text
+// changes.
 package gate

@@ -7,23 +7,23 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth/iam"
 )
 
-// documents keeps policies that were read. Safe for concurrent use.
+// documents caches parsed policies. Safe for concurrent use.
 type documents struct {
 	mu    sync.RWMutex
 	known map[stored]*iam.Document
 	bytes int
 }
 
-// stored is a policy as it is stored.
+// stored is the key of a parsed policy.
 type stored struct {
 	kind iam.Kind
 	text string
 }
 
-// documentsBytesMax bounds the text of the policies that are kept.
+// documentsBytesMax bounds the text of the cached policies.
 const documentsBytesMax = 4 << 20
 
-// user is the policy of a user, nil if there is none.
+// user returns the policy of a user, nil if there is none.
 func (d *documents) user(table *access.Table, u access.User) *iam.Document {
 	if u.Name == "" {
 		return nil
@@ -31,7 +31,7 @@ func (d *documents) user(table *access.Table, u access.User) *iam.Document {
 	return d.read(iam.UserPolicy, table.Policy(u))
 }
 
-// read is the policy of a text, nil for none.
+// read returns the parsed policy, nil for an empty text.
 func (d *documents) read(kind iam.Kind, text string) *iam.Document {
 	if text == "" {
 		return nil

@@ -23,7 +23,7 @@ type Node interface {
 	Access() *access.Table
 	// Secret opens the secret of an access key.
 	Secret(key access.Key) (string, error)
-	// CatchUp waits until this node knows all that was acknowledged.
+	// CatchUp waits until this node has applied all acknowledged changes.
 	CatchUp(ctx context.Context) error
 }
 
@@ -42,12 +42,11 @@ var (
 	_ auth.Authorizer     = (*Gate)(nil)
 )
 
-// searchesMax bounds the requests that wait at once for the node to catch up, because it does not know
-// their key or permission. More are refused at once, so that unauthenticated callers cannot keep the
-// node busy.
+// searchesMax bounds the requests with an unknown key or permission that wait for the node to catch up.
+// Further ones are refused at once, so that unauthenticated callers cannot keep the node busy.
 const searchesMax = 16
 
-// New makes a Gate.
+// New returns a Gate.
 func New(node Node, now func() time.Time) *Gate {
 	return &Gate{
 		node: node, now: now,
@@ -55,10 +54,10 @@ func New(node Node, now func() time.Time) *Gate {
 	}
 }
 
-// active are the keys that may be used.
+// active provides the secrets of active keys.
 type active struct{ node Node }
 
-// Secret is that of an active key.
+// Secret returns the secret of an active key.
 func (a active) Secret(id string) (secret string, known bool, err error) {
 	key, known := a.node.Access().Key(id)
 	if !known || key.Inactive {
@@ -73,8 +72,8 @@ func (a active) Secret(id string) (secret string, known bool, err error) {
 	return secret, true, nil
 }
 
-// Verify finds out whose key a request is signed with. One without a signature is
-// anonymous: a policy of what it asks for may permit it to everybody.
+// Verify identifies the caller by the signature. A caller without a signature is anonymous: the policy of
+// the resource may permit the request.
 func (g *Gate) Verify(r *http.Request, body string) (auth.Identity, string, error) {
 	caller, content, err := g.signatures.Verify(r, body)
 	if is(err, sigv4.UnknownKey) && g.search(r.Context()) {
@@ -105,7 +104,7 @@ func (g *Gate) search(ctx context.Context) bool {
 	case g.searches <- struct{}{}:
 		defer func() { <-g.searches }()
 		turn := unverified.From(ctx)
-		held := turn.Release() // others work meanwhile
+		held := turn.Release()
 		defer func() { turn.Resume(held) }()
 		return g.node.CatchUp(ctx) == nil
 	default:
@@ -134,9 +133,8 @@ func (g *Gate) RefuseAnonymous(caller auth.Identity) error {
 	return &auth.Error{Code: sigv4.Unsigned, Status: http.StatusForbidden, Message: "Request is missing Authentication Token"}
 }
 
-// Authorize decides by the policy of the caller and that of the resource. A node that is
-// behind may not know the newest policies, so what they do not permit is decided once more
-// when it has caught up.
+// Authorize decides by the policies of the caller and the resource. Before it refuses, the node catches
+// up, and Authorize decides again.
 func (g *Gate) Authorize(ctx context.Context, from *auth.Connection, caller auth.Identity, to auth.Permission) error {
 	if g.permitted(from, caller, to) {
 		return nil
@@ -154,7 +152,7 @@ func (g *Gate) Authorize(ctx context.Context, from *auth.Connection, caller auth
 	}
 }
 
-// permitted decides by what this node knows.
+// permitted decides by the state that this node has applied.
 func (g *Gate) permitted(from *auth.Connection, caller auth.Identity, to auth.Permission) bool {
 	return g.decide(caller, to, func(keys map[string][]string) { ofConnection(keys, from) }).Allowed
 }
@@ -193,9 +191,8 @@ func (g *Gate) decide(caller auth.Identity, to auth.Permission, fill func(keys m
 	return iam.Decide(&request, ofCaller, ofResource)
 }
 
-// ownsPolicy reports whether the account itself wants to look at or change a policy. No
-// policy can forbid that, or one that denies everything to everybody could never be
-// taken away again.
+// ownsPolicy reports whether a request of the owning account reads or changes a policy. No policy can
+// deny that, because a policy that denies everything could never be removed.
 func ownsPolicy(r *iam.Request) bool {
 	if r.Caller.Account != r.Account || r.Caller.User != "" {
 		return false
@@ -207,8 +204,7 @@ func ownsPolicy(r *iam.Request) bool {
 	return false
 }
 
-// conditionKeys are the values that conditions of policies are about, as far as the time
-// and the caller tell them.
+// conditionKeys returns the values of the condition keys for the time and the caller.
 func (g *Gate) conditionKeys(who iam.Caller) map[string][]string {
 	keys := map[string][]string{"aws:currenttime": {g.now().UTC().Format(time.RFC3339)}}
 	if who.Account != "" {

@@ -201,8 +201,8 @@ func TestNewestKeys(t *testing.T) {
 	}
 }
 
-// TestStrangersAreBounded has more requests with unknown keys than may wait at once.
-func TestStrangersAreBounded(t *testing.T) {
+// TestUnauthenticatedCallersAreBounded has more requests with unknown keys than may wait at once.
+func TestUnauthenticatedCallersAreBounded(t *testing.T) {
 	t.Parallel()
 	n := newNode()
 	waiting, release := make(chan struct{}), make(chan struct{})

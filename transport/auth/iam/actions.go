@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Actions are the permissions that policies can be about, sorted. Those of the batch actions
-// are the ones of the single actions; sns:Receive is granted by AddPermission, as on AWS.
+// Actions lists the permissions in policies, sorted. Batch actions need those of the single actions;
+// AddPermission grants sns:Receive, as on AWS.
 var Actions = []string{
 	"sns:AddPermission", "sns:ConfirmSubscription", "sns:CreateTopic", "sns:DeleteTopic", "sns:GetDataProtectionPolicy",
 	"sns:GetSubscriptionAttributes", "sns:GetTopicAttributes", "sns:ListSubscriptions", "sns:ListSubscriptionsByTopic",
@@ -20,11 +20,11 @@ var Actions = []string{
 	"sqs:UntagQueue",
 }
 
-// ofAccount are the actions about no single queue or topic: their resource is *, and only
-// policies of users are asked.
+// ofAccount lists the actions on no single queue or topic. Their resource is *, and only policies of users
+// count.
 var ofAccount = []string{"sns:ListSubscriptions", "sns:ListTopics", "sqs:ListQueues"}
 
-// actionsOf are the actions that a kind of policy can be about.
+// actionsOf returns the permissions in a kind of policy.
 func actionsOf(kind Kind) []string {
 	switch kind {
 	case QueuePolicy:
@@ -35,7 +35,7 @@ func actionsOf(kind Kind) []string {
 	return Actions
 }
 
-// checkAction refuses what names no action.
+// checkAction refuses a pattern without a matching action.
 func checkAction(kind Kind, path, text string) error {
 	known, pattern := actionsOf(kind), strings.ToLower(text)
 	if slices.ContainsFunc(known, func(a string) bool { return matchWildcards(pattern, strings.ToLower(a)) }) {
@@ -51,7 +51,7 @@ func checkAction(kind Kind, path, text string) error {
 	return problem(path, "there is no such action in this policy%s", suggest(text, known))
 }
 
-// anyOf are patterns of all ARNs of a kind of policy.
+// anyOf returns the patterns of all ARNs in a kind of policy.
 func anyOf(kind Kind) []string {
 	const queues, topics = "arn:aws:sqs:*:????????????:*", "arn:aws:sns:*:????????????:*"
 	switch kind {
@@ -63,7 +63,7 @@ func anyOf(kind Kind) []string {
 	return []string{queues, topics}
 }
 
-// checkResource refuses what names no queue and no topic.
+// checkResource refuses a pattern that matches no queue and no topic.
 func checkResource(kind Kind, path, text string) error {
 	plain, err := withoutVariables(path, text)
 	if err != nil {
@@ -77,8 +77,8 @@ func checkResource(kind Kind, path, text string) error {
 	return nil
 }
 
-// checkApplies refuses a statement that no request can fulfil, as far as its actions and its
-// resources tell. own is the ARN of what the policy belongs to, empty if it is not known.
+// checkApplies refuses a statement whose actions and resources match no request. own is the ARN of the
+// queue or topic of the policy, empty if unknown.
 func (s *statement) checkApplies(kind Kind, path, own string) error {
 	acts := false
 	for _, action := range actionsOf(kind) {
@@ -110,7 +110,7 @@ func (s *statement) checkApplies(kind Kind, path, own string) error {
 	return problem(path, "it never applies: none of its actions is about such a resource")
 }
 
-// names reports whether one of the patterns matches a text, whatever variables stand for.
+// names reports whether a pattern matches a text for some values of its variables.
 func (p patterns) names(text string) bool {
 	return slices.ContainsFunc(p.texts, func(pattern string) bool {
 		pattern, _ = withoutVariables("", pattern)
@@ -118,7 +118,7 @@ func (p patterns) names(text string) bool {
 	})
 }
 
-// reach reports whether the patterns may mean something that another pattern means, too.
+// reach reports whether the patterns and another pattern may match the same text.
 func (p patterns) reach(other string) bool {
 	if p.negated {
 		return !slices.ContainsFunc(p.texts, func(pattern string) bool {
@@ -131,9 +131,9 @@ func (p patterns) reach(other string) bool {
 	})
 }
 
-// overlap reports whether two patterns have a text in common.
+// overlap reports whether two patterns match a common text.
 func overlap(a, b string) bool {
-	// row[j] says that the bytes of a so far and the first j bytes of b have one.
+	// row[j] is set if the bytes of a so far and the first j bytes of b match one.
 	row := make([]bool, len(b)+1)
 	row[0] = true
 	for i := range len(a) + 1 {

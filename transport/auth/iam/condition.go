@@ -13,9 +13,9 @@ type condition struct {
 	operator operator
 	key      string // lower case
 	wanted   []string
-	// ifExists says that a request without the key is right.
+	// ifExists accepts a request without the key.
 	ifExists bool
-	// isNull is the operator Null, which asks for the key itself.
+	// isNull is the operator Null, which tests whether the key exists.
 	isNull bool
 }
 
@@ -26,7 +26,7 @@ type operator struct {
 	negated bool
 }
 
-// operators is the table of condition operators; Null is read apart.
+// operators is the table of condition operators without Null.
 var operators = map[string]operator{
 	"StringEquals":              {form: formText, match: equalText},
 	"StringNotEquals":           {form: formText, match: equalText, negated: true},
@@ -55,9 +55,8 @@ var operators = map[string]operator{
 	"NotIpAddress":              {form: formAddress, match: inNetwork, negated: true},
 }
 
-// match reports whether a condition holds. One value of the request has to be right; of a
-// negated operator none may be one of the values named. A key without a value fulfils
-// negated operators and those with IfExists only.
+// match reports whether a condition holds. One value of the request must match; with a negated operator no
+// value may. A key without a value matches negated operators and those with IfExists only.
 func (c *condition) match(r *Request) bool {
 	values := r.Keys[c.key]
 	if c.isNull {
@@ -103,7 +102,7 @@ func dates(holds func(c int) bool) func(got, wanted string, _ *Request) bool {
 	}
 }
 
-// parseDate reads a date of ISO 8601, or seconds since 1970.
+// parseDate parses a date of ISO 8601, or seconds since 1970.
 func parseDate(text string) (time.Time, bool) {
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Unix(seconds, 0), true

@@ -7,10 +7,9 @@ type Request struct {
 	Caller   Caller
 	Action   string // such as sqs:SendMessage
 	Resource string // its ARN
-	// Account is the one that the resource belongs to.
+	// Account owns the resource.
 	Account string
-	// Keys are the values of condition keys, under their names in lower case. A key that
-	// is missing has no value.
+	// Keys has the values of condition keys, by their names in lower case.
 	Keys map[string][]string
 }
 
@@ -18,15 +17,15 @@ type Request struct {
 type Effect uint8
 
 const (
-	// Unspecified is the effect of policies that do not speak of a request.
+	// Unspecified is the effect of policies without a matching statement.
 	Unspecified Effect = iota
-	// Allowed is that of policies that permit it.
+	// Allowed is the effect of policies that permit the request.
 	Allowed
-	// Denied is that of policies that forbid it, whatever others say.
+	// Denied is the effect of policies that deny the request. It overrides Allowed.
 	Denied
 )
 
-// String is the effect in a word, empty for Unspecified.
+// String returns the effect in a word, empty for Unspecified.
 func (e Effect) String() string {
 	return [...]string{Unspecified: "", Allowed: "allow", Denied: "deny"}[e]
 }
@@ -34,7 +33,7 @@ func (e Effect) String() string {
 // Verdict is the decision of one policy, with the statement that made it.
 type Verdict struct {
 	Effect Effect
-	// Statement is the number, from 1, of the first statement that says so; 0: none does.
+	// Statement is the number, from 1, of the first statement with the effect; 0: none.
 	Statement int
 	Sid       string // of the statement, empty if it has none
 }
@@ -75,19 +74,19 @@ func (s *statement) match(action string, r *Request) bool {
 type Source uint8
 
 const (
-	// Nothing permits the request, so that it is refused.
+	// Nothing permits the request.
 	Nothing Source = iota
 	// OfCaller is the policy of the caller.
 	OfCaller
 	// OfResource is the policy of the resource.
 	OfResource
-	// OfBoth are the two together: a user of another account needs both.
+	// OfBoth means both policies: a user of another account needs both.
 	OfBoth
-	// Ownership lets an account do everything with what is its own.
+	// Ownership permits an account everything on its resources.
 	Ownership
 )
 
-// String is the source in words.
+// String returns the source in words.
 func (s Source) String() string {
 	return [...]string{
 		Nothing: "no policy", OfCaller: "user policy", OfResource: "resource policy", OfBoth: "both policies", Ownership: "ownership",
@@ -102,9 +101,9 @@ type Decision struct {
 	Caller, Resource Verdict
 }
 
-// Decide decides by the policy of the caller and by the one of the resource, each of which
-// may be nil. Within one account either permission is enough; a caller of another account
-// needs both. The account itself may do everything with what is its own.
+// Decide decides by the policies of the caller and the resource, which may be nil. Within one account
+// either permission suffices; a caller of another account needs both. An account itself may do everything
+// with its resources.
 func Decide(r *Request, ofCaller, ofResource *Document) Decision {
 	d := Decision{Caller: ofCaller.Evaluate(r), Resource: ofResource.Evaluate(r)}
 	byCaller, byResource := d.Caller.Effect == Allowed, d.Resource.Effect == Allowed

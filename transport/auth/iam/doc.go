@@ -10,15 +10,10 @@
 //
 // # Design
 //
-// [Parse] is the one checker of policies: a member, operator, key, action, resource or
-// principal that it does not understand makes the policy malformed, also where AWS would let
-// it stand. [Check] is what decides whether a policy may be stored. What is stored already is
-// read by [Stored], for which a malformed policy permits nothing, and denies what it may have
-// been meant to deny.
+// [Parse] refuses a policy with an unknown member, operator, key, action, resource or principal, also where
+// AWS accepts it. [Check] decides whether a policy may be stored. [Stored] reads a stored policy: if it is
+// malformed, it permits nothing, and may deny more than intended.
 //
-// AWS has condition keys and principals that no request here can have, such as aws:SourceArn
-// and services. Policies that were made for AWS keep them where they are on the safe side:
-// they permit nothing, or deny everything.
-//
-// A document is read once and matched often.
+// AWS has condition keys and principals that no request here has, such as aws:SourceArn and services. A
+// policy may have them where they are safe: where they permit nothing, or deny everything.
 package iam

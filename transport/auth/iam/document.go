@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// Document is a policy that was read. It is immutable.
+// Document is a parsed policy. It is immutable.
 type Document struct {
 	statements []statement
 }
@@ -24,7 +24,7 @@ type statement struct {
 	conditions []condition
 }
 
-// patterns match if one of them does, or if negated and none does.
+// patterns match a text if one of them does or, if negated, none does.
 type patterns struct {
 	texts   []string
 	negated bool
@@ -42,13 +42,13 @@ const (
 	TopicPolicy
 )
 
-// Problem describes a mistake in a policy, and its place.
+// Problem describes an error in a policy.
 type Problem struct {
 	Path   string // such as Statement[0].Condition, empty: the document
 	Reason string
 }
 
-// Error is the path and the reason.
+// Error returns the path and the reason.
 func (p *Problem) Error() string {
 	if p.Path == "" {
 		return p.Reason
@@ -60,7 +60,7 @@ func problem(path, format string, values ...any) error {
 	return &Problem{shown(path), shown(fmt.Sprintf(format, values...))}
 }
 
-// shown is text, parts of which may come from a policy, as an error may repeat it.
+// shown returns text from a policy in a form that is safe in an error.
 func shown(text string) string {
 	const bytesMax = 300
 	if len(text) > bytesMax {
@@ -92,22 +92,21 @@ var (
 	versions = []string{"2012-10-17", "2008-10-17"}
 )
 
-// Parse reads a policy. The error, a [Problem], names the first member that is not understood.
+// Parse parses a policy. The error is a [Problem] and names the first invalid member.
 func Parse(kind Kind, text string) (*Document, error) {
 	d, _, err := read(kind, "", text)
 	return d, err
 }
 
-// Check refuses a policy that Parse refuses, and one with a statement that is not about the
-// queue or topic it belongs to, whose ARN is own.
+// Check refuses a policy that Parse refuses, or with a statement that cannot apply to its queue or topic,
+// whose ARN is own.
 func Check(kind Kind, own, text string) error {
 	_, _, err := read(kind, own, text)
 	return err
 }
 
-// Stored reads a policy that may have been stored under other rules. One that Parse refuses
-// permits nothing: its denials stay, and a statement that may be a denial, but is not
-// understood, denies everything.
+// Stored reads a policy that may have been stored under other rules. If Parse refuses it, it permits
+// nothing: its denials stay, and a malformed statement that may be a denial denies everything.
 func Stored(kind Kind, text string) *Document {
 	d, kept, err := read(kind, "", text)
 	if err != nil {
@@ -116,10 +115,10 @@ func Stored(kind Kind, text string) *Document {
 	return d
 }
 
-// denial denies everything to everybody.
+// denial denies everything to all callers.
 var denial = statement{deny: true, principals: principals{given: true, anyone: true}, actions: patterns{texts: []string{"*"}}, resources: patterns{texts: []string{"*"}}}
 
-// read reads a policy, and what is kept of it if it is refused.
+// read parses a policy. If it is refused, kept holds its denials.
 func read(kind Kind, own, text string) (d, kept *Document, err error) {
 	kept = &Document{[]statement{denial}}
 	value, err := jsontext.Parse(text, depthMax)
@@ -163,7 +162,7 @@ func read(kind Kind, own, text string) (d, kept *Document, err error) {
 	return d, kept, nil
 }
 
-// readStatements are the statements of a document and their paths.
+// readStatements returns the statements of a document with their paths.
 func readStatements(members map[string]jsontext.Value) (list []jsontext.Value, paths []string, err error) {
 	given, has := members[memberStatement]
 	switch {
@@ -181,7 +180,7 @@ func readStatements(members map[string]jsontext.Value) (list []jsontext.Value, p
 	return list, paths, nil
 }
 
-// onlyAllows reports whether a statement that is not understood is certainly no denial.
+// onlyAllows reports whether a malformed statement is certainly no denial.
 func onlyAllows(value jsontext.Value) bool {
 	effects := 0
 	for name, v := range value.Members() {
@@ -231,8 +230,7 @@ func readStatement(kind Kind, own, path string, value jsontext.Value) (s stateme
 	return s, s.checkApplies(kind, path, own)
 }
 
-// readObject reads the members of an object, all of which must be known; what says what they
-// are.
+// readObject reads the members of an object, which must be known ones; what names them in errors.
 func readObject(path string, value jsontext.Value, what string, known []string) (map[string]jsontext.Value, error) {
 	if value.Kind() != jsontext.KindObject {
 		if path == "" {
@@ -257,7 +255,7 @@ func readObject(path string, value jsontext.Value, what string, known []string) 
 	return members, nil
 }
 
-// readPatterns reads a member that may stand in its negated form, as Action and NotAction.
+// readPatterns reads a member or its negated form, such as Action and NotAction.
 func readPatterns(path, name string, members map[string]jsontext.Value, check func(path, text string) error) (p patterns, err error) {
 	value, given := members[name]
 	negated, givenNegated := members["Not"+name]
@@ -273,8 +271,7 @@ func readPatterns(path, name string, members map[string]jsontext.Value, check fu
 	return p, err
 }
 
-// readTexts reads a string or a list of strings. Where it says so, numbers and truth values
-// stand for their text.
+// readTexts reads a string or a list of strings. With scalars it also accepts numbers and booleans.
 func readTexts(path string, value jsontext.Value, scalars bool, check func(path, text string) error) (texts []string, err error) {
 	list, paths := []jsontext.Value{value}, []string{path}
 	if value.Kind() == jsontext.KindArray {

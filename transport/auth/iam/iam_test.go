@@ -201,7 +201,7 @@ func TestDecisions(t *testing.T) {
 	const forForeign = `"Effect":"Allow","Action":"*","Resource":"*","Principal":{"AWS":"` + foreign + `"}`
 	const forAll = `"Effect":"Allow","Action":"*","Resource":"*","Principal":"*"`
 	ada, root := Caller{Account: own, User: "ada"}, Caller{Account: own}
-	stranger, strangersRoot := Caller{Account: foreign, User: "eve"}, Caller{Account: foreign}
+	other, otherRoot := Caller{Account: foreign, User: "eve"}, Caller{Account: foreign}
 	for _, tc := range []struct {
 		name               string
 		caller             Caller
@@ -217,11 +217,11 @@ func TestDecisions(t *testing.T) {
 		{"denied to the user", ada, deny, forAll, false, OfCaller},
 		{"the account itself", root, "", "", true, Ownership},
 		{"the account, denied by its queue", root, "", denyAll, false, OfResource},
-		{"a stranger", stranger, allow, "", false, Nothing},
-		{"a stranger whom only the queue permits", stranger, "", forForeign, false, Nothing},
-		{"a stranger whom both permit", stranger, allow, forForeign, true, OfBoth},
-		{"another account whom the queue permits", strangersRoot, "", forForeign, true, OfResource},
-		{"another account", strangersRoot, "", "", false, Nothing},
+		{"a other", other, allow, "", false, Nothing},
+		{"a other whom only the queue permits", other, "", forForeign, false, Nothing},
+		{"a other whom both permit", other, allow, forForeign, true, OfBoth},
+		{"another account whom the queue permits", otherRoot, "", forForeign, true, OfResource},
+		{"another account", otherRoot, "", "", false, Nothing},
 		{"nobody", Caller{}, "", "", false, Nothing},
 		{"nobody, at a queue for its account", Caller{}, "", forForeign, false, Nothing},
 		{"a policy of the user who may by the queue, too", ada, allow, forAll, true, OfCaller},

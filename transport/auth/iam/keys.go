@@ -23,7 +23,7 @@ const (
 	formAddress
 )
 
-// checkValue refuses text that no value of a form can be.
+// checkValue refuses text that is no value of a form.
 func (f form) checkValue(path, text string) error {
 	switch f {
 	case formText:
@@ -54,8 +54,8 @@ func (f form) checkValue(path, text string) error {
 	return nil
 }
 
-// isAddress reports whether text is an address or a network that addresses can be in: those
-// of requests have no zone, and IPv4 in its own form.
+// isAddress reports whether text is an address or a network without a zone, with IPv4 in its own form, as
+// in requests.
 func isAddress(text string) bool {
 	if network, err := netip.ParsePrefix(text); err == nil {
 		return !network.Addr().Is4In6()
@@ -64,10 +64,10 @@ func isAddress(text string) bool {
 	return err == nil && address.Zone() == ""
 }
 
-// key is one key of conditions.
+// key describes a condition key.
 type key struct {
 	forms []form // of the operators that compare it
-	// foreign says that requests on AWS have it, and those of this server never.
+	// foreign marks keys that only requests on AWS have.
 	foreign bool
 }
 
@@ -80,8 +80,7 @@ var (
 	addressForms = []form{formAddress}
 )
 
-// keys is the table of condition keys, in lower case. A key that ends with a slash stands
-// for all that begin with it.
+// keys is the table of condition keys, in lower case. A key with a slash at the end is a prefix.
 var keys = map[string]key{
 	"aws:currenttime":      {forms: dateForms},
 	"aws:principalaccount": {forms: textForms},
@@ -131,8 +130,8 @@ var keys = map[string]key{
 	"sns:protocol":                     {textForms, true},
 }
 
-// variables are the names that ${...} may have, sorted, in lower case: the keys that requests
-// have, and the characters that are none.
+// variables lists the valid names in ${...}, sorted, in lower case: the keys of requests, and the escaped
+// characters.
 var variables = func() []string {
 	names := []string{"$", "*", "?"}
 	for name, k := range keys {
@@ -226,8 +225,8 @@ func readOperator(path, name string, value jsontext.Value, deny bool) (list []co
 	return list, nil
 }
 
-// checkForeign refuses a condition about a key that requests never have, unless it is on the
-// safe side: a permission that permits nothing, or a denial of everything.
+// checkForeign refuses a condition on a key that requests never have, unless it is safe: a permission that
+// permits nothing, or a denial of everything.
 func (c *condition) checkForeign(path string, deny bool) error {
 	switch holds := c.match(&Request{}); {
 	case holds && !deny:

@@ -2,9 +2,8 @@ package iam
 
 import "strings"
 
-// match reports whether text is one that the patterns name. Variables in them are
-// replaced by what the request says; where one of them has no value, whatever is excluded
-// may be the text, so that a denial matches and a permission does not.
+// match reports whether the patterns match a text, with the values of variables in the request. If a
+// variable of a negated pattern has no value, a denial matches and a permission does not.
 func (p patterns) match(text string, deny bool, r *Request) bool {
 	for _, pattern := range p.texts {
 		matched, known := matchVariables(pattern, text, r)
@@ -18,15 +17,14 @@ func (p patterns) match(text string, deny bool, r *Request) bool {
 	return p.negated
 }
 
-// matchVariables matches a pattern with variables such as ${aws:username}. A pattern with
-// a variable that has no value, which is not known then, matches nothing. What a variable
-// stands for is text: its wildcards are none.
+// matchVariables matches a pattern with variables such as ${aws:username}. A pattern with a variable
+// without a value is not known and matches nothing. Wildcards in values are literal.
 func matchVariables(pattern, text string, r *Request) (matched, known bool) {
 	plain, known := replaced(pattern, r)
 	return known && matchWildcards(plain, text), known
 }
 
-// replaced is a pattern with the values of its variables.
+// replaced returns a pattern with the values of its variables.
 func replaced(pattern string, r *Request) (plain string, known bool) {
 	if !strings.Contains(pattern, "${") {
 		return pattern, true
@@ -48,13 +46,13 @@ func replaced(pattern string, r *Request) (plain string, known bool) {
 	}
 }
 
-// literally is a text without wildcards, with the values of its variables.
+// literally returns a text without wildcards, with the values of its variables.
 func literally(text string, r *Request) (plain string, known bool) {
 	plain, known = replaced(text, r)
 	return strings.NewReplacer(literalStar, "*", literalQuestion, "?").Replace(plain), known
 }
 
-// withoutVariables is a pattern that matches whatever the variables of another one stand for.
+// withoutVariables returns a pattern with * for each variable.
 func withoutVariables(path, pattern string) (string, error) {
 	var b strings.Builder
 	for {
@@ -75,8 +73,7 @@ func withoutVariables(path, pattern string) (string, error) {
 	}
 }
 
-// Characters that stand for literal * and ? while a pattern is matched. They are in no text
-// that a policy or a request may have.
+// Placeholders for literal * and ? in a pattern. No policy and no request contains them.
 const (
 	literalStar     = "\x00"
 	literalQuestion = "\x01"
@@ -120,7 +117,7 @@ func matchWildcards(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// literal is the character that a placeholder stands for, else the byte itself.
+// literal returns the character of a placeholder, or else the byte itself.
 func literal(c byte) byte {
 	switch c {
 	case literalStar[0]:

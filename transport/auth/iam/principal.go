@@ -8,8 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// principals are the callers a statement is about. The zero principals are those of a policy
-// of a user: it is about no other caller.
+// principals selects the callers of a statement. The zero principals are those of a policy of a user.
 type principals struct {
 	given   bool
 	negated bool
@@ -71,8 +70,8 @@ func (p *principals) readKinds(path string, value jsontext.Value) error {
 		p.anyone = slices.Contains(p.names, "*")
 	}
 	if list, given := kinds[kindService]; given {
-		// Policies made for AWS permit services to send. None calls this server: topics
-		// deliver without asking, and no request fulfils such a statement.
+		// Policies for AWS permit services to send. Here no request matches such a statement: topics
+		// deliver without a permission.
 		_, err = readTexts(path+"."+kindService, list, false, checkService)
 	}
 	return err
@@ -84,8 +83,8 @@ const (
 	userBegin = ":user/"
 )
 
-// checkPrincipal refuses what is no account and no user. Wildcards, roles, and paths of users
-// are not understood.
+// checkPrincipal refuses all but accounts and users. Wildcards, roles, and paths of users are not
+// supported.
 func checkPrincipal(path, text string) error {
 	if text == "*" || account.IsID(text) {
 		return nil
@@ -104,7 +103,7 @@ func checkPrincipal(path, text string) error {
 	return problem(path, "must be *, an account id of 12 digits, %s<account>%s or %s<account>%s<name>", arnPrefix, rootEnd, arnPrefix, userBegin)
 }
 
-// isUserName reports whether a user may have a name.
+// isUserName reports whether a name is valid for a user.
 func isUserName(name string) bool {
 	const lengthMax = 64
 	for i := range len(name) {
@@ -116,7 +115,7 @@ func isUserName(name string) bool {
 	return name != "" && len(name) <= lengthMax
 }
 
-// checkService refuses what is no service of AWS.
+// checkService refuses text that is no service of AWS.
 func checkService(path, text string) error {
 	name, ok := strings.CutSuffix(text, ".amazonaws.com")
 	plain := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' }
@@ -126,7 +125,7 @@ func checkService(path, text string) error {
 	return nil
 }
 
-// match reports whether a statement is about a caller.
+// match reports whether the principals include a caller.
 func (p principals) match(c Caller) bool {
 	if !p.given {
 		return true
@@ -141,7 +140,7 @@ type Caller struct {
 	User    string // name; empty: the account itself
 }
 
-// ARN is the caller as policies name it, empty for an anonymous one.
+// ARN returns the ARN of the caller, empty for an anonymous one.
 func (c Caller) ARN() string {
 	switch {
 	case c.Account == "":
@@ -154,7 +153,7 @@ func (c Caller) ARN() string {
 
 func rootOf(account string) string { return arnPrefix + account + rootEnd }
 
-// is reports whether a name in a policy means the caller: itself or its account.
+// is reports whether a name in a policy is the caller or its account.
 func (c Caller) is(name string) bool {
 	return c.Account != "" && (name == c.Account || name == rootOf(c.Account) || name == c.ARN())
 }

@@ -7,10 +7,10 @@ import (
 
 func contains(names []string, name string) bool { return slices.Contains(names, name) }
 
-// suggest is the known name that is nearest to one that is not known, as the end of a
-// sentence; empty if none is near.
+// suggest returns the known name nearest to an unknown one, as the end of a sentence; empty if none is
+// near.
 func suggest(name string, known []string) string {
-	const lengthMax = 64 // of what can be a name at all
+	const lengthMax = 64 // longer texts are no names
 	if len(name) > lengthMax {
 		return ""
 	}
@@ -26,7 +26,7 @@ func suggest(name string, known []string) string {
 	return ", did you mean " + best + "?"
 }
 
-// distance counts the bytes to insert, remove or replace to make b of a.
+// distance returns the number of bytes to insert, remove or replace to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

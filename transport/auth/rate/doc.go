@@ -2,10 +2,8 @@
 //
 // # Design
 //
-// Each node counts what it serves itself, without asking others: an account whose clients
-// spread over three nodes has three times its limit, and no request waits for a count to
-// be shared. A bucket holds what one second brings, so that an idle account may send that
-// much at once. Callers without a key have a bucket of their own for each account, or they
-// could take all requests of one from its owner. Accounts without a limit cost a look into
-// the table of accounts.
+// Each node counts only its own requests, so no request waits for a shared count: an account whose
+// clients use three nodes has three times its limit. A bucket holds the requests of one second, which an
+// idle account may send at once. Requests without a key have their own bucket for each account, so that
+// they do not use up the limit of its owner.
 package rate

@@ -20,10 +20,10 @@ type Limiter struct {
 
 // Payer identifies the requests that are counted together.
 type Payer struct {
-	// Account is the account as the state calls it; the cluster's own is empty.
+	// Account is the name of the account in the state, empty for that of the cluster.
 	Account string
-	// Anonymous selects the requests of callers without a key to resources of the account. They have
-	// the same limit and their own bucket.
+	// Anonymous selects requests without a key to resources of the account, which have the same
+	// limit and another bucket.
 	Anonymous bool
 }
 
@@ -34,7 +34,7 @@ type bucket struct {
 	refused uint64
 }
 
-// New makes a Limiter that takes the limits of the accounts from a table.
+// New returns a Limiter with the limits in the table of accounts.
 func New(accounts func() *access.Table, now func() time.Time) *Limiter {
 	return &Limiter{accounts: accounts, now: now, buckets: map[Payer]*bucket{}}
 }

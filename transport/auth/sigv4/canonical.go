@@ -25,7 +25,7 @@ func (s *signature) appendRequest(b []byte, r *http.Request, payload []byte) []b
 	return append(b, payload...)
 }
 
-// rawPath is the path as it stands in the request line.
+// rawPath returns the path in the request line.
 func rawPath(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	if strings.HasPrefix(path, "/") {
@@ -52,7 +52,7 @@ func appendHeader(b []byte, r *http.Request, name, canonical string) []byte {
 	return b
 }
 
-// hasHeader reports whether a request has a header that is signed.
+// hasHeader reports whether a request has a signed header.
 func hasHeader(r *http.Request, name, canonical string) bool {
 	return name == "host" || r.Header[canonical] != nil || name == "content-length" && r.ContentLength >= 0
 }
@@ -68,7 +68,7 @@ func appendPath(b []byte, path string) []byte {
 	return appendEscaped(b, path, true)
 }
 
-// withoutDots does what SDKs do to a path before they sign it (RFC 3986, 5.2.4).
+// withoutDots removes dot segments, as SDKs do before they sign a path (RFC 3986, 5.2.4).
 func withoutDots(path string) string {
 	var kept []string
 	for segment := range strings.SplitSeq(path, "/") {
@@ -87,8 +87,7 @@ func withoutDots(path string) string {
 	return clean
 }
 
-// appendQuery appends the parameters in order, escaped in one way, without the
-// signature of a presigned URL.
+// appendQuery appends the sorted and escaped parameters, without the signature of a presigned URL.
 func appendQuery(b []byte, raw string, presigned bool) []byte {
 	if raw == "" {
 		return b
@@ -114,8 +113,8 @@ func appendQuery(b []byte, raw string, presigned bool) []byte {
 	return append(b, strings.Join(pairs, "&")...)
 }
 
-// unescaped is text of a query string as a form means it. What cannot be read stays: it is
-// signed as it was sent, and refused where it is read.
+// unescaped decodes text of a query string. Malformed text stays as it is: it is signed like that, and
+// refused by the parser.
 func unescaped(text string) string {
 	if plain, err := url.QueryUnescape(text); err == nil {
 		return plain
@@ -139,7 +138,7 @@ func appendEscaped(b []byte, text string, slashes bool) []byte {
 	return b
 }
 
-// appendValue appends a header value without blanks around it, runs of them made one.
+// appendValue appends a header value, trimmed and with single blanks.
 func appendValue(b []byte, value string) []byte {
 	value = strings.Trim(value, " \t")
 	if !strings.Contains(value, "  ") {

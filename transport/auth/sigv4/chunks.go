@@ -16,14 +16,13 @@ const (
 	chunkLineMax   = 256
 )
 
-// chunks reads a body in the encoding aws-chunked: chunks with their sizes in front, each
-// signed together with the signature of the one before it, or not signed at all. The last
-// is empty; header lines with a checksum may follow it, which TLS makes needless.
+// chunks reads a body in the encoding aws-chunked: chunks that begin with their size, and perhaps a
+// signature that covers that of the chunk before. The last chunk is empty; checksums behind it are ignored.
 type chunks struct {
 	signature *signature
 	key       *signingKey
 	signed    bool
-	before    string // signature of the chunk before, at first of the request
+	before    string // signature of the chunk before, initially of the request
 }
 
 // read returns the body without the encoding.

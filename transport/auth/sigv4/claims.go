@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
-// Authenticator finds out the caller of an HTTP request. Safe for concurrent use. The error is an
+// Authenticator identifies the caller of an HTTP request. Safe for concurrent use. The error is an
 // *auth.Error if the caller is refused.
 type Authenticator interface {
 	// Verify examines the header and the URL of r and its body, which was read already. It returns

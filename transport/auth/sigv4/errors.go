@@ -6,15 +6,15 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
-// Codes of refusals that a caller of this package may look at.
+// Codes of refusals for callers of this package.
 const (
-	// Unsigned says that a request has no signature.
+	// Unsigned means that a request has no signature.
 	Unsigned = "MissingAuthenticationToken"
-	// UnknownKey says that it is signed with a key that Keys does not know.
+	// UnknownKey means that Keys does not have the key.
 	UnknownKey = "InvalidClientTokenId"
 )
 
-// Refusals, with the codes of sqs.md 1.5 and the texts that AWS services give.
+// Refusals, with the codes of sqs.md 1.5 and the texts of AWS.
 
 func missingToken() error {
 	return &auth.Error{

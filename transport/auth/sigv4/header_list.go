@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// headerList is the headers that a signature covers.
+// headerList holds the headers that a signature covers.
 type headerList struct {
-	text      string   // as SignedHeaders has them
+	text      string   // the value of SignedHeaders
 	names     []string // in lower case and in order
 	canonical []string // the same names as the keys of an http.Header
 }
@@ -22,24 +22,22 @@ func newHeaderList(names []string) *headerList {
 	return l
 }
 
-// covers reports whether a header is among them, by its name in lower case.
+// covers reports whether the list has a header, by its name in lower case.
 func (l *headerList) covers(name string) bool {
 	_, found := slices.BinarySearch(l.names, name)
 	return found
 }
 
-// headerListsMax bounds the kept lists. A client has one for each protocol and kind of
-// request.
+// headerListsMax bounds the cached lists. A client has one for each protocol and kind of request.
 const headerListsMax = 256
 
-// headerLists keeps the lists of requests that were accepted: a client sends the same ones
-// for ever, and most of reading a signature is reading them. Safe for concurrent use.
+// headerLists caches the lists of accepted requests, because clients repeat them. Safe for concurrent use.
 type headerLists struct {
 	mu   sync.RWMutex
 	kept map[string]*headerList
 }
 
-// read returns the list that SignedHeaders has as text.
+// read parses the value of SignedHeaders.
 func (l *headerLists) read(text string) (*headerList, error) {
 	l.mu.RLock()
 	found := l.kept[text]
@@ -59,7 +57,7 @@ func (l *headerLists) read(text string) (*headerList, error) {
 	return newHeaderList(names), nil
 }
 
-// keep keeps a list. As with signing keys, only an accepted request may ask for it.
+// keep caches a list. Call it for accepted requests only, as for signing keys.
 func (l *headerLists) keep(list *headerList) {
 	l.mu.RLock()
 	kept := l.kept[list.text] != nil
@@ -72,6 +70,6 @@ func (l *headerLists) keep(list *headerList) {
 	if l.kept == nil || len(l.kept) >= headerListsMax {
 		l.kept = make(map[string]*headerList)
 	}
-	own := strings.Clone(list.text) // not a part of the request
+	own := strings.Clone(list.text) // drops the text of the request
 	l.kept[own] = newHeaderList(strings.Split(own, ";"))
 }

@@ -9,15 +9,14 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth"
 )
 
-// What a header X-Amz-Content-Sha256 says in place of a digest.
+// Values of the header X-Amz-Content-Sha256 in place of a digest.
 const (
 	unsignedPayload = "UNSIGNED-PAYLOAD"
 	signedChunks    = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 	unsignedChunks  = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 )
 
-// appendPayload appends what stands for the body in the canonical form: its digest, or what
-// the request says instead of one.
+// appendPayload appends the body in its canonical form: its digest, or the value of the header.
 func appendPayload(b []byte, r *http.Request, body string) ([]byte, error) {
 	said := r.Header["X-Amz-Content-Sha256"]
 	if len(said) == 1 {
@@ -37,8 +36,7 @@ func appendPayload(b []byte, r *http.Request, body string) ([]byte, error) {
 	return b, nil
 }
 
-// sumOf is the SHA-256 of a text. Short ones are copied to the stack, long ones piece by
-// piece.
+// sumOf returns the SHA-256 of a text without an allocation.
 func sumOf(text string) (sum [sha256.Size]byte) {
 	var room [1 << 10]byte
 	if len(text) <= len(room) {

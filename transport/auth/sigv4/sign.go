@@ -22,11 +22,10 @@ type dayKey struct {
 	key *signingKey
 }
 
-// Sign adds the headers of a signature to a request that is otherwise complete, and whose
-// body is body.
+// Sign adds the headers of a signature to an otherwise complete request.
 func (s *Signer) Sign(r *http.Request, body string) { s.sign(r, digestOf(body)) }
 
-// SignHead is Sign for a request whose body is not known yet, and therefore not signed.
+// SignHead signs a request without its body, which may not be known yet.
 func (s *Signer) SignHead(r *http.Request) {
 	r.Header["X-Amz-Content-Sha256"] = []string{unsignedPayload}
 	s.sign(r, unsignedPayload)

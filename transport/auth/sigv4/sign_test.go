@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSigner has the verifier accept what the signer signs, and nothing that was changed
-// afterwards. That AWS signs likewise is what the tests with its SDK show.
+// The verifier accepts signed requests, and refuses those changed afterwards. The tests with the SDK of AWS
+// show that AWS signs likewise.
 func TestSigner(t *testing.T) {
 	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }

@@ -13,7 +13,7 @@ const (
 	dateFormat  = "20060102T150405Z"
 	termination = "aws4_request"
 
-	// keyLengthMax is the longest access key id that IAM gives out.
+	// keyLengthMax is the longest access key id of IAM.
 	keyLengthMax = 128
 	// expiresMax is the longest validity of a presigned URL, in seconds: 7 days.
 	expiresMax = 7 * 24 * 60 * 60
@@ -27,11 +27,11 @@ const (
 type signature struct {
 	scope
 	date    time.Time
-	stamp   string        // the date as it was sent, or in the form it is signed in
+	stamp   string        // the date, as sent or in the signed form
 	expires time.Duration // of a presigned URL, else 0
 	signed  *headerList
 	digits  string // the signature itself
-	// query says that the signature stands in the query string.
+	// query marks a presigned URL.
 	query bool
 }
 
@@ -40,7 +40,7 @@ type scope struct {
 	keyID, day, region, service string
 }
 
-// String is the scope without its key, as it is signed.
+// String returns the scope without its key, which is signed.
 func (s scope) String() string { return string(s.appendScope(nil)) }
 
 func (s scope) appendScope(b []byte) []byte {
@@ -50,12 +50,12 @@ func (s scope) appendScope(b []byte) []byte {
 	return append(b, termination...)
 }
 
-// clone does not share memory with the request.
+// clone returns a copy that shares no memory with the request.
 func (s scope) clone() scope {
 	return scope{strings.Clone(s.keyID), strings.Clone(s.day), strings.Clone(s.region), strings.Clone(s.service)}
 }
 
-// read finds the signature of a request, and reports whether there is one.
+// read reads the signature of a request, and reports whether it has one.
 func (s *signature) read(r *http.Request, lists *headerLists) (found bool, err error) {
 	if header := r.Header["Authorization"]; len(header) > 0 {
 		if len(header) > 1 {
@@ -162,7 +162,7 @@ func (s *signature) readQuery(query url.Values, lists *headerLists) error {
 	return s.checkDay()
 }
 
-// readParts takes what both forms have in common.
+// readParts reads the common parts of both forms.
 func (s *signature) readParts(credential, signed, digits string, lists *headerLists) (err error) {
 	var end string
 	s.keyID, end, _ = strings.Cut(credential, "/")
@@ -186,7 +186,7 @@ func (s *signature) checkDay() error {
 	return nil
 }
 
-// plainKey reports whether an access key id has only the characters of one.
+// plainKey reports whether text has only the characters of access key ids.
 func plainKey(id string) bool {
 	if id == "" || len(id) > keyLengthMax {
 		return false

@@ -9,37 +9,35 @@ import (
 	"sync"
 )
 
-// signingKeysMax bounds the kept signing keys. A day of a cluster has one for each key,
-// region and service in use.
+// signingKeysMax bounds the cached signing keys. A day needs one for each key, region and service.
 const signingKeysMax = 4096
 
-// signingKeys keeps the signing keys of requests that were accepted. Safe for concurrent
-// use.
+// signingKeys caches the signing keys of accepted requests. Safe for concurrent use.
 type signingKeys struct {
 	mu   sync.RWMutex
 	kept map[scope]*signingKey
 }
 
-// signingKey is a derived key and the secret it was derived from: an id whose secret was
-// replaced has another. Safe for concurrent use.
+// signingKey is a derived key with its secret, which may be replaced under the same id. Safe for
+// concurrent use.
 type signingKey struct {
 	secret string
 	key    [sha256.Size]byte
 	macs   sync.Pool // of *mac
 }
 
-// mac computes signatures with one key. It is used again and again, as preparing an HMAC
-// takes half as long as using it.
+// mac computes signatures with one key. It is reused, because preparing an HMAC takes half as long as
+// using it.
 type mac struct {
 	hash.Hash
 	text []byte
 	sum  [sha256.Size]byte
 }
 
-// macTextMax is the longest text whose memory is kept for the next request.
+// macTextMax bounds the text whose memory is kept for later requests.
 const macTextMax = 4 << 10
 
-// get returns the signing key of a scope, kept or derived anew.
+// get returns the signing key of a scope, cached or newly derived.
 func (k *signingKeys) get(s scope, secret string) (key *signingKey, kept bool) {
 	k.mu.RLock()
 	found := k.kept[s]
@@ -50,13 +48,13 @@ func (k *signingKeys) get(s scope, secret string) (key *signingKey, kept bool) {
 	return newSigningKey(s, secret), false
 }
 
-// keep keeps a signing key. Only an accepted request may ask for it: otherwise strangers
-// could fill the cache with scopes of their own.
+// keep caches a signing key. Call it for accepted requests only: otherwise unauthenticated callers could
+// fill the cache.
 func (k *signingKeys) keep(s scope, key *signingKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.kept == nil || len(k.kept) >= signingKeysMax {
-		k.kept = make(map[scope]*signingKey) // days pass; what is in use comes back
+		k.kept = make(map[scope]*signingKey) // keys of past days go, those in use are derived again
 	}
 	k.kept[s.clone()] = key
 }
@@ -65,7 +63,7 @@ func newSigningKey(s scope, secret string) *signingKey {
 	return &signingKey{secret: secret, key: derive(s, secret)}
 }
 
-// derive makes the key that signs for a day, a region and a service.
+// derive derives the signing key for a day, a region and a service.
 func derive(s scope, secret string) [sha256.Size]byte {
 	key := keyed([]byte("AWS4"+secret), []byte(s.day))
 	key = keyed(key[:], []byte(s.region))
@@ -80,7 +78,7 @@ func keyed(key, text []byte) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// sign is the signature that a request should have, in hexadecimal digits.
+// sign returns the expected signature of a request, in hexadecimal digits.
 func (k *signingKey) sign(s *signature, r *http.Request, payload []byte) (digits [signatureLength]byte) {
 	m, _ := k.macs.Get().(*mac)
 	if m == nil {

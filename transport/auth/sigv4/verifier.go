@@ -13,10 +13,10 @@ import (
 // SkewMax bounds the difference between the date of a request and the server's clock (AWS).
 const SkewMax = 15 * time.Minute
 
-// Keys are the access keys that the server knows. Safe for concurrent use.
+// Keys provides access keys. Safe for concurrent use.
 type Keys interface {
-	// Secret returns the secret of an access key id that may be used now. The error, an
-	// *auth.Error, says that it cannot be told at the moment.
+	// Secret returns the secret of an active access key. The error is an *auth.Error if the secret is
+	// not available at the moment.
 	Secret(id string) (secret string, known bool, err error)
 }
 
@@ -28,13 +28,13 @@ type Verifier struct {
 	lists   headerLists
 }
 
-// New makes a Verifier that compares dates with the clock now.
+// New returns a Verifier that compares dates with the clock now.
 func New(keys Keys, now func() time.Time) *Verifier {
 	return &Verifier{keys: keys, now: now}
 }
 
-// Verify returns the key that a request is signed with, and its body without the encoding
-// aws-chunked. A refusal is an *auth.Error.
+// Verify returns the caller of a signed request, and its body without the encoding aws-chunked. A refusal
+// is an *auth.Error.
 func (v *Verifier) Verify(r *http.Request, body string) (auth.Identity, string, error) {
 	var s signature
 	signed, err := s.read(r, &v.lists)
@@ -77,7 +77,7 @@ func (v *Verifier) Verify(r *http.Request, body string) (auth.Identity, string, 
 	return auth.Identity{AccessKeyID: s.keyID, Service: s.service}, body, nil
 }
 
-// check refuses what no signature makes right.
+// check refuses requests that are invalid with any signature.
 func (s *signature) check(r *http.Request, now time.Time) error {
 	if err := s.checkTime(now.UTC()); err != nil {
 		return err
@@ -104,8 +104,7 @@ func (s *signature) checkTime(now time.Time) error {
 	return nil
 }
 
-// checkSigned refuses requests of which something that decides what they do is not
-// signed, or of which something that is signed is missing.
+// checkSigned refuses requests with an unsigned part that decides their meaning, or without a signed header.
 func (s *signature) checkSigned(r *http.Request) error {
 	if !s.signed.covers("host") {
 		return mismatch("'Host' must be a 'SignedHeader' in the request.")

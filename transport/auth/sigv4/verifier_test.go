@@ -354,7 +354,7 @@ func signatureScope(text string) scope {
 	return scope{day: parts[0], region: parts[1], service: parts[2]}
 }
 
-// Whatever is sent is refused or is what was signed, and nothing panics.
+// Any request is refused or was signed, and nothing panics.
 func FuzzVerify(f *testing.F) {
 	r := signed(f, http.MethodPost, "/a", testBody)
 	f.Add("a", r.Header.Get("Authorization"), r.Header.Get("X-Amz-Date"), testBody, "")

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// DefaultRetryFor is the time in which a call is repeated.
+	// DefaultRetryFor bounds the time in which a call is repeated.
 	DefaultRetryFor = 30 * time.Second
 
 	keepaliveTime    = 20 * time.Second
@@ -29,26 +29,26 @@ const (
 	messageBytesMax  = 16 << 20
 )
 
-// Options change how a client works. The zero value is good.
+// Options configure a client. The zero value is useful.
 type Options struct {
 	TLS      *tls.Config       // nil: no TLS
-	RetryFor time.Duration     // 0: DefaultRetryFor; negative: calls are made once
-	Attempts int               // the most attempts of one call, streams apart; 0: as many as RetryFor allows
+	RetryFor time.Duration     // 0: DefaultRetryFor; negative: no retries
+	Attempts int               // bounds the attempts of a call that is no stream; 0: RetryFor alone does
 	Header   map[string]string // sent with each call
-	Key      *Key              // what calls are signed with; nil: they are not
-	// Account is what names without an account mean where the server verifies no
-	// signatures, 12 digits; empty: that of the cluster. Elsewhere it is that of the key.
+	Key      *Key              // signs the calls; nil: they are not signed
+	// Account is the account of names without one, 12 digits; empty: that of the cluster. A
+	// server that verifies signatures ignores it and takes the account of the key.
 	Account string
-	Dial    []grpc.DialOption // added to the client's own
-	// ContentDeduplication sends messages for FIFO queues without an id if they have
-	// none, for queues with ContentBasedDeduplication. Else the client makes one.
+	Dial    []grpc.DialOption // appended to the client's own
+	// ContentDeduplication leaves messages for FIFO queues without an id, for queues with
+	// ContentBasedDeduplication. Otherwise the client draws an id for them.
 	ContentDeduplication bool
 }
 
 // Key is an access key of the cluster.
 type Key struct {
 	ID, Secret string
-	Region     string // empty: us-east-1; the server compares none
+	Region     string // empty: us-east-1; the server ignores it
 }
 
 // Client talks to the nodes of one cluster. Safe for concurrent use.
@@ -57,19 +57,19 @@ type Client struct {
 	endpoints []*endpoint
 
 	mu      sync.Mutex
-	current int            // index of the endpoint to ask
+	current int            // index of the endpoint for the next call
 	byNode  map[string]int // endpoints by the ids of their nodes
 }
 
 // endpoint is one node.
 type endpoint struct {
 	conn   *grpc.ClientConn
-	queues seriatimpb.QueuesClient
-	topics seriatimpb.TopicsClient
+	queues seriatimpb.QueuesClient // for streams
+	topics seriatimpb.TopicsClient // likewise
 }
 
-// Dial makes a client of the client addresses (host:port) of one or more nodes. It
-// connects when it is first used.
+// Dial returns a client for the client addresses (host:port) of one or more nodes. It
+// connects with the first call.
 func Dial(options Options, addresses ...string) (*Client, error) {
 	if len(addresses) == 0 {
 		return nil, errors.New("no address to connect to")
@@ -98,7 +98,7 @@ func Dial(options Options, addresses ...string) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (c *Client) Close() error {
 	var err error
 	for _, e := range c.endpoints {
@@ -107,15 +107,15 @@ func (c *Client) Close() error {
 	return err
 }
 
-// pick is the endpoint to ask now.
+// pick returns the endpoint for the next call.
 func (c *Client) pick() (at int, e *endpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current, c.endpoints[c.current]
 }
 
-// learn takes the hints of an answer: the next call goes to the leader if it is
-// known where that is.
+// learn reads the node and the leader in the metadata of an answer. The next call goes to
+// the leader if its endpoint is known.
 func (c *Client) learn(at int, hints metadata.MD) {
 	node, leader := hints.Get("seriatim-node"), hints.Get("seriatim-leader")
 	if len(node) != 1 {
@@ -130,7 +130,7 @@ func (c *Client) learn(at int, hints metadata.MD) {
 	if there, known := c.byNode[leader[0]]; known {
 		c.current = there
 	} else if c.current == at && len(c.byNode) < len(c.endpoints) {
-		c.current = (at + 1) % len(c.endpoints) // perhaps it is that one
+		c.current = (at + 1) % len(c.endpoints) // it may be the leader
 	}
 }
 
@@ -143,7 +143,7 @@ func (c *Client) leave(at int) {
 	}
 }
 
-// header adds what is sent with each call.
+// header adds the metadata of each call.
 func (c *Client) header(ctx context.Context) context.Context {
 	if c.options.Account != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "seriatim-account", c.options.Account)
@@ -154,32 +154,29 @@ func (c *Client) header(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Call makes a call, any call of the service Queues, until it succeeds, is refused,
-// or may not be repeated. repeatable says that making it twice is the same as once.
-// call passes the options on.
-func (c *Client) Call(ctx context.Context, repeatable bool, call func(context.Context, seriatimpb.QueuesClient, ...grpc.CallOption) error) error {
-	return c.call(ctx, repeatable, func(ctx context.Context, e *endpoint, o ...grpc.CallOption) error { return call(ctx, e.queues, o...) })
+// Call makes a unary call until it succeeds, is refused, or must not be repeated. Set
+// repeatable if a second execution changes nothing more. For example:
+//
+//	out, err := client.Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.ListQueues, in)
+func Call[S, In, Out any](ctx context.Context, c *Client, repeatable bool, service func(grpc.ClientConnInterface) S,
+	method func(S, context.Context, *In, ...grpc.CallOption) (*Out, error), in *In,
+) (out *Out, err error) {
+	err = c.call(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface, o ...grpc.CallOption) (err error) {
+		out, err = method(service(conn), ctx, in, o...)
+		return err
+	})
+	return out, err
 }
 
-// CallTopics is Call for the service Topics.
-func (c *Client) CallTopics(ctx context.Context, repeatable bool, call func(context.Context, seriatimpb.TopicsClient, ...grpc.CallOption) error) error {
-	return c.call(ctx, repeatable, func(ctx context.Context, e *endpoint, o ...grpc.CallOption) error { return call(ctx, e.topics, o...) })
-}
-
-// CallOn is Call for any service, whose calls are made on a connection.
-func (c *Client) CallOn(ctx context.Context, repeatable bool, call func(context.Context, grpc.ClientConnInterface, ...grpc.CallOption) error) error {
-	return c.call(ctx, repeatable, func(ctx context.Context, e *endpoint, o ...grpc.CallOption) error { return call(ctx, e.conn, o...) })
-}
-
-func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Context, *endpoint, ...grpc.CallOption) error) error {
+func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Context, grpc.ClientConnInterface, ...grpc.CallOption) error) error {
 	ctx = c.header(ctx)
 	r := newRetries(ctx, c.options.RetryFor)
 	defer func() { r.cancel() }()
 	for attempt := 1; ; attempt++ {
 		at, e := c.pick()
 		var hints metadata.MD
-		var reached peer.Peer // without an address the call never left
-		err := call(ctx, e, grpc.Trailer(&hints), grpc.Peer(&reached))
+		var reached peer.Peer // without an address the call was never sent
+		err := call(ctx, e.conn, grpc.Trailer(&hints), grpc.Peer(&reached))
 		c.learn(at, hints)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -202,17 +199,17 @@ func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Co
 	}
 }
 
-// kind says what a failed call may have done.
+// kind classifies a failed call.
 type kind int
 
 const (
-	final   kind = iota // refused: it would be again
-	notDone             // nothing: it may be made again
-	unknown             // perhaps it took effect
+	final   kind = iota // refused: a repetition would be refused, too
+	notDone             // not executed: repeat it
+	unknown             // perhaps executed
 )
 
-// Reason is the reason of an error of this API, as QueueDoesNotExist; empty for
-// any other.
+// Reason returns the reason of an error of this API, such as QueueDoesNotExist; empty for
+// any other error.
 func Reason(err error) string {
 	if failure, ok := errors.AsType[*FailureError](err); ok {
 		return failure.Reason
@@ -234,7 +231,7 @@ func kindOf(err error) kind {
 		}
 		return unknown
 	case codes.Internal, codes.Unknown, codes.Canceled:
-		if reason == "" { // of the connection, not of the server
+		if reason == "" { // an error of the connection, not of the server
 			return unknown
 		}
 	default:
@@ -244,17 +241,17 @@ func kindOf(err error) kind {
 
 const reasonOutcomeUnknown = "OutcomeUnknown"
 
-// FailureError is the reason why the server refused a message or a settlement.
+// FailureError describes the refusal of one message of a call.
 type FailureError struct {
 	Code    codes.Code
 	Reason  string // as in the error table of the manual
 	Message string
 }
 
-// Error is the reason and the message.
+// Error returns the reason and the message.
 func (e *FailureError) Error() string { return e.Reason + ": " + e.Message }
 
-// failureOf is the error of a result, nil if it has none.
+// failureOf returns the error of a result, nil if it has none.
 func failureOf(f *seriatimpb.Failure) error {
 	if f == nil {
 		return nil
@@ -262,5 +259,5 @@ func failureOf(f *seriatimpb.Failure) error {
 	return &FailureError{Code: codes.Code(f.GetCode()), Reason: f.GetReason(), Message: f.GetMessage()}
 }
 
-// passing reports whether a result's failure may not come again.
+// passing reports whether a repetition may succeed.
 func passing(f *seriatimpb.Failure) bool { return codes.Code(f.GetCode()) == codes.Unavailable }

@@ -79,7 +79,6 @@ func TestUnary(t *testing.T) {
 	}
 }
 
-// The client finds the leader among its endpoints and stays with it.
 // TestAccount has a client act for another account, without a signature.
 func TestAccount(t *testing.T) {
 	const tenant = "123456789012"
@@ -105,6 +104,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
+// The client finds the leader among its endpoints and stays with it.
 func TestFollowsLeader(t *testing.T) {
 	c, fronts := newClient(t, "n1", "n2", "n3")
 	for _, f := range fronts {
@@ -188,10 +188,8 @@ func TestDeadEndpoint(t *testing.T) {
 	}
 	defer c.Close()
 	standard := fmt.Sprintf("c%d", queueNumber.Add(1))
-	if err := c.Call(t.Context(), false, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
-		_, err := q.CreateQueue(ctx, &seriatimpb.CreateQueueRequest{Queue: standard}, o...)
-		return err
-	}); err != nil {
+	in := &seriatimpb.CreateQueueRequest{Queue: standard}
+	if _, err := client.Call(t.Context(), c, false, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.CreateQueue, in); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Send(t.Context(), standard, &client.Message{Body: "a"}); err != nil {
@@ -399,5 +397,56 @@ func TestConsumeRefused(t *testing.T) {
 	}
 	if _, err := client.Dial(client.Options{}); err == nil {
 		t.Error("a client without addresses")
+	}
+}
+
+// countedStream counts the frames with messages that a client sends.
+type countedStream struct {
+	grpc.ClientStream
+	frames *atomic.Int64
+}
+
+func (s *countedStream) SendMsg(m any) error {
+	if in, ok := m.(*seriatimpb.SendStreamRequest); ok && len(in.GetMessages()) > 0 {
+		s.frames.Add(1)
+	}
+	return s.ClientStream.SendMsg(m)
+}
+
+// TestFramesTakeAllWaitingMessages sends 250 messages before the stream opens: frames of 100
+// take three.
+func TestFramesTakeAllWaitingMessages(t *testing.T) {
+	plain, fronts := newClient(t, "n1")
+	name := create(t, plain, ".fifo")
+	opening := make(chan struct{})
+	var frames atomic.Int64
+	count := func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+		<-opening
+		stream, err := open(ctx, desc, conn, method, o...)
+		return &countedStream{stream, &frames}, err
+	}
+	c, err := client.Dial(client.Options{Dial: []grpc.DialOption{grpc.WithChainStreamInterceptor(count)}}, fronts[0].port.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	sender := c.NewSender(t.Context(), name)
+	var sent []*client.Sent
+	for i := range 250 {
+		one, err := sender.Send(t.Context(), &client.Message{Body: fmt.Sprint(i), GroupId: new("g")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, one)
+	}
+	close(opening)
+	sender.Close()
+	for i, one := range sent {
+		if _, err := one.Wait(t.Context()); err != nil {
+			t.Errorf("message %d: %v", i, err)
+		}
+	}
+	if n := frames.Load(); n != 3 {
+		t.Errorf("sent 250 messages in %d frames, want 3", n)
 	}
 }

@@ -7,21 +7,20 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// reasonMessageLockLost is the refusal of a settlement that came too late.
+// reasonMessageLockLost is the reason of a settlement that came too late.
 const reasonMessageLockLost = "MessageLockLost"
 
-// Consume calls handle for the messages of the session, in order and one at a time, until
-// ctx ends (no error) or the lock of the session is lost (SessionLockLost): then others are
-// delivered what was not settled. It goes on over another node when one fails, under the
-// same lock and with what the session had in flight. What was received in the session
-// before, and is not settled, is given back first and handled, too. A session has one
-// Consume at a time. The lock stays when it returns.
+// Consume calls handle for the messages of the session, in order and one at a time. It
+// returns when ctx ends (no error, the lock stays) or the lock is lost (SessionLockLost):
+// others then receive the remaining messages. When a node fails, it continues over another
+// one under the same lock. Messages that were received in the session before and not
+// completed are handled first. Call it once at a time for each session.
 func (s *Session) Consume(ctx context.Context, options ConsumeOptions, handle Handler) error {
 	return s.client.consume(ctx, s.queue, s, options, handle)
 }
 
-// abandoning reports whether messages of a session were abandoned without an answer yet.
-// Those that come until then may have to come after them, so no handler begins.
+// abandoning reports whether an abandonment in the session has no answer yet. Until then no
+// handler starts, because later messages may already be on their way.
 func (s *consumer) abandoning() bool {
 	if s.session == nil {
 		return false
@@ -34,8 +33,8 @@ func (s *consumer) abandoning() bool {
 	return false
 }
 
-// goOn begins the handler that waited for the answer to an abandonment.
-func (s *consumer) goOn() {
+// resume starts the handler that waited for the answer to an abandonment.
+func (s *consumer) resume() {
 	if s.session == nil || s.abandoning() {
 		return
 	}
@@ -46,8 +45,8 @@ func (s *consumer) goOn() {
 	}
 }
 
-// abandonBehind abandons what waits for the answer to an abandonment that an earlier
-// stream did not give: what of it comes again comes first.
+// abandonBehind also abandons the messages that wait behind an abandonment whose answer was
+// lost with its stream, so that all of them come again in order.
 func (s *consumer) abandonBehind() {
 	if !s.abandoning() {
 		return
@@ -58,16 +57,16 @@ func (s *consumer) abandonBehind() {
 		}
 		for batch := range slices.Chunk(lane, frameMessages) {
 			s.number++
-			s.unanswered[s.number] = &settlement{kind: seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON, deliveries: batch}
+			s.unanswered[s.number] = &unsettled{kind: seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON, deliveries: batch}
 		}
 	}
 	clear(s.lanes)
 }
 
-// openSession says which session a stream consumes, and what of it the client has.
+// openSession names the session of a stream and the messages of it that the client has.
 func (s *consumer) openSession(open *seriatimpb.ConsumeOpen) {
 	open.Session = &seriatimpb.ConsumeSession{Locked: s.session.ref, LockSeconds: &s.session.lock}
-	// The server gives back what is in flight and not named.
+	// The server makes messages in flight visible that are not named here.
 	for _, u := range s.unanswered {
 		for _, h := range u.deliveries {
 			open.Held = append(open.Held, h.handle())
@@ -75,8 +74,8 @@ func (s *consumer) openSession(open *seriatimpb.ConsumeOpen) {
 	}
 }
 
-// settledBefore reports whether a failure means that the settlement took effect when it
-// was first sent. Under the lock of the session nobody else had the message meanwhile.
-func (s *consumer) settledBefore(u *settlement, f *seriatimpb.Failure) bool {
+// settledBefore reports whether a failure means that the settlement was executed when it was
+// first sent: under the session lock no other client can have received the message.
+func (s *consumer) settledBefore(u *unsettled, f *seriatimpb.Failure) bool {
 	return s.session != nil && u.again && f.GetReason() == reasonMessageLockLost
 }

@@ -98,7 +98,7 @@ func TestSessionConsume(t *testing.T) {
 	}
 }
 
-// Who consumes a session whose lock is lost is told so, and its handler as well.
+// Consume and its handler end when the lock of the session is lost.
 func TestSessionConsumeLost(t *testing.T) {
 	c, _ := newClient(t, "n1")
 	name := create(t, c, ".fifo")

@@ -10,31 +10,30 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// Delivery is a message as a handler gets it.
+// Delivery is a received message.
 type Delivery = seriatimpb.Message
 
-// Handler deals with one message. Without an error the message is deleted; with
-// one it is made visible at once, and with it what the client holds of its group
-// after it. Its ctx ends when the message is not the client's any more, or Consume
-// is to end.
+// Handler processes one message. Without an error the message is deleted. With an error it
+// becomes visible at once, together with the later messages of its group that the client
+// holds. The end of ctx means that the client has lost the message, or that Consume ends.
 type Handler func(ctx context.Context, m *Delivery) error
 
-// ConsumeOptions change how messages are consumed. The zero value is good.
+// ConsumeOptions configure Consume. The zero value is useful.
 type ConsumeOptions struct {
-	// Credit is how many messages are held, and handled at the same time if they are
-	// of different groups; 0: 10.
+	// Credit bounds the messages that the client holds, and so the handlers that run at the
+	// same time; 0: 10.
 	Credit uint32
-	// VisibilityTimeoutSeconds is how long others wait for the messages of a client
-	// that is gone; 0: the queue's. Not in a session, which has a lock instead.
+	// VisibilityTimeoutSeconds is the time after which others receive the messages of a
+	// client that has died; 0: the queue's. Do not set it in a session, which has a lock.
 	VisibilityTimeoutSeconds int32
-	// NotSettled, if set, hears of messages whose deletion or return was refused,
-	// as after a renewal that came too late. They may be received again.
+	// NotSettled, if set, is called for messages whose deletion or return was refused, for
+	// example because a renewal came too late. They may be received again.
 	NotSettled func(m *Delivery, err error)
 }
 
-// Consume calls handle for the messages of a queue, one at a time for each group,
-// until ctx ends (no error) or the queue refuses. It goes on over another node when
-// one fails. When it returns no handler is running any more.
+// Consume calls handle for the messages of a queue, one at a time for each group, until ctx
+// ends (no error) or the queue refuses. When a node fails it continues over another one. It
+// returns when all handlers have returned.
 func (c *Client) Consume(ctx context.Context, queue string, options ConsumeOptions, handle Handler) error {
 	return c.consume(ctx, queue, nil, options, handle)
 }
@@ -43,12 +42,12 @@ func (c *Client) consume(ctx context.Context, queue string, session *Session, op
 	if options.Credit == 0 {
 		options.Credit = 10
 	}
-	// Handlers finish after the end of ctx, and what they did is settled.
+	// The stream outlives ctx until the handlers have returned and their results are stored.
 	base, cancel := context.WithCancel(c.header(context.WithoutCancel(ctx)))
 	defer cancel()
 	s := &consumer{
 		client: c, queue: queue, session: session, options: options, handle: handle, ctx: ctx, base: base,
-		held: make(map[string]*held), lanes: make(map[string][]*held), unanswered: make(map[uint64]*settlement), finished: make(chan *held),
+		held: make(map[string]*held), lanes: make(map[string][]*held), unanswered: make(map[uint64]*unsettled), finished: make(chan *held),
 	}
 	if isFIFO(queue) {
 		s.attempt = newID()
@@ -61,12 +60,12 @@ type held struct {
 	message *Delivery
 	cancel  context.CancelFunc // nil: its handler has not begun
 	err     error              // of its handler
-	lost    bool
+	lost    bool               // others may receive it
 }
 
 func (h *held) handle() string { return h.message.GetReceiptHandle() }
 
-// lane is the key of what is handled one after another.
+// lane returns the key of the messages that are handled one after another.
 func (h *held) lane() string {
 	if h.message.GetGroupId() == "" {
 		return "h" + h.handle()
@@ -74,31 +73,31 @@ func (h *held) lane() string {
 	return "g" + h.message.GetGroupId()
 }
 
-// settlement is one that is not answered yet.
-type settlement struct {
+// unsettled is a settlement without an answer.
+type unsettled struct {
 	kind       seriatimpb.SettlementKind
 	deliveries []*held
-	again      bool // an earlier stream may have carried it out
+	again      bool // an earlier stream may have executed it
 }
 
-// consumer is one Consume. Its state belongs to the goroutine of run.
+// consumer is one Consume. Used by the goroutine of run only.
 type consumer struct {
 	client  *Client
 	queue   string
-	session *Session // nil: the groups that no session has locked
+	session *Session // nil: consume the groups without a session lock
 	options ConsumeOptions
 	handle  Handler
 	ctx     context.Context // of the caller
 	base    context.Context // of streams
 
 	attempt    string
-	held       map[string]*held // by receipt handle; not those being settled
+	held       map[string]*held // by receipt handle; without those in unanswered
 	lanes      map[string][]*held
 	running    int // handlers
 	finished   chan *held
 	number     uint64
-	unanswered map[uint64]*settlement
-	progress   bool // the stream got anywhere
+	unanswered map[uint64]*unsettled
+	progress   bool // the stream received an answer
 }
 
 // consumeAnswer is one answer on the stream.
@@ -128,14 +127,14 @@ func (s *consumer) run() error {
 			return err
 		}
 		if s.ctx.Err() != nil && s.running == 0 && len(s.unanswered) == 0 {
-			return nil // what is held will be visible when its time is over
+			return nil // held messages become visible when their time ends
 		}
 		s.client.leave(at)
 		r.wait()
 	}
 }
 
-// await waits for the handlers.
+// await cancels the handlers and waits for them.
 func (s *consumer) await() {
 	for _, h := range s.held {
 		if h.cancel != nil {
@@ -147,8 +146,7 @@ func (s *consumer) await() {
 	}
 }
 
-// stream consumes over one stream until it ends, without an error if it is ctx
-// that has ended.
+// stream consumes over one stream until it ends, without an error if ctx has ended.
 func (s *consumer) stream(at int, e *endpoint) error {
 	ctx, cancel := context.WithCancel(s.base)
 	defer cancel()
@@ -167,7 +165,7 @@ func (s *consumer) stream(at int, e *endpoint) error {
 	if s.session != nil {
 		s.openSession(open)
 	}
-	// Recv says why, if it fails.
+	// Recv returns the error if this fails.
 	_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: open}})
 	first, err := stream.Recv()
 	if hints, failed := stream.Header(); failed == nil {
@@ -201,7 +199,7 @@ func (s *consumer) stream(at int, e *endpoint) error {
 	return s.serve(stream, answers)
 }
 
-// serve hands messages to handlers and settles them.
+// serve passes messages to handlers and sends settlements.
 func (s *consumer) serve(stream consumeClient, answers <-chan consumeAnswer) error {
 	ending, closed := s.ctx.Done(), false
 	for {
@@ -213,7 +211,7 @@ func (s *consumer) serve(stream consumeClient, answers <-chan consumeAnswer) err
 		}
 		select {
 		case h := <-s.finished:
-			s.settle(stream, h)
+			s.finish(stream, h)
 		case a := <-answers:
 			if closed && errors.Is(a.err, io.EOF) {
 				return nil
@@ -224,13 +222,13 @@ func (s *consumer) serve(stream consumeClient, answers <-chan consumeAnswer) err
 			s.take(stream, a.out)
 		case <-ending:
 			ending = nil
-			// It takes no more messages; a stream that broke says so to answers.
+			// Without credit no messages follow. Answers reports a broken stream.
 			_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Credit{Credit: 0}})
 		}
 	}
 }
 
-// take deals with what the stream brought.
+// take processes one answer.
 func (s *consumer) take(stream consumeClient, out *seriatimpb.ConsumeResponse) {
 	switch response := out.GetResponse().(type) {
 	case *seriatimpb.ConsumeResponse_Delivery:
@@ -263,7 +261,7 @@ func (s *consumer) deliver(m *Delivery) {
 	}
 }
 
-// holds reports whether the client holds a delivery or settles it.
+// holds reports whether the client holds a delivery or waits for its settlement.
 func (s *consumer) holds(handle string) bool {
 	if s.held[handle] != nil {
 		return true
@@ -278,7 +276,7 @@ func (s *consumer) holds(handle string) bool {
 	return false
 }
 
-// begin runs the handler of a delivery, none after the end of ctx.
+// begin starts the handler of a delivery unless ctx has ended.
 func (s *consumer) begin(h *held) {
 	if s.ctx.Err() != nil {
 		return
@@ -292,12 +290,12 @@ func (s *consumer) begin(h *held) {
 	}()
 }
 
-// lose forgets a delivery that is not the client's any more.
+// lose drops a delivery that others may receive.
 func (s *consumer) lose(h *held) {
 	delete(s.held, h.handle())
 	h.lost = true
 	if h.cancel != nil {
-		h.cancel() // its handler goes on until it sees that
+		h.cancel() // finish removes it when the handler has returned
 		return
 	}
 	lane := s.lanes[h.lane()]
@@ -308,15 +306,16 @@ func (s *consumer) lose(h *held) {
 	}
 }
 
-// settle settles a delivery whose handler has returned, and goes on with its lane.
-func (s *consumer) settle(stream consumeClient, h *held) {
+// finish sends the settlement of a delivery whose handler has returned, and starts the next
+// handler of its lane.
+func (s *consumer) finish(stream consumeClient, h *held) {
 	s.running--
 	h.cancel()
 	key := h.lane()
 	rest := s.lanes[key][1:]
-	u := &settlement{kind: seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, deliveries: []*held{h}}
+	u := &unsettled{kind: seriatimpb.SettlementKind_SETTLEMENT_KIND_ACKNOWLEDGE, deliveries: []*held{h}}
 	if h.err != nil || h.lost {
-		// This one comes again, and nothing of the group may be dealt with before.
+		// It is delivered again, and the rest of its group must not be handled before.
 		u.kind = seriatimpb.SettlementKind_SETTLEMENT_KIND_ABANDON
 		u.deliveries = append(u.deliveries, rest...)
 		rest = nil
@@ -333,7 +332,7 @@ func (s *consumer) settle(stream consumeClient, h *held) {
 	for len(kept) > 0 {
 		n := min(len(kept), frameMessages)
 		s.number++
-		s.unanswered[s.number] = &settlement{kind: u.kind, deliveries: kept[:n]}
+		s.unanswered[s.number] = &unsettled{kind: u.kind, deliveries: kept[:n]}
 		s.send(stream, s.number, s.unanswered[s.number])
 		kept = kept[n:]
 	}
@@ -342,17 +341,17 @@ func (s *consumer) settle(stream consumeClient, h *held) {
 	}
 }
 
-// send sends a settlement. It stays unanswered if it fails, and is sent again.
-func (s *consumer) send(stream consumeClient, number uint64, u *settlement) {
+// send sends a settlement. If that fails, the next stream sends it again.
+func (s *consumer) send(stream consumeClient, number uint64, u *unsettled) {
 	in := &seriatimpb.Settlement{Number: number, Kind: u.kind}
 	for _, h := range u.deliveries {
 		in.ReceiptHandles = append(in.ReceiptHandles, h.handle())
 	}
-	_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Settlement{Settlement: in}}) // answers say why
+	_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Settlement{Settlement: in}}) // the answers report the error
 }
 
-// answered takes the answer to a settlement. What failed for a reason that may
-// pass is sent again.
+// answered processes the answer to a settlement. It sends again what failed for a reason
+// that may pass.
 func (s *consumer) answered(stream consumeClient, out *seriatimpb.Settled) {
 	u := s.unanswered[out.GetNumber()]
 	if u == nil {
@@ -360,7 +359,7 @@ func (s *consumer) answered(stream consumeClient, out *seriatimpb.Settled) {
 	}
 	delete(s.unanswered, out.GetNumber())
 	s.progress = true
-	again := &settlement{kind: u.kind, again: true}
+	again := &unsettled{kind: u.kind, again: true}
 	for i, outcome := range out.GetOutcomes() {
 		switch f := outcome.GetFailure(); {
 		case f == nil || i >= len(u.deliveries) || s.settledBefore(u, f):
@@ -375,5 +374,5 @@ func (s *consumer) answered(stream consumeClient, out *seriatimpb.Settled) {
 		s.unanswered[s.number] = again
 		s.send(stream, s.number, again)
 	}
-	s.goOn()
+	s.resume()
 }

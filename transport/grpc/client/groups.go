@@ -6,12 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// GroupState says what the messages of a group wait for.
+// GroupState says why the messages of a group wait.
 type GroupState string
 
 // States of message groups.
@@ -31,21 +29,21 @@ type Group struct {
 	Messages    int64 // without scheduled and deferred ones
 	InFlight    int64
 	State       GroupState
-	Until       time.Time    // when the state ends by itself; zero: never
+	Until       time.Time    // end of the state unless something else ends it; zero: none
 	First       FirstMessage // zero: there is none
-	Explanation string       // why its messages are not handed out, or that they are
-	Holder      GroupHolder  // as Client.Group finds it; zero: not known, or there is none
+	Explanation string       // the state in words
+	Holder      GroupHolder  // set by Client.Group; zero: none is known
 }
 
 // GroupHolder is the client that holds a group.
 type GroupHolder struct {
 	Address   string // of its connection, with the port
 	AccessKey string // id; empty: it used none
-	Node      string // that served it
+	Node      string // the node that served it
 	Since     time.Time
 }
 
-// FirstMessage is the message of a group that is handed out before all others.
+// FirstMessage is the message that the group delivers next.
 type FirstMessage struct {
 	MessageID      string
 	SequenceNumber uint64
@@ -53,16 +51,12 @@ type FirstMessage struct {
 	ReceiveCount   int64
 }
 
-// Groups visits the message groups that have messages and whose ids begin with prefix, by
-// id. It stops at an error, which it returns with an empty group.
+// Groups lists the message groups with messages whose ids begin with prefix, sorted by id.
+// It ends with the first error, which comes with an empty group.
 func (c *Client) Groups(ctx context.Context, queue, prefix string) iter.Seq2[Group, error] {
 	return pages(func(token string) (groups []Group, next string, err error) {
 		in := &seriatimpb.ListGroupsRequest{Queue: queue, Prefix: prefix, PageToken: token}
-		var out *seriatimpb.ListGroupsResponse
-		err = c.inspect(ctx, true, func(ctx context.Context, on seriatimpb.InspectionClient, o ...grpc.CallOption) (err error) {
-			out, err = on.ListGroups(ctx, in, o...)
-			return err
-		})
+		out, err := Call(ctx, c, true, seriatimpb.NewInspectionClient, seriatimpb.InspectionClient.ListGroups, in)
 		for _, g := range out.GetGroups() {
 			groups = append(groups, groupOf(g))
 		}
@@ -70,7 +64,7 @@ func (c *Client) Groups(ctx context.Context, queue, prefix string) iter.Seq2[Gro
 	})
 }
 
-// pages visits the entries of a list that is read page by page.
+// pages lists the entries of all pages.
 func pages[T any](read func(token string) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for token := ""; ; {
@@ -92,13 +86,21 @@ func pages[T any](read func(token string) (page []T, next string, err error)) it
 	}
 }
 
+// collect reads all pages of a list.
+func collect[T any](read func(token string) (page []T, next string, err error)) (all []T, err error) {
+	for entry, err := range pages(read) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, entry)
+	}
+	return all, nil
+}
+
 // Group describes one message group, also one without messages.
 func (c *Client) Group(ctx context.Context, queue, id string) (Group, error) {
-	var out *seriatimpb.MessageGroup
-	err := c.inspect(ctx, true, func(ctx context.Context, on seriatimpb.InspectionClient, o ...grpc.CallOption) (err error) {
-		out, err = on.GetGroup(ctx, &seriatimpb.GetGroupRequest{Queue: queue, GroupId: id}, o...)
-		return err
-	})
+	in := &seriatimpb.GetGroupRequest{Queue: queue, GroupId: id}
+	out, err := Call(ctx, c, true, seriatimpb.NewInspectionClient, seriatimpb.InspectionClient.GetGroup, in)
 	if err != nil {
 		return Group{}, err
 	}
@@ -123,17 +125,13 @@ func groupOf(g *seriatimpb.MessageGroup) Group {
 // ReleasedGroup describes the released messages and locks of a group.
 type ReleasedGroup struct {
 	Messages int64 // that were in flight
-	Session  bool  // a session lock was in force
+	Session  bool  // the group was locked
 }
 
-// ReleaseGroup takes a group away from whoever holds it: a session lock ends, and messages
-// in flight come back. It is made once: a second attempt could take it from the next
-// receiver.
+// ReleaseGroup ends the session lock of a group, and makes its messages in flight visible.
+// The call is made once: a second attempt could release the group from its next receiver.
 func (c *Client) ReleaseGroup(ctx context.Context, queue, id string) (ReleasedGroup, error) {
-	var out *seriatimpb.ReleaseGroupResponse
-	err := c.inspect(ctx, false, func(ctx context.Context, on seriatimpb.InspectionClient, o ...grpc.CallOption) (err error) {
-		out, err = on.ReleaseGroup(ctx, &seriatimpb.ReleaseGroupRequest{Queue: queue, GroupId: id}, o...)
-		return err
-	})
+	in := &seriatimpb.ReleaseGroupRequest{Queue: queue, GroupId: id}
+	out, err := Call(ctx, c, false, seriatimpb.NewInspectionClient, seriatimpb.InspectionClient.ReleaseGroup, in)
 	return ReleasedGroup{Messages: out.GetMessages(), Session: out.GetSession()}, err
 }

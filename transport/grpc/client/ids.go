@@ -2,5 +2,5 @@ package client
 
 import "crypto/rand"
 
-// newID is a new deduplication or attempt id.
+// newID draws a deduplication or attempt id.
 func newID() string { return rand.Text() }

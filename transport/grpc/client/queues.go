@@ -5,8 +5,6 @@ import (
 	"maps"
 	"strings"
 
-	"google.golang.org/grpc"
-
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
@@ -19,63 +17,54 @@ func (c *Client) CreateQueue(ctx context.Context, name string, attributes, tags 
 	}
 	maps.Copy(all, attributes)
 	in := &seriatimpb.CreateQueueRequest{Queue: name, Attributes: all, Tags: tags}
-	return c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
-		_, err := q.CreateQueue(ctx, in, o...)
-		return err
-	})
+	_, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.CreateQueue, in)
+	return err
 }
 
-// DeleteQueue deletes a queue with all it holds.
+// DeleteQueue deletes a queue with its messages.
 func (c *Client) DeleteQueue(ctx context.Context, name string) error {
-	return c.Call(ctx, false, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
-		_, err := q.DeleteQueue(ctx, &seriatimpb.DeleteQueueRequest{Queue: name}, o...)
-		return err
-	})
+	in := &seriatimpb.DeleteQueueRequest{Queue: name}
+	_, err := Call(ctx, c, false, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.DeleteQueue, in)
+	return err
 }
 
 // PurgeQueue deletes all messages of a queue.
 func (c *Client) PurgeQueue(ctx context.Context, name string) error {
-	return c.Call(ctx, false, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
-		_, err := q.PurgeQueue(ctx, &seriatimpb.PurgeQueueRequest{Queue: name}, o...)
-		return err
-	})
+	in := &seriatimpb.PurgeQueueRequest{Queue: name}
+	_, err := Call(ctx, c, false, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.PurgeQueue, in)
+	return err
 }
 
 // QueueAttributes reads attributes and counters, all if no names are given.
 func (c *Client) QueueAttributes(ctx context.Context, name string, names ...string) (map[string]string, error) {
-	var out *seriatimpb.GetQueueAttributesResponse
-	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
-		out, err = q.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name, Names: names}, o...)
-		return err
-	})
+	in := &seriatimpb.GetQueueAttributesRequest{Queue: name, Names: names}
+	out, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.GetQueueAttributes, in)
 	return out.GetAttributes(), err
 }
 
 // SetQueueAttributes changes attributes, all or none; the others stay as they are.
 func (c *Client) SetQueueAttributes(ctx context.Context, name string, attributes map[string]string) error {
 	in := &seriatimpb.SetQueueAttributesRequest{Queue: name, Attributes: attributes}
-	return c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) error {
-		_, err := q.SetQueueAttributes(ctx, in, o...)
-		return err
-	})
+	_, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.SetQueueAttributes, in)
+	return err
 }
 
-// isFIFO reports whether a queue of this name is a FIFO queue.
+// isFIFO reports whether a name is that of a FIFO queue or topic.
 func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
 // Message is a message to send. Its fields are as in the proto.
 type Message = seriatimpb.OutgoingMessage
 
-// Attribute is a value that travels with a message.
+// Attribute is a message attribute.
 type Attribute = seriatimpb.Attribute
 
-// TextAttribute is an attribute of the type String or Number, perhaps with a suffix as in
-// Number.int.
+// TextAttribute returns an attribute of the type String or Number, perhaps with a suffix such
+// as Number.int.
 func TextAttribute(dataType, value string) *Attribute {
 	return &Attribute{DataType: dataType, Value: &seriatimpb.Attribute_Text{Text: value}}
 }
 
-// BinaryAttribute is an attribute of the type Binary, perhaps with a suffix as in
+// BinaryAttribute returns an attribute of the type Binary, perhaps with a suffix such as
 // Binary.png.
 func BinaryAttribute(dataType string, value []byte) *Attribute {
 	return &Attribute{DataType: dataType, Value: &seriatimpb.Attribute_Binary{Binary: value}}
@@ -84,22 +73,18 @@ func BinaryAttribute(dataType string, value []byte) *Attribute {
 // Result is the outcome of a message; Failure is nil if it was accepted.
 type Result = seriatimpb.SendResult
 
-// Send sends 1 to 10 messages. The error is that of the call, or of the first
-// message that was refused; in the second case there are results, too.
+// Send sends 1 to 10 messages. The error is that of the call, or of the first refused
+// message, which comes with all results.
 func (c *Client) Send(ctx context.Context, queue string, messages ...*Message) ([]*Result, error) {
 	in := &seriatimpb.SendRequest{Queue: queue, Messages: c.withIDs(queue, messages)}
-	var out *seriatimpb.SendResponse
-	err := c.Call(ctx, isFIFO(queue), func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
-		out, err = q.Send(ctx, in, o...)
-		return err
-	})
+	out, err := Call(ctx, c, isFIFO(queue), seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Send, in)
 	if err != nil {
 		return nil, err
 	}
 	return out.GetResults(), firstRefused(out.GetResults())
 }
 
-// withIDs are messages with deduplication ids where the queue needs them.
+// withIDs returns the messages with deduplication ids if the queue needs them.
 func (c *Client) withIDs(queue string, messages []*Message) []*Message {
 	if !isFIFO(queue) || c.options.ContentDeduplication {
 		return messages
@@ -111,7 +96,7 @@ func (c *Client) withIDs(queue string, messages []*Message) []*Message {
 	return out
 }
 
-// withID is a message with a deduplication id; the caller's stays as it is.
+// withID returns the message with a deduplication id, a copy if it had none.
 func withID(m *Message) *Message {
 	if m.DeduplicationId != nil {
 		return m
@@ -123,8 +108,8 @@ func withID(m *Message) *Message {
 	}
 }
 
-// Receive receives messages, in a session or in none, under an attempt id that it makes
-// for a FIFO queue if in has none.
+// Receive receives messages, in a session or in none. For a FIFO queue it draws an attempt id
+// if in has none.
 func (c *Client) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*seriatimpb.ReceiveResponse, error) {
 	request := in
 	if in.AttemptId == nil && isFIFO(in.GetQueue()) && !in.GetDeleteOnReceipt() {
@@ -134,40 +119,29 @@ func (c *Client) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 			WaitSeconds: in.WaitSeconds, AttemptId: &id, Session: in.GetSession(),
 		}
 	}
-	var out *seriatimpb.ReceiveResponse
-	err := c.Call(ctx, request.AttemptId != nil, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
-		out, err = q.Receive(ctx, request, o...)
-		return err
-	})
+	out, err := Call(ctx, c, request.AttemptId != nil, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Receive, request)
 	return out, err
 }
 
-// Delete deletes 1 to 10 messages. The error is that of the call, or of the first
-// message that could not be deleted.
+// Delete deletes 1 to 10 messages. The error is that of the call, or of the first message
+// that was not deleted.
 func (c *Client) Delete(ctx context.Context, queue string, handles ...string) error {
-	var out *seriatimpb.DeleteResponse
-	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
-		out, err = q.Delete(ctx, &seriatimpb.DeleteRequest{Queue: queue, ReceiptHandles: handles}, o...)
-		return err
-	})
+	in := &seriatimpb.DeleteRequest{Queue: queue, ReceiptHandles: handles}
+	out, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Delete, in)
 	if err != nil {
 		return err
 	}
 	return firstFailure(out.GetOutcomes())
 }
 
-// ChangeVisibility makes 1 to 10 deliveries visible after seconds. The error is
-// that of the call, or of the first delivery that could not be changed.
+// ChangeVisibility makes 1 to 10 messages in flight visible after seconds. The error is that
+// of the call, or of the first message that was not changed.
 func (c *Client) ChangeVisibility(ctx context.Context, queue string, seconds int32, handles ...string) error {
 	in := &seriatimpb.ChangeVisibilityRequest{Queue: queue}
 	for _, handle := range handles {
 		in.Entries = append(in.Entries, &seriatimpb.VisibilityEntry{ReceiptHandle: handle, VisibilityTimeoutSeconds: &seconds})
 	}
-	var out *seriatimpb.ChangeVisibilityResponse
-	err := c.Call(ctx, true, func(ctx context.Context, q seriatimpb.QueuesClient, o ...grpc.CallOption) (err error) {
-		out, err = q.ChangeVisibility(ctx, in, o...)
-		return err
-	})
+	out, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.ChangeVisibility, in)
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,11 @@ const (
 	pauseMax = time.Second
 )
 
-// retries bounds how long something is tried without getting anywhere. Used by
-// one goroutine.
+// retries bounds the time of attempts without progress. Used by one goroutine.
 type retries struct {
 	ctx    context.Context
 	limit  time.Duration
-	within context.Context // ends when there is to be no other attempt
+	within context.Context // ends with the last attempt
 	cancel context.CancelFunc
 	pause  time.Duration
 }
@@ -26,13 +25,13 @@ func newRetries(ctx context.Context, limit time.Duration) *retries {
 	return r
 }
 
-// progress says that an attempt got somewhere.
+// progress restarts the time after a successful attempt.
 func (r *retries) progress() {
 	r.cancel()
 	*r = *newRetries(r.ctx, r.limit)
 }
 
-// over reports whether there is to be no other attempt.
+// over reports whether the time is used up.
 func (r *retries) over() bool { return r.within.Err() != nil }
 
 // wait waits before the next attempt.

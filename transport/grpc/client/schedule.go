@@ -4,13 +4,11 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// Schedule sends 1 to 10 messages that are delivered from a time on. The numbers of the
-// results cancel them. The error is that of Send.
+// Schedule sends 1 to 10 messages that the queue delivers from a time on. Pass the sequence
+// numbers of the results to CancelScheduled. The error is that of Send.
 func (c *Client) Schedule(ctx context.Context, queue string, at time.Time, messages ...*Message) ([]*Result, error) {
 	scheduled := make([]*Message, len(messages))
 	for i, m := range messages {
@@ -23,18 +21,14 @@ func (c *Client) Schedule(ctx context.Context, queue string, at time.Time, messa
 		}
 	}
 	in := &seriatimpb.ScheduleMessagesRequest{Queue: queue, Messages: scheduled}
-	var out *seriatimpb.ScheduleMessagesResponse
-	err := c.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) (err error) {
-		out, err = seriatimpb.NewMessagesClient(on).ScheduleMessages(ctx, in, o...)
-		return err
-	})
+	out, err := Call(ctx, c, true, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.ScheduleMessages, in)
 	if err != nil {
 		return nil, err
 	}
 	return out.GetResults(), firstRefused(out.GetResults())
 }
 
-// firstRefused is the error of the first message that was refused.
+// firstRefused returns the error of the first refused message.
 func firstRefused(results []*Result) error {
 	for _, r := range results {
 		if r.GetFailure() != nil {
@@ -44,24 +38,18 @@ func firstRefused(results []*Result) error {
 	return nil
 }
 
-// CancelScheduled deletes 1 to 10 scheduled messages by their numbers. forget lets their
-// deduplication ids be sent again at once. The error is that of the call, or of the first
-// number that was not found: its message was enqueued, or cancelled before.
+// CancelScheduled deletes 1 to 10 scheduled messages by their sequence numbers. With forget
+// their deduplication ids can be sent again at once. The error is that of the call, or of
+// the first number without a scheduled message: it was enqueued or cancelled before.
 func (c *Client) CancelScheduled(ctx context.Context, queue string, forget bool, numbers ...uint64) error {
 	in := &seriatimpb.CancelScheduledRequest{Queue: queue, SequenceNumbers: numbers, ForgetDeduplicationId: forget}
-	return c.settle(ctx, func(ctx context.Context, on seriatimpb.MessagesClient, o ...grpc.CallOption) ([]*seriatimpb.Outcome, error) {
-		out, err := on.CancelScheduled(ctx, in, o...)
-		return out.GetOutcomes(), err
-	})
+	return settlement(ctx, c, in, seriatimpb.MessagesClient.CancelScheduled, (*seriatimpb.CancelScheduledResponse).GetOutcomes)
 }
 
-// Peek looks at up to 100 messages from a number on, in whatever state, and locks none.
-// It returns where to go on, 0 at the end.
+// Peek reads up to 100 messages in any state from a sequence number on, and locks none. It
+// returns the number to continue from, 0 at the end.
 func (c *Client) Peek(ctx context.Context, queue string, from uint64, limit int32) (messages []*seriatimpb.PeekedMessage, next uint64, err error) {
-	var out *seriatimpb.PeekResponse
-	err = c.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) (err error) {
-		out, err = seriatimpb.NewMessagesClient(on).Peek(ctx, &seriatimpb.PeekRequest{Queue: queue, FromSequenceNumber: from, MaxMessages: limit}, o...)
-		return err
-	})
+	in := &seriatimpb.PeekRequest{Queue: queue, FromSequenceNumber: from, MaxMessages: limit}
+	out, err := Call(ctx, c, true, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.Peek, in)
 	return out.GetMessages(), out.GetNextSequenceNumber(), err
 }

@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// unfinishedMax is how many messages a Sender takes before the first of them is
-	// answered.
-	unfinishedMax = 1000
+	// unansweredMax bounds the messages of a Pipeline without an answer.
+	unansweredMax = 1000
 	frameMessages = 100
 	frameBytes    = 1 << 20
 )
@@ -37,21 +36,27 @@ type Sent = Pending[Message, Result]
 // Published is a message on its way to a topic.
 type Published = Pending[TopicMessage, PublishResult]
 
-// Pipeline sends messages over a stream, without waiting for one answer before the
-// next message. When the stream breaks it goes on with another one, on any node.
-// Messages of one group are accepted in the order of the calls of Send. M is a message
-// as in the proto, R its result.
+// Pipeline sends messages over a stream without waiting for answers. When the stream breaks
+// it continues over another one, to any node. Messages of one group are accepted in the
+// order of the calls of Send. M is a message as in the proto, R its result.
+//
+// Each frame takes all messages that wait, up to frameMessages: the faster Send is called,
+// the fewer frames a message costs.
 type Pipeline[M, R any] struct {
 	client *Client
 	kind   streamKind[M, R]
 	ctx    context.Context
-	in     chan *Pending[M, R]
-	slots  chan struct{} // one for each unfinished message
+	slots  chan struct{} // one for each unanswered message
+	added  chan struct{} // capacity 1: queued may have messages
 	closed chan struct{} // closed by Close
-	once   sync.Once     // of closing it
+	once   sync.Once     // closes closed
 	ended  chan struct{} // closed when run has returned
 
-	// The rest belongs to run.
+	mu     sync.Mutex
+	queued []*Pending[M, R] // by Send, not yet taken by run
+	over   bool             // run takes no more
+
+	// Used by run only.
 	number  uint64           // of the last message
 	waiting []*Pending[M, R] // to be sent, in order
 }
@@ -59,7 +64,7 @@ type Pipeline[M, R any] struct {
 // streamKind holds the differences between queues and topics.
 type streamKind[M, R any] struct {
 	fifo    bool
-	withID  func(*M) *M // with a deduplication id, if there is to be one
+	withID  func(*M) *M // adds a deduplication id if one is needed
 	size    func(*M) int
 	failure func(*R) *seriatimpb.Failure
 	// open opens a stream with its first request.
@@ -82,19 +87,19 @@ type Pending[M, R any] struct {
 	err     error
 }
 
-// Wait waits until it is known what became of the message. The error is that of
-// ctx, of the sender, or a *FailureError if a rule refused the message.
-func (s *Pending[M, R]) Wait(ctx context.Context) (*R, error) {
+// Wait waits for the result of the message. The error is that of ctx, of the sender, or a
+// *FailureError if a rule refused the message.
+func (m *Pending[M, R]) Wait(ctx context.Context) (*R, error) {
 	select {
-	case <-s.done:
-		return s.result, s.err
+	case <-m.done:
+		return m.result, m.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// NewSender makes a sender for a queue. It must be closed; the end of ctx fails
-// what is not answered.
+// NewSender returns a sender for a queue. Close it at the end. The end of ctx fails the
+// messages without an answer.
 func (c *Client) NewSender(ctx context.Context, queue string) *Sender {
 	return newPipeline(ctx, c, streamKind[Message, Result]{
 		fifo: isFIFO(queue), size: func(m *Message) int { return len(m.GetBody()) }, failure: (*Result).GetFailure,
@@ -120,18 +125,16 @@ func (c *Client) NewSender(ctx context.Context, queue string) *Sender {
 
 func newPipeline[M, R any](ctx context.Context, c *Client, kind streamKind[M, R]) *Pipeline[M, R] {
 	s := &Pipeline[M, R]{
-		client: c, kind: kind, ctx: c.header(ctx), in: make(chan *Pending[M, R]), slots: make(chan struct{}, unfinishedMax),
+		client: c, kind: kind, ctx: c.header(ctx), slots: make(chan struct{}, unansweredMax), added: make(chan struct{}, 1),
 		closed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go s.run()
 	return s
 }
 
-// Send takes a message to be sent. It waits while too many are unanswered. One
-// goroutine calls it, or the order of messages is nobody's.
+// Send queues a message. It waits while too many are unanswered. The order of messages is
+// that of the calls, so call it from one goroutine.
 func (s *Pipeline[M, R]) Send(ctx context.Context, m *M) (*Pending[M, R], error) {
-	m = s.kind.withID(m)
-	sent := &Pending[M, R]{message: m, done: make(chan struct{})}
 	select {
 	case <-s.closed:
 		return nil, ErrClosed
@@ -146,53 +149,70 @@ func (s *Pipeline[M, R]) Send(ctx context.Context, m *M) (*Pending[M, R], error)
 	case <-s.closed:
 		return nil, ErrClosed
 	}
-	select {
-	case s.in <- sent:
-		return sent, nil
-	case <-ctx.Done():
-		<-s.slots
-		return nil, ctx.Err()
-	case <-s.closed:
-		return nil, ErrClosed
-	case <-s.ended:
-		return nil, s.ctx.Err()
+	sent := &Pending[M, R]{message: s.kind.withID(m), done: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return nil, cmp.Or(s.ctx.Err(), ErrClosed)
 	}
+	s.queued = append(s.queued, sent)
+	select {
+	case s.added <- struct{}{}:
+	default:
+	}
+	return sent, nil
 }
 
-// Close waits until all messages are answered. Send must not be called any more.
+// Close waits until all messages are answered. Do not call Send any more.
 func (s *Pipeline[M, R]) Close() {
 	s.once.Do(func() { close(s.closed) })
 	<-s.ended
 }
 
-// finish says what became of a message.
+// finish sets the result of a message.
 func (s *Pipeline[M, R]) finish(m *Pending[M, R], result *R, err error) {
 	m.result, m.err = result, err
 	close(m.done)
 	<-s.slots
 }
 
-// take takes a message to be sent.
-func (s *Pipeline[M, R]) take(m *Pending[M, R]) {
-	s.number++
-	m.number = s.number
-	s.waiting = append(s.waiting, m)
+// take moves the queued messages to waiting, and reports whether any message waits.
+func (s *Pipeline[M, R]) take() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.queued {
+		s.number++
+		m.number = s.number
+	}
+	s.waiting = append(s.waiting, s.queued...)
+	clear(s.queued)
+	s.queued = s.queued[:0]
+	return len(s.waiting) > 0
 }
 
-// run sends until the sender is closed and nothing is left, or ctx ends.
+// next waits until a message waits. It reports false at the end of the pipeline.
+func (s *Pipeline[M, R]) next() bool {
+	for !s.take() {
+		select {
+		case <-s.added:
+		case <-s.closed:
+			return s.take()
+		case <-s.ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// run sends until the pipeline is closed and no message is left, or ctx ends.
 func (s *Pipeline[M, R]) run() {
 	defer close(s.ended)
-	defer s.failAll()
+	defer s.end()
 	r := newRetries(s.ctx, s.client.options.RetryFor)
 	defer func() { r.cancel() }()
 	for {
 		if len(s.waiting) == 0 {
-			select {
-			case m := <-s.in:
-				s.take(m)
-			case <-s.closed:
-				return
-			case <-s.ctx.Done():
+			if !s.next() {
 				return
 			}
 			r.progress()
@@ -202,14 +222,14 @@ func (s *Pipeline[M, R]) run() {
 		if answered {
 			r.progress()
 		}
-		if err == nil || s.ctx.Err() != nil {
-			continue // the select above ends it, or failAll
+		if s.ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			continue
 		}
 		if kindOf(err) == final || r.over() {
-			for _, m := range s.waiting {
-				s.finish(m, nil, err)
-			}
-			s.waiting = nil
+			s.fail(err)
 			continue
 		}
 		s.client.leave(at)
@@ -217,10 +237,19 @@ func (s *Pipeline[M, R]) run() {
 	}
 }
 
-// failAll ends what is left when ctx has ended.
-func (s *Pipeline[M, R]) failAll() {
+// end refuses further messages, and fails those that are left because ctx has ended.
+func (s *Pipeline[M, R]) end() {
+	s.mu.Lock()
+	s.over = true
+	s.waiting = append(s.waiting, s.queued...)
+	s.mu.Unlock()
+	s.fail(cmp.Or(s.ctx.Err(), ErrClosed))
+}
+
+// fail fails the messages that wait.
+func (s *Pipeline[M, R]) fail(err error) {
 	for _, m := range s.waiting {
-		s.finish(m, nil, s.ctx.Err())
+		s.finish(m, nil, err)
 	}
 	s.waiting = nil
 }
@@ -232,8 +261,8 @@ type sends[M, R any] struct {
 	next     uint64 // number of the next message on the stream
 	limit    int    // of unanswered messages
 	inflight []*Pending[M, R]
-	again    []*Pending[M, R] // answered by a failure that may pass
-	answered bool
+	again    []*Pending[M, R] // failed for a reason that may pass
+	answered bool             // a message got its result
 }
 
 // sendAnswer is one answer on the stream.
@@ -242,8 +271,8 @@ type sendAnswer[R any] struct {
 	err     error
 }
 
-// stream sends over one stream until nothing is left to send and the sender is
-// closed (no error), or the stream ends. answered says that it got anywhere.
+// stream sends over one stream until the pipeline is closed and no message is left (no
+// error), or the stream ends. answered reports whether a message got its result.
 func (s *Pipeline[M, R]) stream(at int, e *endpoint) (answered bool, err error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -251,7 +280,7 @@ func (s *Pipeline[M, R]) stream(at int, e *endpoint) (answered bool, err error) 
 	if stream.ClientStream == nil {
 		return false, err
 	}
-	_, limit, err := stream.receive() // which says why the first request failed, if it did
+	_, limit, err := stream.receive() // with the error of the first request, if it failed
 	if hints, failed := stream.Header(); failed == nil {
 		s.client.learn(at, hints)
 	}
@@ -280,41 +309,39 @@ func (s *Pipeline[M, R]) stream(at int, e *endpoint) (answered bool, err error) 
 	return one.answered, err
 }
 
-// serve sends what waits and takes answers.
+// serve sends the messages that wait, and receives results.
 func (o *sends[M, R]) serve(answers <-chan sendAnswer[R]) error {
 	s := o.sender
 	for {
-		for len(s.waiting) > 0 && len(o.inflight)+frameMessages <= o.limit {
+		for s.take() && len(o.inflight)+frameMessages <= o.limit {
 			if o.sendFrame() != nil {
-				break // the answers say why
+				break // receive returns the error
 			}
 		}
-		in, closed := s.in, s.closed
-		if len(s.waiting) >= frameMessages {
-			in = nil
-		}
+		closed := s.closed
 		if len(s.waiting) > 0 || len(o.inflight) > 0 {
 			closed = nil
 		}
 		select {
-		case m := <-in:
-			s.take(m)
+		case <-s.added:
 		case a := <-answers:
 			if a.err != nil {
 				return a.err
 			}
-			if err := o.take(a.results); err != nil {
+			if err := o.finish(a.results); err != nil {
 				return err
 			}
 		case <-closed:
-			return o.stream.CloseSend()
+			if !s.take() {
+				return o.stream.CloseSend()
+			}
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}
 	}
 }
 
-// sendFrame sends what fits into one request.
+// sendFrame sends as many messages as fit into one request.
 func (o *sends[M, R]) sendFrame() error {
 	s, n, size := o.sender, 0, 0
 	var messages []*M
@@ -326,14 +353,14 @@ func (o *sends[M, R]) sendFrame() error {
 		n++
 	}
 	o.inflight = append(o.inflight, s.waiting[:n]...)
-	s.waiting = slices.Clone(s.waiting[n:])
+	s.waiting = s.waiting[n:]
 	first := o.next
 	o.next += uint64(n)
 	return o.stream.send(first, messages)
 }
 
-// take takes results.
-func (o *sends[M, R]) take(results []*R) error {
+// finish sets the results of the oldest messages in flight.
+func (o *sends[M, R]) finish(results []*R) error {
 	if len(results) > len(o.inflight) {
 		return status.Error(codes.Internal, "more results than messages")
 	}
@@ -351,8 +378,8 @@ func (o *sends[M, R]) take(results []*R) error {
 	return nil
 }
 
-// takeBack makes what the stream did not deal with wait for another one, or fails
-// it if sending it again might store it twice.
+// takeBack makes the messages without a result wait for the next stream. It fails those
+// that a repetition could store twice.
 func (o *sends[M, R]) takeBack(err error) {
 	s := o.sender
 	unanswered := o.inflight

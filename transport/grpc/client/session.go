@@ -6,28 +6,26 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // DefaultLockSeconds is the duration of a session lock that is not renewed.
 const DefaultLockSeconds = 30
 
-// SessionOptions change how a session is held. The zero value is good.
+// SessionOptions configure a session. The zero value is useful.
 type SessionOptions struct {
-	// LockSeconds is how long the lock lasts when the client is gone; 0:
-	// DefaultLockSeconds. The session renews it at each third.
+	// LockSeconds is the duration of the lock, which the session renews after each third of
+	// it; 0: DefaultLockSeconds.
 	LockSeconds int32
-	// ManualRenewal leaves it to the caller to renew the lock.
+	// ManualRenewal turns the automatic renewals off: call Renew.
 	ManualRenewal bool
-	// WaitSeconds makes AcceptNext give up with NoSessionAvailable after 1 to 20 seconds,
-	// or at once if it is negative. 0: it waits until its ctx ends.
+	// WaitSeconds bounds the wait of AcceptNext to 1 to 20 seconds, after which it fails with
+	// NoSessionAvailable; negative: no wait; 0: until its ctx ends.
 	WaitSeconds int32
 }
 
-// Session is a message group that only its holder receives from. It renews its lock by
-// itself until it is released. Safe for concurrent use.
+// Session is a message group that no other client receives from. It renews its lock until
+// Release. Safe for concurrent use.
 type Session struct {
 	client *Client
 	queue  string
@@ -40,14 +38,14 @@ type Session struct {
 	lost     chan struct{} // closed when the lock is known to be lost
 }
 
-// Accept locks a session by its id. It fails with SessionCannotBeLocked if another
-// receiver holds it.
+// Accept locks a session by its id. It fails with SessionCannotBeLocked if the session is
+// locked.
 func (c *Client) Accept(ctx context.Context, queue, id string, o SessionOptions) (*Session, error) {
 	return c.accept(ctx, queue, &id, o, 0)
 }
 
-// AcceptNext locks the next session that has a message to receive and is not locked.
-// It waits for one until ctx ends, or as long as the options say.
+// AcceptNext locks the next session that has a message to receive and no lock, waiting for
+// one as the options say.
 func (c *Client) AcceptNext(ctx context.Context, queue string, o SessionOptions) (*Session, error) {
 	if o.WaitSeconds != 0 {
 		return c.accept(ctx, queue, nil, o, max(o.WaitSeconds, 0))
@@ -61,22 +59,17 @@ func (c *Client) AcceptNext(ctx context.Context, queue string, o SessionOptions)
 }
 
 const (
-	acceptWaitSeconds = 20 // the most that one call waits
+	acceptWaitSeconds = 20 // the longest wait of one call
 	reasonNoSession   = "NoSessionAvailable"
 )
 
-// accept is made under an attempt id: what is made again gives the lock that the first
-// attempt took.
+// accept sends an attempt id, so that a repeated call returns the lock of the first attempt.
 func (c *Client) accept(ctx context.Context, queue string, id *string, o SessionOptions, wait int32) (*Session, error) {
 	if o.LockSeconds == 0 {
 		o.LockSeconds = DefaultLockSeconds
 	}
 	in := &seriatimpb.AcceptSessionRequest{Queue: queue, SessionId: id, LockSeconds: &o.LockSeconds, WaitSeconds: wait, AttemptId: new(newID())}
-	var out *seriatimpb.Session
-	err := c.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, options ...grpc.CallOption) (err error) {
-		out, err = seriatimpb.NewSessionsClient(on).AcceptSession(ctx, in, options...)
-		return err
-	})
+	out, err := Call(ctx, c, true, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.AcceptSession, in)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +79,9 @@ func (c *Client) accept(ctx context.Context, queue string, id *string, o Session
 	return s, nil
 }
 
-// Resume goes on with a session that was accepted elsewhere, by its id and token. Without
-// ManualRenewal it renews the lock first. A lock that is over fails with SessionLockLost,
-// here or at the first use.
+// Resume continues a session that was accepted elsewhere, by its id and token. Without
+// ManualRenewal it renews the lock first. If the lock has ended, Resume or the first use
+// fails with SessionLockLost.
 func (c *Client) Resume(ctx context.Context, queue, id, token string, o SessionOptions) (*Session, error) {
 	if o.LockSeconds == 0 {
 		o.LockSeconds = DefaultLockSeconds
@@ -103,7 +96,7 @@ func (c *Client) Resume(ctx context.Context, queue, id, token string, o SessionO
 	return s, nil
 }
 
-// hold renews the lock from now on, unless the caller does.
+// hold starts the renewals.
 func (s *Session) hold(ctx context.Context, o SessionOptions) {
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
@@ -122,7 +115,7 @@ func (s *Session) renewAll(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		// What fails now is tried again at the next tick, with two before the end.
+		// Any other error leaves two more ticks before the lock ends.
 		if err := s.Renew(ctx); Reason(err) == reasonLockLost {
 			close(s.lost)
 			return
@@ -132,96 +125,60 @@ func (s *Session) renewAll(ctx context.Context) {
 
 const reasonLockLost = "SessionLockLost"
 
-// Renew lets the lock last on from now.
+// Renew restarts the duration of the lock.
 func (s *Session) Renew(ctx context.Context) error {
 	in := &seriatimpb.RenewSessionRequest{Queue: s.queue, Session: s.ref, LockSeconds: &s.lock}
-	return s.client.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) error {
-		locked, err := seriatimpb.NewSessionsClient(on).RenewSession(ctx, in, o...)
-		if err == nil {
-			s.until.Store(locked.GetLockedUntilMs())
-		}
-		return err
-	})
+	locked, err := Call(ctx, s.client, true, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.RenewSession, in)
+	if err == nil {
+		s.until.Store(locked.GetLockedUntilMs())
+	}
+	return err
 }
 
-// ID is the id of the session, which is the group id of its messages.
+// ID returns the id of the session, the group id of its messages.
 func (s *Session) ID() string { return s.ref.GetSessionId() }
 
-// Token names the lock, for Resume elsewhere.
+// Token returns the token of the lock, for Resume.
 func (s *Session) Token() string { return s.ref.GetToken() }
 
-// LockedUntil is when the lock ends unless it is renewed again, in the time of the log;
-// zero for a session that was resumed and not renewed.
+// LockedUntil returns the end of the lock in log time; zero for a session that was resumed
+// and not renewed.
 func (s *Session) LockedUntil() time.Time { return timeOf(s.until.Load()) }
 
-// Lost is closed when the lock is known to be lost: the messages are then delivered to
-// others.
+// Lost returns a channel that is closed when the lock is lost. Others then receive the
+// messages.
 func (s *Session) Lost() <-chan struct{} { return s.lost }
 
-// Receive receives up to 10 messages of the session, waiting up to 20 seconds for the
-// first. It is made under an attempt id, so that messages of an answer that was lost are
-// received again. After an error with the reason OutcomeUnknown all the same, release
-// the session and accept it again: the messages come again then, in order, and a further
-// Receive would pass them.
+// Receive receives up to 10 messages of the session, waiting up to 20 seconds for the first.
+// It repeats a call under the same attempt id, which returns the messages of a lost answer.
+// If it still fails with the reason OutcomeUnknown, release the session and accept it again:
+// the messages come again in order, while another Receive would skip them.
 func (s *Session) Receive(ctx context.Context, limit, waitSeconds int32) ([]*seriatimpb.Message, error) {
 	out, err := s.client.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: s.queue, Session: s.ref, MaxMessages: &limit, WaitSeconds: &waitSeconds})
 	return out.GetMessages(), err
 }
 
-// Complete deletes 1 to 10 messages.
-func (s *Session) Complete(ctx context.Context, handles ...string) error {
-	return s.client.complete(ctx, s.queue, s.ref, handles)
-}
-
-// Abandon gives 1 to 10 messages back: the next Receive returns them again.
-func (s *Session) Abandon(ctx context.Context, handles ...string) error {
-	return s.client.abandon(ctx, s.queue, s.ref, handles)
-}
-
-// Defer sets 1 to 10 messages aside: ReceiveDeferred hands them out by their numbers.
-func (s *Session) Defer(ctx context.Context, handles ...string) error {
-	return s.client.deferMessages(ctx, s.queue, s.ref, handles)
-}
-
-// DeadLetter moves a message to the dead-letter queue, and says there why.
-func (s *Session) DeadLetter(ctx context.Context, handle, reason, description string) error {
-	return s.client.deadLetter(ctx, s.queue, s.ref, &seriatimpb.DeadLetterEntry{ReceiptHandle: handle, Reason: reason, Description: description})
-}
-
-// ReceiveDeferred receives 1 to 10 deferred messages of the session by their numbers.
-func (s *Session) ReceiveDeferred(ctx context.Context, numbers ...uint64) ([]*seriatimpb.Message, error) {
-	return s.client.receiveDeferred(ctx, s.queue, s.ref, numbers)
-}
-
-// State reads the state of the session, nil if it was never set, or cleared.
+// State reads the state of the session, nil if it has none.
 func (s *Session) State(ctx context.Context) ([]byte, error) {
-	var out *seriatimpb.GetSessionStateResponse
-	err := s.client.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) (err error) {
-		out, err = seriatimpb.NewSessionsClient(on).GetSessionState(ctx, &seriatimpb.GetSessionStateRequest{Queue: s.queue, Session: s.ref}, o...)
-		return err
-	})
+	in := &seriatimpb.GetSessionStateRequest{Queue: s.queue, Session: s.ref}
+	out, err := Call(ctx, s.client, true, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.GetSessionState, in)
 	return out.GetState(), err
 }
 
 // SetState sets the state of the session; nil clears it.
 func (s *Session) SetState(ctx context.Context, state []byte) error {
 	in := &seriatimpb.SetSessionStateRequest{Queue: s.queue, Session: s.ref, State: state}
-	return s.client.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) error {
-		_, err := seriatimpb.NewSessionsClient(on).SetSessionState(ctx, in, o...)
-		return err
-	})
+	_, err := Call(ctx, s.client, true, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.SetSessionState, in)
+	return err
 }
 
-// Release ends the lock and the renewals. Messages that are not settled come back at
-// once, and that they were received does not count. A lock that is lost already needs no
-// release.
+// Release ends the lock and the renewals. Messages in flight become visible at once, and
+// this receive of them does not count. Releasing a lost lock is no error.
 func (s *Session) Release(ctx context.Context) error {
 	s.stop()
 	s.renewals.Wait()
-	err := s.client.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) error {
-		_, err := seriatimpb.NewSessionsClient(on).ReleaseSession(ctx, &seriatimpb.ReleaseSessionRequest{Queue: s.queue, Session: s.ref}, o...)
-		return err
-	})
+	in := &seriatimpb.ReleaseSessionRequest{Queue: s.queue, Session: s.ref}
+	_, err := Call(ctx, s.client, true, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.ReleaseSession, in)
 	if Reason(err) == reasonLockLost {
 		return nil
 	}

@@ -5,12 +5,10 @@ import (
 	"iter"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// SessionInfo is a session with a state, as a list shows it.
+// SessionInfo describes a session with a state.
 type SessionInfo struct {
 	ID          string
 	StateSetAt  time.Time
@@ -18,8 +16,8 @@ type SessionInfo struct {
 	LockedUntil time.Time // zero: it is not locked
 }
 
-// Sessions visits the sessions of a queue whose state was set at a time or later, by that
-// time; the zero time visits all that have a state. It stops at an error, which it returns
+// Sessions lists the sessions of a queue whose state was set since a time, in the order of
+// that time; the zero time lists all with a state. It ends with the first error, which comes
 // with an empty session.
 func (c *Client) Sessions(ctx context.Context, queue string, since time.Time) iter.Seq2[SessionInfo, error] {
 	var from int64
@@ -28,11 +26,7 @@ func (c *Client) Sessions(ctx context.Context, queue string, since time.Time) it
 	}
 	return pages(func(token string) (list []SessionInfo, next string, err error) {
 		in := &seriatimpb.ListSessionsRequest{Queue: queue, UpdatedSinceMs: from, PageToken: token}
-		var out *seriatimpb.ListSessionsResponse
-		err = c.CallOn(ctx, true, func(ctx context.Context, on grpc.ClientConnInterface, o ...grpc.CallOption) (err error) {
-			out, err = seriatimpb.NewSessionsClient(on).ListSessions(ctx, in, o...)
-			return err
-		})
+		out, err := Call(ctx, c, true, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.ListSessions, in)
 		for _, s := range out.GetSessions() {
 			list = append(list, SessionInfo{
 				ID: s.GetSessionId(), StateSetAt: timeOf(s.GetStateSetAtMs()), StateBytes: s.GetStateBytes(), LockedUntil: timeOf(s.GetLockedUntilMs()),

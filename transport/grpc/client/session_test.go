@@ -31,7 +31,7 @@ func bodiesOf(messages []*seriatimpb.Message) (out []string) {
 	return out
 }
 
-// A session is held over several nodes, settles in every way, and is released.
+// A session works over several nodes, with all kinds of settlement, until its release.
 func TestSession(t *testing.T) {
 	c, _ := newClient(t, "n1", "n2", "n3")
 	ctx := t.Context()
@@ -78,7 +78,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// The lock is renewed past its length; a lock that is taken away is told.
+// The lock is renewed; the end of a lock is reported.
 func TestSessionRenewsItsLock(t *testing.T) {
 	c, fronts := newClient(t, "n1")
 	ctx := t.Context()

@@ -13,10 +13,9 @@ import (
 	"github.com/seriatimq/seriatim/transport/auth/sigv4"
 )
 
-// Signing are the options of a connection whose calls are signed with a key, each at its
-// start, for programs that use the generated stubs; none without a key. The address is what
-// the calls name as their authority. The messages are not part of a signature: a stream has
-// no end that could be waited for.
+// Signing returns the options of a connection whose calls are signed with a key, for programs
+// that use the generated stubs; none without a key. The address becomes the authority of the
+// calls. The signature does not cover messages, because it is sent before them.
 func Signing(key *Key, address string) []grpc.DialOption {
 	if key == nil {
 		return nil

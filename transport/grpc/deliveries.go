@@ -7,73 +7,72 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// holding is one delivery that the client holds.
-type holding struct {
-	until    time.Time // when it is visible again, unless renewed
-	settling bool      // a settlement is under way
+// delivery is one message that the client holds.
+type delivery struct {
+	until    time.Time // end of its visibility timeout
+	settling bool      // a settlement is in progress
 	sequence uint64    // 0: unknown
-	index    uint64    // where in the log it was received; 0: unknown, or made again
+	index    uint64    // of its receive in the log; 0: unknown, or a repeated receive
 }
 
-// holdings are the deliveries that the client of a stream holds. Safe for
-// concurrent use.
-type holdings struct {
+// deliveries are the messages that the client of a stream holds. Safe for concurrent use.
+type deliveries struct {
 	visibility time.Duration
 	now        func() time.Time
-	changed    chan struct{} // capacity 1: there may be room again
+	changed    chan struct{} // capacity 1: room may have grown
 
 	mu       sync.Mutex
 	credit   int
-	byHandle map[string]*holding
+	byHandle map[string]*delivery
 }
 
-func newHoldings(credit int, visibilitySeconds int32, now func() time.Time) *holdings {
-	return &holdings{
+func newDeliveries(credit int, visibilitySeconds int32, now func() time.Time) *deliveries {
+	return &deliveries{
 		credit: credit, visibility: time.Duration(visibilitySeconds) * time.Second, now: now,
-		changed: make(chan struct{}, 1), byHandle: make(map[string]*holding),
+		changed: make(chan struct{}, 1), byHandle: make(map[string]*delivery),
 	}
 }
 
-// room returns the number of further deliveries that the client takes.
-func (h *holdings) room() int {
+// room returns the unused credit.
+func (h *deliveries) room() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.credit - len(h.byHandle)
 }
 
-func (h *holdings) setCredit(credit int) {
+func (h *deliveries) setCredit(credit int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.credit = credit
 	h.notify()
 }
 
-// notify says that there may be room.
-func (h *holdings) notify() {
+// notify wakes the receiver, because room may have grown.
+func (h *deliveries) notify() {
 	select {
 	case h.changed <- struct{}{}:
 	default:
 	}
 }
 
-// add notes deliveries that the client holds from now on.
-func (h *holdings) add(handles []string, until time.Time) {
+// add adds deliveries that the client received over an earlier stream.
+func (h *deliveries) add(handles []string, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, handle := range handles {
-		h.byHandle[handle] = &holding{until: until}
+		h.byHandle[handle] = &delivery{until: until}
 	}
 }
 
 // has reports whether the client holds a delivery.
-func (h *holdings) has(handle string) bool {
+func (h *deliveries) has(handle string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.byHandle[handle] != nil
 }
 
-// all are the handles that are held.
-func (h *holdings) all() []string {
+// all returns the handles of all deliveries.
+func (h *deliveries) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	handles := make([]string, 0, len(h.byHandle))
@@ -83,9 +82,9 @@ func (h *holdings) all() []string {
 	return handles
 }
 
-// due are the handles to renew: those with less than two thirds of their time
-// left, so that with a look at each third there is one more before the end.
-func (h *holdings) due() []string {
+// due returns the handles to renew: those with less than two thirds of their time left. A
+// renewal after each third then has a second chance.
+func (h *deliveries) due() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var due []string
@@ -98,14 +97,14 @@ func (h *holdings) due() []string {
 	return due
 }
 
-// renewed notes what became of renewals, and returns those that are lost.
-func (h *holdings) renewed(handles []string, errs []*queue.Error) (lost []string) {
+// renewed applies the results of renewals, and returns the handles that are lost.
+func (h *deliveries) renewed(handles []string, errs []*queue.Error) (lost []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, handle := range handles {
 		held := h.byHandle[handle]
 		switch {
-		case held == nil || held.settling: // its settlement decides
+		case held == nil || held.settling:
 		case i < len(errs) && errs[i] != nil:
 			delete(h.byHandle, handle)
 			lost = append(lost, handle)
@@ -119,8 +118,8 @@ func (h *holdings) renewed(handles []string, errs []*queue.Error) (lost []string
 	return lost
 }
 
-// settle notes that a settlement is under way.
-func (h *holdings) settle(handles []string) {
+// beginSettlement marks deliveries that are being settled, which are not renewed.
+func (h *deliveries) beginSettlement(handles []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, handle := range handles {
@@ -130,8 +129,8 @@ func (h *holdings) settle(handles []string) {
 	}
 }
 
-// keep notes that a settlement failed and may be made again.
-func (h *holdings) keep(handles []string) {
+// keep clears the mark after a settlement that failed and may be repeated.
+func (h *deliveries) keep(handles []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, handle := range handles {
@@ -141,9 +140,8 @@ func (h *holdings) keep(handles []string) {
 	}
 }
 
-// settled notes what became of a settlement: what was extended by a time is held
-// on, all else is not.
-func (h *holdings) settled(handles []string, errs []*queue.Error, extended time.Duration) {
+// endSettlement removes settled deliveries, except those that were extended by a time.
+func (h *deliveries) endSettlement(handles []string, errs []*queue.Error, extended time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, handle := range handles {
