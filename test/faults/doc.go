@@ -2,7 +2,7 @@
 // three-node cluster by a seeded schedule, records the calls of every client, and has them
 // judged.
 //
-// It holds the stage (nodes on hosts of a lab, each with its own disk), the workloads, the
+// It holds the testbed (nodes on hosts of a lab, each with its own disk), the workloads, the
 // faults, the fixed scenarios, and the runs: quick, smoke, night and soak. Without the
 // privileges for labs it runs a part, and the report names the rest.
 //

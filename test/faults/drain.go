@@ -52,7 +52,7 @@ func (c *client) drain(ctx context.Context, queue string) {
 }
 
 // deadLetters are the dead-letter queues of queues that have one.
-func (s *stage) deadLetters(queues []string) []string {
+func (s *testbed) deadLetters(queues []string) []string {
 	var dead []string
 	for _, queue := range queues {
 		if _, found := s.rules.DeadLetter[queue]; found {
@@ -64,7 +64,7 @@ func (s *stage) deadLetters(queues []string) []string {
 
 // drainAll drains queues, each by a client of its own, and a dead-letter queue after
 // the queue that fills it: what that drain received too often is there only then.
-func (s *stage) drainAll(ctx context.Context, queues []string) {
+func (s *testbed) drainAll(ctx context.Context, queues []string) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	later := s.deadLetters(queues)

@@ -26,7 +26,7 @@ func demandedSnapshots() []fault {
 }
 
 // takeSnapshots lets each node that no fault has in its hands write one.
-func takeSnapshots(s *strike, ctx context.Context) error {
+func takeSnapshots(s *injection, ctx context.Context) error {
 	taken := int64(0)
 	for _, n := range s.cluster.Running() {
 		if s.isClaimed(n) {
@@ -43,7 +43,7 @@ func takeSnapshots(s *strike, ctx context.Context) error {
 
 // followerBehind keeps a follower away until the log that it lacks is gone, so
 // that it must be given a snapshot.
-func followerBehind(s *strike, ctx context.Context) error {
+func followerBehind(s *injection, ctx context.Context) error {
 	follower, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func followerBehind(s *strike, ctx context.Context) error {
 
 // followerBehindTwice kills the node again as soon as it is back, so that a
 // second snapshot follows the first or meets it half written.
-func followerBehindTwice(s *strike, ctx context.Context) error {
+func followerBehindTwice(s *injection, ctx context.Context) error {
 	follower, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ const outdateWithin = 20 * time.Second
 
 // outdate kills a node and waits until the leader's log begins behind what the
 // node has. That is not so after all if leadership moves, or the time ends.
-func (s *strike) outdate(ctx context.Context, n *harness.Node) error {
+func (s *injection) outdate(ctx context.Context, n *harness.Node) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *strike) outdate(ctx context.Context, n *harness.Node) error {
 
 // hasten lets the leader write the next snapshot, if a backlog keeps it from doing so by
 // itself.
-func (s *strike) hasten(ctx context.Context, leader *harness.Node) {
+func (s *injection) hasten(ctx context.Context, leader *harness.Node) {
 	if s.hooks && s.backlog != nil {
 		_ = s.admin(ctx, leader, http.MethodPost, "/v1/snapshot", "") // if it cannot, the log goes on
 	}
@@ -113,7 +113,7 @@ func (s *strike) hasten(ctx context.Context, leader *harness.Node) {
 // first that is restored is that of the start. It may come long after the node is
 // ready: the longer a node was away, the longer the leader waits between two tries,
 // up to ten seconds.
-func (s *strike) awaitInstall(n *harness.Node) error {
+func (s *injection) awaitInstall(n *harness.Node) error {
 	if err := n.Start(); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 // processes that ended by themselves, and how far log time is from true time.
 // Used by one goroutine.
 type observer struct {
-	*stage
+	*testbed
 	hashes  map[uint64]harness.Status
 	leaders map[uint64]string
 	term    uint64
@@ -49,8 +49,8 @@ const (
 	hashesKept   = 4096
 )
 
-func (s *stage) newObserver() *observer {
-	return &observer{stage: s, hashes: map[uint64]harness.Status{}, leaders: map[uint64]string{}, nodes: map[string]*seen{}}
+func (s *testbed) newObserver() *observer {
+	return &observer{testbed: s, hashes: map[uint64]harness.Status{}, leaders: map[uint64]string{}, nodes: map[string]*seen{}}
 }
 
 // watch looks at the nodes until ctx ends.

@@ -49,22 +49,22 @@ func (r Run) diskBytes() int64 { return disk.DefaultBytes + 4*r.Backlog }
 
 // parked is the backlog of a run. Used by one goroutine.
 type parked struct {
-	*stage
-	backlog *backlog.Backlog
-	bytes   int64                   // of all bodies
-	clients map[string]*http.Client // by node, each with connections of its own
-	sizes   map[string]int64        // bytes of segment files by node, when all was parked
-	short   []string                // what could not be judged, and was not said yet
-	told    int                     // problems that were said
+	*testbed
+	backlog  *backlog.Backlog
+	bytes    int64                   // of all bodies
+	clients  map[string]*http.Client // by node, each with connections of its own
+	sizes    map[string]int64        // bytes of segment files by node, when all was parked
+	short    []string                // what could not be judged, and was not said yet
+	reported int                     // problems that were said
 }
 
 // park fills the queue before anything is broken.
-func (r Run) park(ctx context.Context, s *stage) error {
+func (r Run) park(ctx context.Context, s *testbed) error {
 	if r.Backlog == 0 {
 		return nil
 	}
 	s.reading = time.Duration(float64(readTime) * float64(r.Backlog) / (1 << 30))
-	p := &parked{stage: s, bytes: r.Backlog, clients: map[string]*http.Client{}}
+	p := &parked{testbed: s, bytes: r.Backlog, clients: map[string]*http.Client{}}
 	for _, n := range s.cluster.Nodes {
 		p.clients[n.Name] = &http.Client{Timeout: tryTimeout, Transport: &http.Transport{TLSClientConfig: s.access.config(), MaxIdleConnsPerHost: 8}}
 	}
@@ -238,10 +238,10 @@ func (p *parked) report(r *check.Report) {
 		return
 	}
 	problems := p.backlog.Account.Problems()
-	for _, problem := range problems[min(p.told, len(problems)):] {
+	for _, problem := range problems[min(p.reported, len(problems)):] {
 		r.Violations = append(r.Violations, check.Violation{Invariant: "I1", Checker: "backlog", Text: problem, At: p.recorder.Now()})
 	}
-	p.told = len(problems)
+	p.reported = len(problems)
 	maps.Copy(r.Counts, p.backlog.Account.Counts())
 	for _, short := range p.short {
 		r.Leave("backlog: %s", short)

@@ -30,21 +30,21 @@ const (
 
 // Run is a run to make.
 type Run struct {
-	Binary   string
-	Dir      string // histories, reports, taps, and nodes with data and logs
-	Seed     uint64
-	Duration time.Duration // of the load with faults
-	Profile  Profile
-	Scenario Scenario // of the profile Fixed
-	Hooks    bool     // Binary is a fault build
-	Commit   string
-	Without  []string  // names of faults that are left out
-	Only     []string  // names of those that are drawn; empty: all
-	GoOn     bool      // a soak does not end at the first violation
-	Bodies   string    // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
-	Backlog  int64     // bytes of bodies that are parked from before the first fault until after the last; 0: none
-	Progress io.Writer // where it is told how much of that is done
-	TLS      bool      // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
+	Binary    string
+	Dir       string // histories, reports, taps, and nodes with data and logs
+	Seed      uint64
+	Duration  time.Duration // of the load with faults
+	Profile   Profile
+	Scenario  Scenario // of the profile Fixed
+	Hooks     bool     // Binary is a fault build
+	Commit    string
+	Without   []string  // names of faults that are left out
+	Only      []string  // names of those that are drawn; empty: all
+	KeepGoing bool      // a soak does not end at the first violation
+	Bodies    string    // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
+	Backlog   int64     // bytes of bodies that are parked from before the first fault until after the last; 0: none
+	Progress  io.Writer // where it is told how much of that is done
+	TLS       bool      // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
 }
 
 // Outcome is what became of a run: for each part its history and its verdict.
@@ -215,7 +215,7 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 		}
 		s.backlog.report(&part.Report)
 		out.Parts = append(out.Parts, part)
-		if last || part.Report.Verdict() == "fail" && !r.GoOn {
+		if last || part.Report.Verdict() == "fail" && !r.KeepGoing {
 			return out, nil
 		}
 		out.Parts[len(out.Parts)-1].Events = nil // it is in its file
@@ -224,7 +224,7 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 
 // play is one part: load with faults, healing, drain and the comparison of the
 // replicas.
-func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
+func (r Run) play(ctx context.Context, s *testbed, length time.Duration) error {
 	s.singles = &generations{}
 	s.probe = s.newClient(900, "probe")
 	defer s.probe.close()
@@ -285,14 +285,14 @@ func (r Run) quiet() time.Duration {
 
 // load lets the clients work while the schedule strikes, and ends with all
 // nodes healed.
-func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
+func (r Run) load(ctx context.Context, s *testbed, length time.Duration) {
 	loaded, cancel := context.WithTimeout(ctx, length+r.longer())
 	defer cancel()
-	struck, stop := context.WithTimeout(loaded, length)
+	faulty, stop := context.WithTimeout(loaded, length)
 	defer stop()
 	plan := r.schedule(s)
 	if r.Scenario.idle {
-		plan.play(struck)
+		plan.play(faulty)
 	}
 	var clients sync.WaitGroup
 	number := 0
@@ -313,7 +313,7 @@ func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
 	case r.Scenario.idle:
 		pause(loaded, burstTime)
 	default:
-		plan.play(struck)
+		plan.play(faulty)
 		plan.complete(loaded)
 	}
 	if r.Profile == Fixed || r.longer() > 0 {
@@ -324,7 +324,7 @@ func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
 }
 
 // judge ends the history of a part and judges it.
-func (r Run) judge(s *stage, last bool) (Part, error) {
+func (r Run) judge(s *testbed, last bool) (Part, error) {
 	part := Part{History: historyPath(r.Dir, s.part)}
 	var err error
 	if last {

@@ -94,7 +94,7 @@ func (c *client) receiveIn(ctx context.Context, h *held, most int) (messages []h
 }
 
 // settle deletes a message under the lock of its session, or gives it back.
-func (c *client) settle(ctx context.Context, h *held, action string, m history.Message) {
+func (c *client) complete(ctx context.Context, h *held, action string, m history.Message) {
 	e := h.event(action)
 	e.Handle, e.Message = m.Handle, m.ID
 	var outcomes interface {
@@ -137,11 +137,11 @@ func (c *client) sessions(ctx context.Context) {
 		}
 		left = append(left, messages...)
 		if len(left) > 0 && c.random.IntN(4) == 0 {
-			c.settle(ctx, h, history.Abandon, left[0])
+			c.complete(ctx, h, history.Abandon, left[0])
 			left = left[1:]
 		}
 		for len(left) > 1 {
-			c.settle(ctx, h, history.Delete, left[0])
+			c.complete(ctx, h, history.Delete, left[0])
 			left = left[1:]
 		}
 		kept := c.setState(ctx, h)
@@ -154,7 +154,7 @@ func (c *client) sessions(ctx context.Context) {
 		c.setState(ctx, h)
 	}
 	for _, m := range left {
-		c.settle(ctx, h, history.Delete, m)
+		c.complete(ctx, h, history.Delete, m)
 	}
 	if c.random.IntN(5) > 0 {
 		c.giveUp(ctx, h)

@@ -40,7 +40,7 @@ func usageOf(n *harness.Node) (history.Usage, error) {
 }
 
 // noteUsage writes down what a node's process uses.
-func (s *stage) noteUsage(n *harness.Node, when string, goroutines int) {
+func (s *testbed) noteUsage(n *harness.Node, when string, goroutines int) {
 	u, err := usageOf(n)
 	if err != nil {
 		return // it ended meanwhile; other looks say what there is to say
@@ -52,7 +52,7 @@ func (s *stage) noteUsage(n *harness.Node, when string, goroutines int) {
 
 // noteUsages looks at all nodes when all is healed, and counts their goroutines,
 // which stops them for a moment.
-func (s *stage) noteUsages(when string) {
+func (s *testbed) noteUsages(when string) {
 	for _, n := range s.cluster.Nodes {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		goroutines := 0

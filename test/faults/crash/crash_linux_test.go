@@ -116,7 +116,7 @@ func recordSingle(t *testing.T, store string) recording {
 	for i := range ops {
 		if i == ops/2 {
 			// The second run of the node opens what the first one left.
-			must(t, s.node.Kill(), s.node.Start(), s.node.WaitReady(t.Context(), patience))
+			must(t, s.node.Kill(), s.node.Start(), s.node.WaitReady(t.Context(), waitMax))
 		}
 		s.step()
 	}
@@ -255,7 +255,7 @@ func (c *tally) try(ctx context.Context, tried trial, made recording, dir string
 
 // tryOnce makes the directory, starts a node on it, and looks what it has.
 func tryOnce(ctx context.Context, tried trial, dir string, node trialNode) (found recovered, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitMax)
 	defer cancel()
 	if err := os.RemoveAll(dir); err != nil {
 		return found, err

@@ -98,7 +98,7 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	expect, timeout := 1, 20*time.Millisecond
 	var join []string
 	if !trial.alone {
-		expect, timeout, join = 3, patience, []string{"127.0.0.1:1"}
+		expect, timeout, join = 3, waitMax, []string{"127.0.0.1:1"}
 	}
 	node, err := cluster.Open(ctx, cluster.Config{
 		NodeName: trial.name, DataDir: dir, PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",

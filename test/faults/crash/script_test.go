@@ -24,8 +24,8 @@ var (
 	bodies  = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
 )
 
-// patience bounds a wait on a slow, shared machine.
-const patience = time.Minute
+// waitMax bounds a wait on a slow, shared machine.
+const waitMax = time.Minute
 
 // settings make files small and everything that happens to them frequent:
 // snapshots, log files that are sealed, and logs that are shortened.
@@ -80,7 +80,7 @@ type script struct {
 // answered.
 func (s *script) call(action string, in map[string]any) map[string]any {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitMax)
 	defer cancel()
 	payload, err := json.Marshal(in)
 	if err != nil {

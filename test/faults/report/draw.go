@@ -23,7 +23,7 @@ type page struct {
 	Usages     []picture
 	Invariants []invariant
 	Able       []history.Event
-	Violations []told
+	Violations []drawnViolation
 	Short      []string
 	Minimums   []check.Minimum
 	Gaps       []gap
@@ -42,8 +42,8 @@ type row struct {
 	Count int
 }
 
-// told is a violation with the calls around it.
-type told struct {
+// drawnViolation is a violation with the calls around it.
+type drawnViolation struct {
 	check.Violation
 	Around picture
 }
@@ -80,7 +80,7 @@ func Draw(w io.Writer, events []history.Event, judged check.Report) error {
 	}
 	p.Lanes, p.Usages = lanes(events), allUsages(events)
 	for i, v := range judged.Violations {
-		t := told{Violation: v}
+		t := drawnViolation{Violation: v}
 		if i < violationsDrawn && v.At > 0 {
 			t.Around = around(events, v.At)
 		}

@@ -169,7 +169,7 @@ func (c *checker) count(e *history.Event) {
 	switch {
 	case e.Kind == history.KindFault && e.Error == "":
 		n["fault "+e.Action]++
-	case e.Kind == history.KindFault && e.Struck:
+	case e.Kind == history.KindFault && e.Injected:
 		n["faults whose mending had trouble"]++
 	case e.Kind == history.KindFault:
 		n["faults that did not run"]++

@@ -116,7 +116,7 @@ func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
 	c.checking = "identity" // I7, I9: of ids, numbers and handles
 	c.deliver()
 	c.resolve()
-	c.settle()
+	c.indexDeletes()
 	for _, x := range c.checkers() {
 		c.checking = x.name
 		x.check()
@@ -282,8 +282,8 @@ func (c *checker) deliver() {
 	}
 }
 
-// settle finds for each message the deletes and the bounds of its birth.
-func (c *checker) settle() {
+// indexDeletes finds for each message the deletes and the bounds of its birth.
+func (c *checker) indexDeletes() {
 	for i := range c.events {
 		e := &c.events[i]
 		if e.Kind == history.KindOp && e.Action == "delete" && e.Possible() {

@@ -105,14 +105,14 @@ func (c *checker) checkTime() {
 	var first, last *history.Event // of answers that follow each other closely
 	for _, e := range c.stamped() {
 		at := (e.LogTime - c.rules.Started) * 1000
-		ahead, behind := at-e.Return, e.Call-at
-		c.most("log time ahead of true time, ms", int(ahead/1000))
+		lead, behind := at-e.Return, e.Call-at
+		c.most("log time ahead of true time, ms", int(lead/1000))
 		c.most("log time behind true time, ms", int(behind/1000))
 		var far bool
-		far, least = c.tooFarAhead(e, ahead, at-e.Call, least)
+		far, least = c.leadTooLarge(e, lead, at-e.Call, least)
 		if !wrong && (behind > timeOffMax && !overlaps(c.skewed, e.Call, e.Return) || far) {
 			wrong = true // one is enough: it stays wrong for a while
-			c.violate("I16", e.Return, "send %d: log time is %d ms after its return, %d ms before its call", e.ID, ahead/1000, behind/1000)
+			c.violate("I16", e.Return, "send %d: log time is %d ms after its return, %d ms before its call", e.ID, lead/1000, behind/1000)
 		}
 		if last == nil || e.Return-last.Return > closeBy {
 			first = e
@@ -121,8 +121,8 @@ func (c *checker) checkTime() {
 		if e.Return-first.Return < speedEvery {
 			continue
 		}
-		if moved := (e.LogTime - first.LogTime) * 1000; ahead > timeOffMax && moved < (e.Call-first.Return)/2-timeOffMax {
-			c.violate("I16", e.Return, "log time is %d ms ahead and moved by %d ms in %d ms, from send %d to send %d", ahead/1000, moved/1000, (e.Call-first.Return)/1000, first.ID, e.ID)
+		if moved := (e.LogTime - first.LogTime) * 1000; lead > timeOffMax && moved < (e.Call-first.Return)/2-timeOffMax {
+			c.violate("I16", e.Return, "log time is %d ms ahead and moved by %d ms in %d ms, from send %d to send %d", lead/1000, moved/1000, (e.Call-first.Return)/1000, first.ID, e.ID)
 		}
 		first = e
 	}
@@ -154,16 +154,16 @@ func (c *checker) stamped() []*history.Event {
 	return answers
 }
 
-// tooFarAhead judges an answer whose log time is ahead of true time by at least ahead
+// leadTooLarge judges an answer whose log time is ahead of true time by at least ahead
 // and at most most. What a clock left when it was set right, least, can only fall.
-func (c *checker) tooFarAhead(e *history.Event, ahead, most, least int64) (bool, int64) {
+func (c *checker) leadTooLarge(e *history.Event, lead, most, least int64) (bool, int64) {
 	if overlaps(c.skewed, e.Call, e.Return) {
 		return false, never // it may be anywhere, until clocks were right for a while
 	}
 	if least == never && !c.skewedBefore(e.Return) {
 		least = 0
 	}
-	if ahead > max(timeOffMax, least+driftMax) && least != never {
+	if lead > max(timeOffMax, least+driftMax) && least != never {
 		return true, least
 	}
 	return false, min(least, max(most, 0))

@@ -156,7 +156,7 @@ type Detail struct {
 	Extra      string            `json:"extra,omitempty"`     // of a send: the message's attributes, see AttributesText
 	Digests    int               `json:"digests,omitempty"`   // of an answer: messages whose digests were compared
 	BadDigest  string            `json:"badDigest,omitempty"` // the first that was not that of what it came with
-	Struck     bool              `json:"struck,omitempty"`    // of a fault: it was done, whatever became of its mending
+	Injected   bool              `json:"struck,omitempty"`    // of a fault: it was done, whatever became of its mending
 	Extension
 }
 

@@ -35,8 +35,8 @@ type trace struct {
 	harmful bool   // doing it twice does more than doing it once
 }
 
-// stranger is an entry whose operation is not in the history yet.
-type stranger struct {
+// unmatchedEntry is an entry whose operation is not in the history yet.
+type unmatchedEntry struct {
 	trace
 	outcome applied
 }
@@ -62,10 +62,10 @@ func (w *Checker) addOperation(e *history.Event) {
 	op := &operation{id: e.ID, call: e.Call, answer: e.Return, result: e.Result, event: e, queue: e.Queue, stock: e.Stock}
 	w.operations[e.ID] = op
 	w.count("operations", 1)
-	for _, s := range w.strangers[e.ID] {
+	for _, s := range w.unmatched[e.ID] {
 		w.match(op, s.trace, s.outcome)
 	}
-	delete(w.strangers, e.ID)
+	delete(w.unmatched, e.ID)
 	looks := e.Action == history.Counts || e.Action == history.GetState && e.Error == "" || e.Action == history.Receive && len(e.Messages) == 0
 	if e.Result == history.OK && looks && e.Index > 0 {
 		if e.Index < w.replay.next {
@@ -96,7 +96,7 @@ func (w *Checker) meet(id string, t trace, a applied) {
 		w.match(op, t, a)
 		return
 	}
-	w.strangers[number] = append(w.strangers[number], stranger{t, a})
+	w.unmatched[number] = append(w.unmatched[number], unmatchedEntry{t, a})
 }
 
 // match is the part of W2 that compares what a client asked and was told with an
@@ -117,12 +117,12 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 	if op.event.Index != 0 && op.event.Index != t.at.index {
 		return // another entry, or none, gave the answer
 	}
-	text := toldOtherwise(op.event, a)
+	text := answerDiffers(op.event, a)
 	if text == "" && op.isEmptyOfAnother(t) {
 		text = "it is of another try than the one that was answered"
 	}
 	if text == "" {
-		op.told, op.event = t.at, nil
+		op.answered, op.event = t.at, nil
 		return
 	}
 	if op.event.Index == 0 {
@@ -130,7 +130,7 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 		return
 	}
 	w.violate("W2", honesty(op.event), t.at.index, op.event, "the client was told something else than the log says: %s", text)
-	op.told, op.event = t.at, nil
+	op.answered, op.event = t.at, nil
 }
 
 // answeredElsewhere reports whether a stock SDK was told nothing by a try that needs

@@ -16,9 +16,9 @@ func (b *Broker) Standings(q *Queue, ids []int) []Standing {
 		place[id] = i
 		all[i].Gone = true
 	}
-	ahead := map[string]Standing{}
+	earlier := map[string]Standing{}
 	for _, m := range q.messages {
-		before := ahead[m.Group]
+		before := earlier[m.Group]
 		if i, asked := place[m.ID]; asked {
 			all[i] = before
 			all[i].InFlight = b.inFlight(q, m)
@@ -26,7 +26,7 @@ func (b *Broker) Standings(q *Queue, ids []int) []Standing {
 		}
 		before.Behind = true
 		before.BehindReturned = before.BehindReturned || m.Receives > 0
-		ahead[m.Group] = before
+		earlier[m.Group] = before
 	}
 	return all
 }

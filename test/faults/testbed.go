@@ -19,10 +19,10 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
-// stage is what a run plays on: the nodes, their disks and the network between
+// testbed is what a run plays on: the nodes, their disks and the network between
 // them, and the history that is written. Its fields do not change while it is
 // used; its methods are safe for concurrent use.
-type stage struct {
+type testbed struct {
 	place      harness.Options // of the nodes
 	cluster    *harness.Cluster
 	disks      *disk.Lab // nil: this machine cannot
@@ -44,7 +44,7 @@ type stage struct {
 	progress
 }
 
-// progress is what changes while a stage is used.
+// progress is what changes while a testbed is used.
 type progress struct {
 	mu      sync.Mutex
 	claimed []*harness.Node // whose process or disk some fault has in its hands
@@ -62,7 +62,7 @@ type progress struct {
 }
 
 // setFailpoints says with which failpoints a node starts from now on.
-func (s *stage) setFailpoints(node, failpoints string) {
+func (s *testbed) setFailpoints(node, failpoints string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.armed == nil {
@@ -72,7 +72,7 @@ func (s *stage) setFailpoints(node, failpoints string) {
 }
 
 // skewedUntil is the time until which a clock was wrong, 0 if none was.
-func (s *stage) skewedUntil() int64 {
+func (s *testbed) skewedUntil() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skewed
@@ -86,7 +86,7 @@ type wiring interface {
 }
 
 // suffix is that of the names of queues.
-func (s *stage) suffix() string {
+func (s *testbed) suffix() string {
 	if s.part == 0 {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (s *stage) suffix() string {
 }
 
 // claim takes a node for one fault, unless another has it.
-func (s *stage) claim(n *harness.Node) bool {
+func (s *testbed) claim(n *harness.Node) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slices.Contains(s.claimed, n) {
@@ -104,20 +104,20 @@ func (s *stage) claim(n *harness.Node) bool {
 	return true
 }
 
-func (s *stage) release(nodes ...*harness.Node) {
+func (s *testbed) release(nodes ...*harness.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claimed = slices.DeleteFunc(s.claimed, func(n *harness.Node) bool { return slices.Contains(nodes, n) })
 }
 
-func (s *stage) isClaimed(n *harness.Node) bool {
+func (s *testbed) isClaimed(n *harness.Node) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.claimed, n)
 }
 
 // leading notes who leads.
-func (s *stage) leading(name string) {
+func (s *testbed) leading(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if name != s.leads {
@@ -126,7 +126,7 @@ func (s *stage) leading(name string) {
 }
 
 // named is a node by its name, nil if there is none.
-func (s *stage) named(name string) *harness.Node {
+func (s *testbed) named(name string) *harness.Node {
 	for _, n := range s.cluster.Nodes {
 		if n.Name == name {
 			return n
@@ -136,7 +136,7 @@ func (s *stage) named(name string) *harness.Node {
 }
 
 // observe adds a line about something that shows that a fault bit.
-func (s *stage) observe(action, node string, count int64) {
+func (s *testbed) observe(action, node string, count int64) {
 	now := s.recorder.Now()
 	s.recorder.Add(history.Event{Kind: history.KindObserved, Action: action, Node: node, Call: now, Return: now, Detail: history.Detail{Count: count}})
 }
@@ -145,7 +145,7 @@ func (s *stage) observe(action, node string, count int64) {
 const adminTimeout = 20 * time.Second
 
 // admin calls the admin port of a node with a JSON body.
-func (s *stage) admin(ctx context.Context, n *harness.Node, method, path, body string) error {
+func (s *testbed) admin(ctx context.Context, n *harness.Node, method, path, body string) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout+s.reading)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+n.Admin+path, bytes.NewReader([]byte(body)))
@@ -167,7 +167,7 @@ func (s *stage) admin(ctx context.Context, n *harness.Node, method, path, body s
 }
 
 // startMissing starts nodes that do not run and that no fault has in its hands.
-func (s *stage) startMissing() error {
+func (s *testbed) startMissing() error {
 	for _, n := range s.cluster.Nodes {
 		if n.Running() || s.isClaimed(n) {
 			continue
@@ -194,5 +194,5 @@ func empty(dir string) error {
 			return fmt.Errorf("empty %s: %w", dir, err)
 		}
 	}
-	return disk.Settle(dir)
+	return disk.SyncFS(dir)
 }
