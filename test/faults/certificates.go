@@ -20,11 +20,11 @@ import (
 	native "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// renewEvery is how often one of the nodes gets another certificate.
+// renewEvery is the interval at which one of the nodes gets another certificate.
 const renewEvery = 3 * time.Second
 
-// access is how clients come in: with TLS and signed requests. Nil: in clear text, unsigned.
-// Immutable.
+// access has the credentials of clients: TLS and the key that signs requests. Nil means clear
+// text and unsigned requests. Immutable.
 type access struct {
 	tls    *tls.Config
 	key    *native.Key

@@ -53,7 +53,7 @@ type client struct {
 	logTime  int64   // of the last answer that had one, milliseconds since 1970
 }
 
-// newClient makes client number of the run on testbed.
+// newClient makes a client of the run.
 func (s *testbed) newClient(number int, workload string) *client {
 	dialer := net.Dialer{Timeout: time.Second}
 	return &client{

@@ -73,7 +73,7 @@ func (c *client) note(sent bool, e history.Event) bool {
 
 func done(e *history.Event) bool { return e.Result == history.OK && e.Error == "" }
 
-// settled notes what became of the only entry of a call.
+// settled records the outcome of the only entry of a call.
 func settled(e *history.Event, outcomes []*seriatimpb.Outcome) {
 	switch {
 	case !done(e):

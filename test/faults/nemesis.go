@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// area is where a fault works. Two faults of one area do not overlap.
+// area is the part of the system that a fault breaks. Two faults in one area do not overlap.
 type area string
 
 const (
@@ -27,24 +27,24 @@ const (
 	areaFailpoint area = "failpoint"
 )
 
-// fault is something that can be broken and mended.
+// fault breaks and repairs a part of the system.
 type fault struct {
 	name string
 	area area
-	// least and most bound how long the fault holds between begin and its
-	// undoing; both 0 for one that is over when begin returns.
+	// least and most bound the duration of the fault. Both are 0 if it is over when begin
+	// returns.
 	least, most time.Duration
-	// single says that it strikes one node, which it claims, and leaves the others
-	// a majority that must go on for as long as it lasts.
+	// single reports that the fault claims one node. The others are a majority and must keep
+	// working.
 	single bool
-	// minority says that the nodes which it claims hear their clients and no other node.
+	// minority reports that the claimed nodes reach their clients and no other node.
 	minority bool
-	// begin breaks. What it tells the injection to undo is undone in reverse order,
-	// also when it failed half way.
+	// begin injects the fault. The injection runs the registered undo functions in reverse
+	// order, also after an error.
 	begin func(*injection, context.Context) error
 }
 
-// injection is one use of a fault. Used by one goroutine.
+// injection is one run of a fault. Used by one goroutine.
 type injection struct {
 	*testbed
 	fault  fault
@@ -52,23 +52,23 @@ type injection struct {
 	random *rand.Rand
 	nodes  []*harness.Node // claimed by this injection
 	undos  []func() error
-	did    []history.Event // what it did to which node
-	outer  *injection      // within which this one strikes, and with which it shares nodes; nil: none
+	did    []history.Event // its actions by node
+	outer  *injection      // contains this injection and shares its nodes; nil: none
 	frozen func()          // instead of holding; nil: none
 }
 
-// undo has the function called when the fault ends.
+// undo registers a function to call when the fault ends.
 func (s *injection) undo(f func() error) { s.undos = append(s.undos, f) }
 
-// touch notes what the injection is about to do to a node, which explains what the
-// node does until the injection has ended.
+// touch records an action on nodes before it happens. It explains the behavior of the nodes until
+// the injection ends.
 func (s *injection) touch(what string, nodes ...*harness.Node) {
 	for _, n := range nodes {
 		s.did = append(s.did, history.Event{Kind: history.KindTouch, Action: what, Node: n.Name, Call: s.recorder.Now()})
 	}
 }
 
-// take claims the node for this injection, and says whether it could.
+// take claims the node for this injection. It reports whether the node was free.
 func (s *injection) take(n *harness.Node) bool {
 	if n == nil || slices.Contains(s.nodes, n) {
 		return false
@@ -81,7 +81,7 @@ func (s *injection) take(n *harness.Node) bool {
 	return true
 }
 
-var errBusy = errors.New("the node is in the hands of another fault")
+var errBusy = errors.New("another fault uses the node")
 
 // target claims a running node: half of the time the leader, a quarter of the
 // time the one that led before, else any.
@@ -150,13 +150,12 @@ func (s *injection) takeAll() error {
 	return nil
 }
 
-// leader is who leads, as soon as somebody does.
+// leader waits for a leader and returns it.
 func (s *injection) leader(ctx context.Context) (*harness.Node, error) {
 	return s.cluster.WaitLeader(ctx, s.recovery())
 }
 
-// run does the fault, holds it and mends it. The line about it begins when it
-// begins to break and ends when it is mended.
+// run injects the fault, holds it and repairs it. The event in the history spans all of that.
 func (s *injection) run(ctx context.Context) {
 	e := history.Event{Kind: history.KindFault, Action: s.fault.name, Workload: string(s.fault.area), Call: s.recorder.Now()}
 	err := s.begin(ctx)
@@ -185,11 +184,10 @@ func (s *injection) run(ctx context.Context) {
 	}
 }
 
-// busyTime is for how long an injection tries again to get nodes that are in the hands of
-// other faults.
+// busyTime bounds the retries while other faults use the nodes.
 const busyTime = 15 * time.Second
 
-// begin breaks, as soon as no other fault has the nodes in its hands.
+// begin injects the fault as soon as no other fault uses the nodes.
 func (s *injection) begin(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, busyTime)
 	defer cancel()
@@ -230,7 +228,7 @@ func broke(invariant, format string, args ...any) error {
 	return breach{invariant, fmt.Sprintf(format, args...)}
 }
 
-// end undoes all and starts the injection's nodes if they do not run.
+// end runs the undo functions and starts the nodes of the injection that do not run.
 func (s *injection) end() error {
 	var problems []error
 	for _, undo := range slices.Backward(s.undos) {
@@ -247,7 +245,7 @@ func (s *injection) end() error {
 	return errors.Join(problems...)
 }
 
-// tell writes down what the injection did to nodes.
+// tell writes the recorded actions to the history.
 func (s *injection) tell() {
 	for _, e := range s.did {
 		e.Return = s.recorder.Now()
@@ -261,7 +259,7 @@ func (s *injection) tell() {
 	s.did = nil
 }
 
-// newInjection prepares an injection with a duration and random numbers of its own.
+// newInjection returns an injection with its own duration and random numbers.
 func (s *testbed) newInjection(f fault, seed uint64) *injection {
 	random := rand.New(rand.NewPCG(s.seed, seed))
 	hold := f.least

@@ -26,7 +26,7 @@ func bodyFaults() []fault {
 	return []fault{{name: "bits flipped in bodies", area: areaBodies, least: time.Second, most: 4 * time.Second, begin: flipBodies}}
 }
 
-// How many messages an injection damages, and for how long it waits until they are on disk.
+// Bounds for the messages that an injection damages, and for the wait until they are on disk.
 const (
 	damagedMost   = 5
 	storedWithin  = 10 * time.Second
@@ -36,7 +36,7 @@ const (
 // fillerBytes is the size of the messages behind those that are damaged.
 const fillerBytes = 60_000
 
-// pieceBytes is more than a node gathers before it writes: a segment, or 1 MiB of one.
+// pieceBytes returns more bytes than a node buffers before it writes: a segment, or 1 MiB.
 func (s *testbed) pieceBytes() int {
 	if s.backlog != nil {
 		return 1_200_000
@@ -97,7 +97,7 @@ func (c *client) put(ctx context.Context, group string, size int) (body string) 
 	return body
 }
 
-// storedFiles is how many of the newest segment files may have a message of just now.
+// storedFiles is the number of newest segment files that may have a new message.
 const storedFiles = 4
 
 // awaitStored waits until texts are in the segment files of a node: of those that were
@@ -150,9 +150,8 @@ func (d damage) healed() bool {
 	return string(text) == d.text || len(bytes.Trim(text, "\x00")) == 0
 }
 
-// healBodies waits until no damage of an injection is left: all nodes are up and hear each
-// other, so that every body is found by the scrub and fetched. It is I17 that none is
-// passed over, and I15 that it does not take long.
+// healBodies waits until every damage is repaired: all nodes are up and connected, so the scrub
+// finds and fetches each body. A body that stays damaged breaks I17, a slow repair I15.
 func (s *testbed) healBodies() {
 	s.mu.Lock()
 	left := s.damaged
@@ -199,8 +198,8 @@ func (s *testbed) replaced(d damage) bool {
 	return len(searchFiles(n, files, []string{d.text})) > 0
 }
 
-// scrubTime is how long it may take until every damaged body was found and healed: the
-// time of a walk that began before it, and of the next.
+// scrubTime bounds the repair of all damaged bodies: the rest of the walk under way, and the
+// next walk.
 func (s *testbed) scrubTime() time.Duration {
 	walk := time.Duration(0)
 	if s.backlog != nil {

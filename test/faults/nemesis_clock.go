@@ -27,7 +27,7 @@ func clockFaults() []fault {
 	)
 }
 
-// setClock moves a node's clock, and has it set right when the injection ends.
+// setClock moves a node's clock until the injection ends.
 func (s *injection) setClock(ctx context.Context, n *harness.Node, offset time.Duration, rate float64) error {
 	s.touch(history.TouchClock, n)
 	if rate == 1 {
@@ -81,7 +81,7 @@ func rate(rate float64) func(*injection, context.Context) error {
 	}
 }
 
-// strobe flips a clock between right and 10 s ahead, 20 times a second.
+// strobe switches a clock between the right time and 10 s more, 20 times a second.
 func strobe(s *injection, ctx context.Context) error {
 	n, err := s.clockTarget(ctx)
 	if err != nil {

@@ -65,8 +65,7 @@ func (s *injection) diskOf(n *harness.Node) (*disk.Disk, error) {
 	return nil, fmt.Errorf("%s has no disk of its own", n.Name)
 }
 
-// cut takes the power from nodes that the injection has claimed. They stay dead
-// until the injection ends.
+// cut cuts the power of claimed nodes until the injection ends.
 func (s *injection) cut(nodes ...*harness.Node) error {
 	var victims []disk.Powered
 	for _, n := range nodes {
@@ -134,8 +133,8 @@ func (s *injection) hang(n *harness.Node) error {
 	return nil
 }
 
-// settle waits until a node whose disk is back either answers or has ended: a
-// process that ended while its disk hung is not gone before the disk is back.
+// awaitEnd waits until a node either answers or has ended after its disk is back. A process
+// that ended while its disk hung stays until then.
 func (s *injection) awaitEnd(n *harness.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), letGoWithin)
 	defer cancel()

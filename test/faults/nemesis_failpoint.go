@@ -18,7 +18,7 @@ const (
 	answerCrashes = "crashes between apply and answer"
 )
 
-// crashWithin is for how long a node may not come by a place under load.
+// crashWithin bounds the wait until a node under load reaches a place.
 const crashWithin = 15 * time.Second
 
 // place is a failpoint at which a process is ended, as by kill -9, and what makes
@@ -62,7 +62,7 @@ var places = [...]place{
 	{name: "shutdown", provoke: (*injection).terminate},
 }
 
-// placeErrors are where a call may get an error in place of its answer.
+// placeErrors are the places at which a call may get an error instead of its answer.
 var placeErrors = [...]string{"append-entries-answer", "install-snapshot-answer", "forward-sent", "forward-answered", "answer", "reply", "snapshot-begin"}
 
 // failpointFaults need a fault build.
@@ -84,8 +84,7 @@ func failpointFaults() []fault {
 	return faults
 }
 
-// arm sets a failpoint of a node, which the end of the injection takes away. A
-// process that was started anew has none.
+// arm sets a failpoint of a node until the injection ends. A restarted process has none.
 func (s *injection) arm(ctx context.Context, n *harness.Node, at, action string) error {
 	s.touch(history.TouchFailpoint, n)
 	set := func(ctx context.Context, action string) error {
@@ -105,7 +104,7 @@ func (s *injection) arm(ctx context.Context, n *harness.Node, at, action string)
 	return set(ctx, action)
 }
 
-// crashAt ends a node at a place. It stays down until the injection ends.
+// crashAt ends a node at a place. The node stays down until the injection ends.
 func (s *injection) crashAt(ctx context.Context, x place) error {
 	choose := x.choose
 	if choose == nil {
@@ -170,8 +169,7 @@ func (s *injection) arrives(ctx context.Context, n *harness.Node, at string) boo
 	}
 }
 
-// crashBeforeAnswer ends the leader when it has applied what its clients wait to
-// be told.
+// crashBeforeAnswer ends the leader after it applied a command and before it answers the client.
 func crashBeforeAnswer(s *injection, ctx context.Context) error {
 	between := []string{"apply-after", "answer", "reply"}
 	x := place{name: between[s.random.IntN(len(between))], choose: (*injection).takeLeader}

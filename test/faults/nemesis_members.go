@@ -108,8 +108,8 @@ func replaceEmptied(s *injection, ctx context.Context) error {
 	return s.replaceLost(ctx)
 }
 
-// lose empties the disk of a node. As long as it was not replaced, no other disk
-// is emptied: two that were lost of three are more than anybody promises.
+// lose empties the disk of a node. No other disk is emptied before the node is replaced: the
+// guarantees exclude two lost disks of three.
 func (s *injection) lose(n *harness.Node) error {
 	s.mu.Lock()
 	before := s.lost

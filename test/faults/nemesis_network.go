@@ -86,8 +86,8 @@ func ofAll(policy policyOf) func(*injection, context.Context) error {
 	return func(s *injection, _ context.Context) error { return s.wire(policy(s, "")) }
 }
 
-// wire lets the lab go by a policy until the injection ends, and then writes down
-// what that did to how many frames.
+// wire applies a policy to the lab until the injection ends, and then records the number of
+// affected frames.
 func (s *injection) wire(p network.Policy) error {
 	before := s.network.Traffic().Of("", "")
 	s.undo(func() error {
@@ -163,9 +163,8 @@ func (s *injection) othersThan(n *harness.Node) []string {
 
 var errTooFew = errors.New("there are too few nodes")
 
-// around draws a policy from the leader and the other nodes. The leader is what the
-// injection is about, although it still has a majority: the others, who see each other,
-// are one as well, and each of them must serve.
+// around applies a policy between the leader and the other nodes. Both sides have a majority:
+// the others see each other, and each of them must serve.
 func (s *injection) around(ctx context.Context, least int, policy func(leader string, others []string) network.Policy) error {
 	leader, err := s.takeLeader(ctx)
 	if err != nil {

@@ -42,7 +42,7 @@ func stopLeader(s *injection, ctx context.Context) error {
 	return leader.Stop(stopLimit)
 }
 
-// stopLimit is how long a clean stop may take, handing over included.
+// stopLimit bounds a clean stop with its handover.
 const stopLimit = 20 * time.Second
 
 func killOne(s *injection, ctx context.Context) error {
@@ -84,7 +84,7 @@ func killAll(s *injection, _ context.Context) error {
 	return nil
 }
 
-// stopFor pauses a node that the injection has claimed until the injection ends.
+// stopFor pauses a claimed node until the injection ends.
 func (s *injection) stopFor(n *harness.Node) error {
 	s.touch(history.TouchPause, n)
 	if err := n.Pause(); err != nil {

@@ -70,15 +70,13 @@ func followerBehindTwice(s *injection, ctx context.Context) error {
 	return s.outdate(ctx, follower)
 }
 
-// outdatedSnapshots is how many snapshots of the leader must have been seen until
-// the log of a node that went away cannot be continued: the one that was there, one
-// that was on its way, one behind which the node's log ends, since a leader keeps
-// less than lies between two of them, and one more, for a log is shortened some
-// time after its snapshot was written.
+// outdatedSnapshots is the number of new leader snapshots after which the log of an absent node
+// cannot be continued: the current one, one under way, one after the end of the node's log,
+// because a leader keeps less log than lies between two snapshots, and one more, because the
+// log is truncated some time after the snapshot.
 const outdatedSnapshots = 4
 
-// outdateWithin is for how long a node is kept away at most: on a machine that is
-// busy with something else the log grows slowly.
+// outdateWithin bounds the absence of the node: on a busy machine the log grows slowly.
 const outdateWithin = 20 * time.Second
 
 // outdate kills a node and waits until the leader's log begins behind what the
@@ -129,7 +127,7 @@ func (s *injection) awaitInstall(n *harness.Node) error {
 	}
 }
 
-// restored is how many snapshots a node says that it restored since its start.
+// restored returns the number of snapshots that a node has restored since its start.
 func restored(metrics string) float64 {
 	return metric(metrics, "seriatim_raft_snapshots_restored_total")
 }

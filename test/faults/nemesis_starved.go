@@ -16,7 +16,7 @@ const (
 	starvedWork = 20 * time.Millisecond // of each turn
 )
 
-// starvedTurns is how often a process was stopped, as observed.
+// starvedTurns names the observed number of stops of a process.
 const starvedTurns = "turns of a starved process"
 
 // starvationFaults need no privileges.
@@ -54,7 +54,7 @@ func starveAll(s *injection, _ context.Context) error {
 	return nil
 }
 
-// starve leaves nodes a fifth of the time until the injection ends.
+// starve stops nodes for four fifths of the time until the injection ends.
 func (s *injection) starve(nodes ...*harness.Node) {
 	s.touch(history.TouchPause, nodes...)
 	starved, fed := context.WithCancel(context.Background())

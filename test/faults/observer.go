@@ -27,7 +27,7 @@ type observer struct {
 	nodes   map[string]*seen
 }
 
-// seen is what the observer knows of a node.
+// seen is the last observed state of a node.
 type seen struct {
 	role     string
 	id       string // another one after its disk was emptied
@@ -161,7 +161,7 @@ func (o *observer) ended(n *harness.Node, known *seen) {
 	exits := n.Exits()
 	for _, exit := range exits[known.exits:] {
 		if exit.Code <= 0 {
-			continue // by a signal, or as it was told to
+			continue // by a signal, or cleanly
 		}
 		at := o.recorder.At(exit.At)
 		o.recorder.Add(history.Event{

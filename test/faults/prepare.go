@@ -78,8 +78,8 @@ func (s *testbed) environment(dir, node string) (env []string) {
 	return append(env, "SERIATIM_TAP="+filepath.Join(dir, "taps", node+".jsonl"), "SERIATIM_FAILPOINTS="+s.armed[node])
 }
 
-// addLabs gives the nodes a network and disks of their own where the machine can,
-// and writes down what it cannot.
+// addLabs gives each node its own network host and disk if the machine supports that, and
+// records the unsupported areas.
 func (s *testbed) addLabs(nodes string, r Run) error {
 	able := func(what area, err error) {
 		e := history.Event{Kind: history.KindAble, Action: string(what), Result: history.OK}

@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
-// Profile is how much a run does, and which minimums it must reach.
+// Profile selects the length of a run and its minimum counts.
 type Profile string
 
 // The profiles.
@@ -43,11 +43,11 @@ type Run struct {
 	KeepGoing bool      // a soak does not end at the first violation
 	Bodies    string    // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
 	Backlog   int64     // bytes of bodies that are parked from before the first fault until after the last; 0: none
-	Progress  io.Writer // where it is told how much of that is done
+	Progress  io.Writer // receives lines about the parked bytes
 	TLS       bool      // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
 }
 
-// Outcome is what became of a run: for each part its history and its verdict.
+// Outcome has the history and the verdict of each part of a run.
 type Outcome struct {
 	Parts []Part
 }
@@ -69,7 +69,7 @@ const partTime = 4 * time.Minute
 // those that were.
 const drainTime = 3 * time.Minute
 
-// burstTime is for how long the clients work after faults without any load.
+// burstTime is the duration of load after faults without load.
 const burstTime = 5 * time.Second
 
 // think is the longest think time of clients.
@@ -86,8 +86,8 @@ func (r Run) rules() history.Rules {
 	return history.Rules{
 		Seed: r.Seed, Started: time.Now().UnixMilli(), Quick: r.Profile == Quick, Profile: string(r.Profile), Commit: r.Commit,
 		Command: r.command(), Settings: fmt.Sprint(r.args()),
-		// The slack on the late side of a window covers log time standing
-		// still while nobody leads.
+		// The slack on the late side of a window covers log time, which stands still
+		// without a leader.
 		Timeout: requestTimeout.Microseconds(),
 		Window:  3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6, Must: r.Scenario.must, Unmodelled: []string{parkedQueue},
 	}
@@ -118,7 +118,7 @@ func (r Run) variables() string {
 	return text
 }
 
-// requestTimeout is for how long a node tries to do what it is asked.
+// requestTimeout is the request-timeout of the nodes.
 const requestTimeout = time.Second
 
 // settings are those of the nodes. The cache and the files of the log must be small
@@ -159,7 +159,7 @@ const (
 	fiveNodes  = 5
 )
 
-// nodes is how many nodes the run's cluster has.
+// nodes returns the number of nodes.
 func (r Run) nodes() int {
 	if r.Profile == Five || r.Profile == Night && r.Seed%4 == 0 {
 		return fiveNodes
@@ -271,7 +271,7 @@ func (r Run) play(ctx context.Context, s *testbed, length time.Duration) error {
 	return nil
 }
 
-// quiet is for how long service must last once all is healed for the last time.
+// quiet returns the time for which service must last after the last repair.
 func (r Run) quiet() time.Duration {
 	switch r.Profile {
 	case Quick, Fixed:
@@ -283,8 +283,7 @@ func (r Run) quiet() time.Duration {
 	}
 }
 
-// load lets the clients work while the schedule strikes, and ends with all
-// nodes healed.
+// load runs the clients while the schedule injects faults. It ends after all repairs.
 func (r Run) load(ctx context.Context, s *testbed, length time.Duration) {
 	loaded, cancel := context.WithTimeout(ctx, length+r.longer())
 	defer cancel()

@@ -92,7 +92,7 @@ func diskScenarios() []Scenario {
 	}
 }
 
-// bytesDropped is how the checkers count history.BytesDropped.
+// bytesDropped is the name under which the checkers count history.BytesDropped.
 const bytesDropped = "un-synced bytes dropped"
 
 // repeated is the scenario that does a fault of its own name three times.
@@ -111,7 +111,7 @@ func did(faults ...string) []string {
 
 var errLacks = errors.New("this machine cannot do the scenario")
 
-// lacks is why a scenario cannot run on this testbed, nil if it can.
+// lacks returns the reason why a scenario cannot run on this testbed, or nil.
 func (s *testbed) lacks(x Scenario) error {
 	for _, a := range x.needs {
 		if a == areaDisk && s.disks == nil || a == areaNetwork && s.network == nil {

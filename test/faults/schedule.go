@@ -92,7 +92,7 @@ func (s *testbed) faults() []fault {
 	return all
 }
 
-// play strikes until ctx ends, or the scenario is over.
+// play injects faults until ctx ends, or the scenario is over.
 func (p *schedule) play(ctx context.Context) {
 	if p.script != nil {
 		p.script(p, ctx)
@@ -146,7 +146,7 @@ func (p *schedule) complete(ctx context.Context) {
 	}
 }
 
-// minoritiesEvery is how often a part of a soak has its frozen faults leave minorities.
+// minoritiesEvery is the number of parts of a soak with one in which frozen faults leave minorities.
 const minoritiesEvery = 4
 
 // roundsAndFrozen is the length of the sequence of one frozen fault and rounds.

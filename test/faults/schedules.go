@@ -42,7 +42,7 @@ func (c *client) cancel(ctx context.Context, queue, number string) bool {
 	return sent && e.Result == history.OK
 }
 
-// soonest and latest are how far from now scheduled messages are.
+// soonest and latest bound the delay of scheduled messages.
 const (
 	soonest = 200 * time.Millisecond
 	latest  = 3 * time.Second

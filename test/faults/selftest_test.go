@@ -44,7 +44,7 @@ type plantedBug struct {
 	unit func(t *testing.T, plant bool) []history.Event
 }
 
-// finding is what became of a run with or without a planted bug.
+// finding is the result of a run with or without a planted bug.
 type finding struct {
 	bug     plantedBug
 	planted bool
@@ -148,7 +148,7 @@ func (b plantedBug) hunt(t *testing.T, binary, dir string, planted bool) finding
 	return f
 }
 
-// plot is one planted bug on testbed, with a client.
+// plot plays one planted bug on a testbed, with a client.
 type plot struct {
 	*testbed
 	ctx context.Context

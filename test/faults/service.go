@@ -13,9 +13,9 @@ import (
 // recovery is the limit of I14: from healing to service through every node.
 const recovery = 15 * time.Second
 
-// readTime is how much longer nodes may take at the least for each GiB that is parked: a
-// start of all of them takes 30 s at most with one (I15). On a machine that is slower
-// it is what was measured when the messages had been parked (parked.go).
+// readTime is the minimum of the extra time that nodes get for each parked GiB. With one GiB, a
+// start of all nodes takes at most 30 s (I15). On a slower machine, the time measured after
+// parking counts (parked.go).
 const readTime = 15 * time.Second
 
 // recovery is the limit of this run: a node that was down reads what is parked, and one
@@ -118,16 +118,15 @@ func (s *testbed) steady(ctx context.Context, nodes []*harness.Node) {
 	s.recorder.Add(e)
 }
 
-// minorityTimeout is for how long a client waits for a node that is cut off: much
-// longer than the node may take to refuse.
+// minorityTimeout bounds a call to a node that is cut off. The node must refuse much earlier.
 const minorityTimeout = 15 * time.Second
 
-// minorityClients ask each such node side by side, as most calls take as long as the
-// node has patience itself.
+// minorityClients is the number of concurrent clients of each such node. Most calls take the
+// whole request-timeout of the node.
 const minorityClients = 3
 
-// askMinority asks the injection's nodes, which hear their clients and no other node,
-// until ctx ends. All calls are answered before the lines are healed.
+// askMinority calls nodes that reach their clients and no other node, until ctx ends. All calls
+// are answered before the network is repaired.
 func (s *injection) askMinority(ctx context.Context) {
 	if s.probe == nil {
 		return
@@ -143,7 +142,7 @@ func (s *injection) askMinority(ctx context.Context) {
 			queue := c.queue()
 			c.workload = history.Minority
 			for i := 0; pause(ctx, 500*time.Millisecond); i++ {
-				// The client's own patience ends a call, not the end of the fault.
+				// minorityTimeout ends a call, not the end of the fault.
 				if i%2 == 0 {
 					body := c.body()
 					c.send(context.WithoutCancel(ctx), node, queue, history.Minority, keyOf(body), body)

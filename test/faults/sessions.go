@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// lockSeconds is how long every lock of a session is: short enough to run out often.
+// lockSeconds is the duration of session locks, short enough to expire often.
 const lockSeconds = 2
 
 // held is a session that the client has locked.
@@ -93,7 +93,7 @@ func (c *client) receiveIn(ctx context.Context, h *held, most int) (messages []h
 	return e.Messages, !sent || e.Result != history.Unknown
 }
 
-// settle deletes a message under the lock of its session, or gives it back.
+// complete deletes a message under the lock of its session, or abandons it.
 func (c *client) complete(ctx context.Context, h *held, action string, m history.Message) {
 	e := h.event(action)
 	e.Handle, e.Message = m.Handle, m.ID

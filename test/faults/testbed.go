@@ -19,9 +19,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
-// testbed is what a run plays on: the nodes, their disks and the network between
-// them, and the history that is written. Its fields do not change while it is
-// used; its methods are safe for concurrent use.
+// testbed has the nodes of a run, their disks, the network between them, and the history. Its
+// fields do not change after it is made. Safe for concurrent use.
 type testbed struct {
 	place      harness.Options // of the nodes
 	cluster    *harness.Cluster
@@ -32,7 +31,7 @@ type testbed struct {
 	probe      *client           // makes the queues and looks at their counters; used by one goroutine
 	seed       uint64
 	pace       time.Duration // longest think time of a client
-	reading    time.Duration // how much longer a node may take to come back, for what is parked
+	reading    time.Duration // extra time for a node to return, for the parked messages
 	backlog    *parked       // nil: nothing is parked
 	part       int           // of a long run, each with queues and clients of its own
 	hooks      bool          // the nodes are a fault build
@@ -44,16 +43,16 @@ type testbed struct {
 	progress
 }
 
-// progress is what changes while a testbed is used.
+// progress is the mutable state of a testbed.
 type progress struct {
 	mu      sync.Mutex
-	claimed []*harness.Node // whose process or disk some fault has in its hands
+	claimed []*harness.Node // whose process or disk a fault uses
 	deposed string          // the node that lost leadership last
 	leads   string
 	spares  int               // nodes that were added
 	probes  int               // clients that asked for service
-	ran     []string          // faults that were done and mended
-	agreed  int               // how often all replicas were found alike
+	ran     []string          // faults that were injected and repaired
+	agreed  int               // number of times that all replicas were equal
 	skewed  int64             // until when a clock was wrong
 	read    map[string]int    // bytes of the nodes' logs that were counted
 	lost    *harness.Node     // whose disk was emptied and that was not replaced yet, nil: none
@@ -61,7 +60,7 @@ type progress struct {
 	damaged []damage          // bodies in segment files that were not seen healed yet
 }
 
-// setFailpoints says with which failpoints a node starts from now on.
+// setFailpoints sets the failpoints with which a node starts from now on.
 func (s *testbed) setFailpoints(node, failpoints string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +70,7 @@ func (s *testbed) setFailpoints(node, failpoints string) {
 	s.armed[node] = failpoints
 }
 
-// skewedUntil is the time until which a clock was wrong, 0 if none was.
+// skewedUntil returns the time until which a clock was wrong, or 0.
 func (s *testbed) skewedUntil() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +84,7 @@ type wiring interface {
 	Close() error
 }
 
-// suffix is that of the names of queues.
+// suffix returns the suffix of queue names.
 func (s *testbed) suffix() string {
 	if s.part == 0 {
 		return ""
@@ -116,7 +115,7 @@ func (s *testbed) isClaimed(n *harness.Node) bool {
 	return slices.Contains(s.claimed, n)
 }
 
-// leading notes who leads.
+// leading records the leader.
 func (s *testbed) leading(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +124,7 @@ func (s *testbed) leading(name string) {
 	}
 }
 
-// named is a node by its name, nil if there is none.
+// named returns a node by its name, or nil.
 func (s *testbed) named(name string) *harness.Node {
 	for _, n := range s.cluster.Nodes {
 		if n.Name == name {
@@ -135,7 +134,7 @@ func (s *testbed) named(name string) *harness.Node {
 	return nil
 }
 
-// observe adds a line about something that shows that a fault bit.
+// observe records an event that shows the effect of a fault.
 func (s *testbed) observe(action, node string, count int64) {
 	now := s.recorder.Now()
 	s.recorder.Add(history.Event{Kind: history.KindObserved, Action: action, Node: node, Call: now, Return: now, Detail: history.Detail{Count: count}})
@@ -166,7 +165,7 @@ func (s *testbed) admin(ctx context.Context, n *harness.Node, method, path, body
 	return nil
 }
 
-// startMissing starts nodes that do not run and that no fault has in its hands.
+// startMissing starts nodes that do not run and that no fault uses.
 func (s *testbed) startMissing() error {
 	for _, n := range s.cluster.Nodes {
 		if n.Running() || s.isClaimed(n) {
@@ -179,8 +178,8 @@ func (s *testbed) startMissing() error {
 	return nil
 }
 
-// empty removes what is in a folder, but not the folder: it may be a mount. No
-// power cut brings it back.
+// empty deletes the contents of a folder, but not the folder, which may be a mount. The deletion
+// survives a power cut.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// usageOf is what a node's process uses, as the kernel knows it: not the node's own
-// word. An error means that the process is gone, or that there is no /proc.
+// usageOf returns the resource usage of a node's process from the kernel, not from the node. An error means that the process is gone, or that there is no /proc.
 func usageOf(n *harness.Node) (history.Usage, error) {
 	u := history.Usage{Pid: n.Pid()}
 	proc := filepath.Join("/proc", strconv.Itoa(u.Pid))

@@ -35,7 +35,7 @@ func TestFollowerSurvivesEveryPowerCut(t *testing.T) {
 	s.voted(leading)
 	ops(longOps / 8)
 
-	// While the other one is away, it is not asked for promises.
+	// While the other node is away, it acknowledges nothing.
 	must(t, s.node.Kill(), away.Start(), away.WaitReady(t.Context(), waitMax))
 	s.silent = true
 	ops(longOps / 2)

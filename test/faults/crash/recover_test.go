@@ -17,14 +17,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/offline"
 )
 
-// recovered is what a node has after a start from some directory.
+// recovered is the state of a node after a start from a directory.
 type recovered struct {
 	ballot
 	last uint64 // index of the last entry of the log or the snapshot
 	hash string // of the state at the index that was asked for; empty: it cannot be computed any more
 }
 
-// ballot is what a node must remember of elections.
+// ballot is the durable election state of a node.
 type ballot struct {
 	term      uint64
 	voted     uint64 // the term of the last vote
@@ -118,7 +118,7 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	return errors.Join(err, failed.join())
 }
 
-// settled waits until a node that is alone is ready.
+// settled waits until a node without others is ready.
 func settled(ctx context.Context, node *cluster.Node, failed *failures, alone bool) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

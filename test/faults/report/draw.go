@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// page is what the template shows.
+// page is the input of the template.
 type page struct {
 	Verdict    string
 	Rules      history.Rules
@@ -48,8 +48,7 @@ type drawnViolation struct {
 	Around picture
 }
 
-// violationsDrawn is for how many violations the calls around them are drawn: one
-// cause makes many.
+// violationsDrawn bounds the violations that are drawn with their calls: one cause makes many.
 const violationsDrawn = 20
 
 // Draw writes the report of a run as one page that loads nothing from elsewhere.

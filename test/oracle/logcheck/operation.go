@@ -17,8 +17,8 @@ type operation struct {
 	result       history.Result
 	event        *history.Event // nil once it was compared with its entry
 	traces       []trace        // the entries that bear its id, in log order
-	told         position       // what gave the answer, if anything is known of it
-	read         bool           // told is a state, not an entry
+	answered     position       // the entry or state behind the answer, zero if unknown
+	read         bool           // answered is a state, not an entry
 	queue        string
 	stock        bool   // a stock SDK made it, and repeats what has no answer by itself
 	judged       bool   // its outcome was looked at
