@@ -37,7 +37,7 @@ func (c *client) cancel(ctx context.Context, queue, number string) bool {
 	}
 	out, sent := ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.CancelScheduled,
 		&seriatimpb.CancelScheduledRequest{Queue: queue, SequenceNumbers: []uint64{n}})
-	settled(&e, out.GetOutcomes())
+	recordOutcome(&e, out.GetOutcomes())
 	c.note(sent, e)
 	return sent && e.Result == history.OK
 }

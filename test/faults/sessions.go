@@ -108,7 +108,7 @@ func (c *client) complete(ctx context.Context, h *held, action string, m history
 		outcomes, sent = ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.Abandon,
 			&seriatimpb.AbandonRequest{Queue: h.queue, Session: h.ref(), ReceiptHandles: []string{m.Handle}})
 	}
-	settled(&e, outcomes.GetOutcomes())
+	recordOutcome(&e, outcomes.GetOutcomes())
 	c.note(sent, e)
 }
 

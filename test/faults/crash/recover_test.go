@@ -111,15 +111,15 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	if err != nil {
 		return errors.Join(fmt.Errorf("it does not start: %w", err), failed.join())
 	}
-	err = settled(ctx, node, failed, trial.alone)
+	err = awaitReady(ctx, node, failed, trial.alone)
 	if closed := node.Close(ctx); closed != nil {
 		err = errors.Join(err, fmt.Errorf("it does not end: %w", closed))
 	}
 	return errors.Join(err, failed.join())
 }
 
-// settled waits until a node without others is ready.
-func settled(ctx context.Context, node *cluster.Node, failed *failures, alone bool) error {
+// awaitReady waits until a node without others is ready.
+func awaitReady(ctx context.Context, node *cluster.Node, failed *failures, alone bool) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for alone && node.Ready() != nil && failed.join() == nil {

@@ -21,8 +21,8 @@ func (s *story) touch(node, what string, from, to int64) {
 	s.events = append(s.events, history.Event{Kind: history.KindTouch, Node: node, Action: what, Call: from * 1000, Return: to * 1000})
 }
 
-// ahead sends for some seconds; log time is ahead of true time by some milliseconds
-// that change with every send.
+// sendsWithLead adds sends between two times. Log time is early by ms milliseconds, which change
+// with every send.
 func (s *story) sendsWithLead(from, to, ms, change int64) {
 	for at := from; at < to; at += 500 {
 		name := fmt.Sprint("at ", at)
@@ -270,7 +270,8 @@ func TestWhatFaultsSee(t *testing.T) {
 	}
 }
 
-// TestAScenarioMustDoWhatItIsAbout: one whose faults did not bite proves nothing.
+// TestAScenarioMustDoWhatItIsAbout checks that a scenario without effective faults is
+// inconclusive.
 func TestAScenarioMustDoWhatItIsAbout(t *testing.T) {
 	s := newStory()
 	s.events[0].Rules.Must = []string{"fault crash at answer", "observed crashes at a place"}

@@ -106,8 +106,8 @@ func contentless(x *queue.SendEntry) bool {
 	return x.Body == "" && x.GroupID == "" && x.DeduplicationID == "" && len(x.Attributes) == 0
 }
 
-// refusable says that the client was told that entry i of its batch was refused, or
-// nothing of the batch.
+// refusable reports that the answer refuses entry i of the batch, or that the batch has no
+// answer.
 func refusable(e *history.Event, asked []history.Entry, i int) bool {
 	return e.Action == history.SendBatch && i < len(asked) && (asked[i].Error != "" || e.Result != history.OK)
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// checkCounters is the part of I15 about counters. Together they are what the model
-// counts there. Which of them a message counts in may lag: the end of a visibility
-// timeout or a delay counts when an entry has seen it, some milliseconds later
-// (queue.QueueStats).
+// checkCounters checks the part of I15 about counters. Their sum must equal the model's count. A
+// message may change its counter some milliseconds late: the end of a visibility timeout or
+// delay counts only after the next entry (queue.QueueStats).
 func (w *Checker) checkCounters(e *history.Event, c reference.Counters) {
 	w.count("counters of queues compared", 1)
 	var reported [3]int64

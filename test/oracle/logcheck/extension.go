@@ -85,7 +85,7 @@ func lockDiffers(e *history.Event, r queue.SessionLocked) string {
 	return ""
 }
 
-// sessionStates are what receivers keep with sessions, by queue and session.
+// sessionStates has the states of sessions, by queue and session.
 type sessionStates map[string]string
 
 // apply follows a command, and says whether it changed a state: a node may ask for the

@@ -99,13 +99,13 @@ func (w *Checker) meet(id string, t trace, a applied) {
 	w.unmatched[number] = append(w.unmatched[number], unmatchedEntry{t, a})
 }
 
-// match is the part of W2 that compares what a client asked and was told with an
-// entry of its operation.
+// match checks the part of W2 that compares request and answer of a client with an entry of its
+// operation.
 func (w *Checker) match(op *operation, t trace, a applied) {
 	w.checkOnce(op, t, a.command)
 	op.traces = append(op.traces, t)
 	if op.event == nil {
-		return // told already by another entry
+		return // another entry was compared
 	}
 	if text := askedOtherwise(op.event, a.command); text != "" {
 		w.violate("W2", "I2", t.at.index, op.event, "the entry is not what the client asked for: %s", text)
@@ -133,9 +133,9 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 	op.answered, op.event = t.at, nil
 }
 
-// answeredElsewhere reports whether a stock SDK was told nothing by a try that needs
-// no entry, while the entries are of other tries: it no longer waited for them, and
-// a request that a stopped node still reads takes effect after the answer.
+// answeredElsewhere reports whether the last try of a stock SDK needs no entry, and the entries
+// belong to earlier tries. The SDK no longer waited for those, and a node that was stopped may
+// execute a request after the answer.
 func (op *operation) answeredElsewhere() bool {
 	return op.isEmptyReceive() && !slices.ContainsFunc(op.traces, op.isLastTry)
 }

@@ -154,7 +154,7 @@ func (w *Checker) checkRealTime() {
 	answered := 0
 	for _, op := range byCall {
 		for ; answered < len(byAnswer) && byAnswer[answered].answer < op.call; answered++ {
-			if latest == nil || latest.settled().before(byAnswer[answered].settled()) {
+			if latest == nil || latest.effective().before(byAnswer[answered].effective()) {
 				latest = byAnswer[answered]
 			}
 		}
@@ -162,9 +162,9 @@ func (w *Checker) checkRealTime() {
 			continue
 		}
 		w.count("orders compared", 1)
-		if begun := op.begun(); begun.before(latest.settled()) || begun == latest.settled() && !op.read {
+		if begun := op.begun(); begun.before(latest.effective()) || begun == latest.effective() && !op.read {
 			w.violate("W3", "I11", begun.index, op.described(), "it is in the log before entry %d, whose operation %d was answered before it was called",
-				latest.settled().index, latest.id)
+				latest.effective().index, latest.id)
 		}
 	}
 }
@@ -181,9 +181,9 @@ func (op *operation) begun() position {
 	return stateOf(op.answered.index)
 }
 
-// settled is the place in the log where an answered operation has certainly
-// taken effect.
-func (op *operation) settled() position {
+// effective returns the position in the log at which an answered operation has certainly taken
+// effect.
+func (op *operation) effective() position {
 	if op.read {
 		return stateOf(op.answered.index)
 	}

@@ -1,7 +1,7 @@
 package reference
 
-// settle finds the message of a handle for whoever still has it locked
-// (servicebus.md 4, 5.5): a lock that is over is an error here, not success.
+// locked returns the message of a handle under a valid lock (servicebus.md 4, 5.5). An ended lock
+// is an error here, not success.
 func (b *Broker) locked(q *Queue, h Handle, in *SessionRef) (*Message, *Error) {
 	was, known := b.issued[h.Delivery]
 	if !known || was.queue != q {
@@ -34,7 +34,7 @@ func (b *Broker) Complete(name string, in *SessionRef, handles []Handle) ([]*Err
 	})
 }
 
-// eachLocked settles each message of a queue by itself.
+// eachLocked calls do for each message of a queue under its lock, and collects the errors.
 func (b *Broker) eachLocked(name string, in *SessionRef, handles []Handle, do func(*Queue, *Message) *Error) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {

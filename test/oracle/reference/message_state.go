@@ -1,7 +1,7 @@
 package reference
 
-// Standing is how a message stands in its queue, for reports of differences.
-type Standing struct {
+// MessageState describes a message in its queue, for reports of differences.
+type MessageState struct {
 	Gone           bool // it is not in the queue (any more)
 	InFlight       bool
 	Behind         bool // an earlier message of its group is not delivered yet
@@ -9,14 +9,14 @@ type Standing struct {
 }
 
 // Standings tells how messages stand, in their order.
-func (b *Broker) Standings(q *Queue, ids []int) []Standing {
+func (b *Broker) Standings(q *Queue, ids []int) []MessageState {
 	place := map[int]int{}
-	all := make([]Standing, len(ids))
+	all := make([]MessageState, len(ids))
 	for i, id := range ids {
 		place[id] = i
 		all[i].Gone = true
 	}
-	earlier := map[string]Standing{}
+	earlier := map[string]MessageState{}
 	for _, m := range q.messages {
 		before := earlier[m.Group]
 		if i, asked := place[m.ID]; asked {
