@@ -43,17 +43,17 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 		return append(environment(t, foreign, node)[:3], environment(t, own, node)[3])
 	}
 	c := harness.New(t, harness.Options{Binary: binary, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
-	foreign, err := c.Spare("n4")
+	intruder, err := c.Spare("n4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := foreign.Start(); err != nil {
+	if err := intruder.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = foreign.Kill() })
+	t.Cleanup(func() { _ = intruder.Kill() })
 	// Its log says why it is alone, and by then a node of the cluster has met it.
 	await(t, "the foreign node to be refused", func() bool {
-		return strings.Contains(foreign.Log(), "certificate") || strings.Contains(foreign.Log(), "x509") || strings.Contains(foreign.Log(), "tls:")
+		return strings.Contains(intruder.Log(), "certificate") || strings.Contains(intruder.Log(), "x509") || strings.Contains(intruder.Log(), "tls:")
 	})
 	leader, err := c.WaitLeader(t.Context(), waitMax)
 	if err != nil {
