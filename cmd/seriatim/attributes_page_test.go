@@ -48,7 +48,7 @@ var attributePages = []attributePage{
 			"DataProtectionPolicy":       "Stored and returned for AWS clients.",
 			"DeduplicationWindowSeconds": "Seconds for which the topic remembers the id of an accepted message.",
 			"DeliveryPolicy":             "Says how often and how fast deliveries to HTTP subscribers are repeated, unless their subscription says so.",
-			"DisplayName":                "Stored and returned for AWS clients.",
+			"DisplayName":                "Stored and returned for AWS clients. It has at most 100 characters.",
 			"FifoThroughputScope":        "Says within which messages an id must not repeat: those of the topic, or of the message group.",
 			"FifoTopic":                  "Makes a FIFO topic. Its name ends in `.fifo`.",
 			"KmsMasterKeyId":             "Refused, because there are no keys of KMS. With `accept-kms-keys` it is stored and ignored.",
@@ -99,7 +99,10 @@ func (p *attributePage) text(t *testing.T) string {
 		if strings.Contains(a.Name, "Feedback") {
 			continue // the introduction describes all of them
 		}
-		kind, service, does := "all", p.service, cmp.Or(a.Does, p.does[a.Name])
+		kind, service, does, preset := "all", p.service, cmp.Or(a.Does, p.does[a.Name]), cmp.Or(a.Default, "none")
+		if a.Name == "FifoTopic" { // the table has the defaults of a FIFO topic
+			preset = "none"
+		}
 		if a.FIFO {
 			kind = "FIFO"
 		}
@@ -112,7 +115,7 @@ func (p *attributePage) text(t *testing.T) string {
 		if does == "" {
 			t.Errorf("%s does not say what %s does", p.file, a.Name)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | `%s` | %s |\n", a.Name, kind, a.Values, cmp.Or(a.Default, "none"), service,
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | `%s` | %s |\n", a.Name, kind, a.Values, preset, service,
 			cmp.Or(p.examples[a.Name], exampleOf(a.Values)), does)
 	}
 	return b.String()

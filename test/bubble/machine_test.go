@@ -190,7 +190,7 @@ func (m *machine) id() string {
 func (m *machine) wanted() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.removed && (m.number < m.run.plan.founders || m.joined)
+	return !m.removed && (m.number < m.run.plan.initialMembers || m.joined)
 }
 
 // bury clears away a node that ended itself, and reports whether there was one.
@@ -309,13 +309,13 @@ func copyTree(from, to string) error {
 // config is that of a machine's node in this run.
 func (r *run) config(m *machine, p *process) cluster.Config {
 	var join []string
-	for i := range r.plan.founders {
+	for i := range r.plan.initialMembers {
 		join = append(join, at(i, gossipPort))
 	}
 	cfg := cluster.Config{
 		NodeName: nameOf(m.number), DataDir: m.dir,
 		PeerAddr: at(m.number, peerPort), GossipAddr: at(m.number, gossipPort),
-		Join: join, BootstrapExpect: r.plan.founders,
+		Join: join, BootstrapExpect: r.plan.initialMembers,
 		Log: cluster.LogPolicy{
 			Store: r.plan.store, SegmentBytes: 256 << 10, CacheBytes: r.plan.cacheBytes,
 			Audit: cluster.AuditPolicy{Interval: 2 * time.Second, Entries: 50},
@@ -330,7 +330,7 @@ func (r *run) config(m *machine, p *process) cluster.Config {
 		Logger:   slog.New(slog.NewTextHandler(r.logOf(m), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Fatal:    func(code cluster.ExitCode, err error) { m.fatal(p, code, err) },
 	}
-	if m.number >= r.plan.founders {
+	if m.number >= r.plan.initialMembers {
 		cfg.BootstrapExpect = 0
 	}
 	cfg.Environment = environment.Environment{

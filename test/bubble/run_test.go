@@ -19,24 +19,24 @@ import (
 
 // plan is what a seed fixes before anything runs.
 type plan struct {
-	founders      int
-	spare         bool // one more machine, which joins
-	store         string
-	cacheBytes    int
-	snapshotBytes int64
-	trailingBytes int64
-	timing        cluster.Timing
-	load          time.Duration
-	forgetful     bool // planted: a machine comes back with the disk of its crash before
+	initialMembers int
+	spare          bool // one more machine, which joins
+	store          string
+	cacheBytes     int
+	snapshotBytes  int64
+	trailingBytes  int64
+	timing         cluster.Timing
+	load           time.Duration
+	forgetful      bool // planted: a machine comes back with the disk of its crash before
 }
 
 func newPlan(random *rand.Rand) plan {
-	p := plan{founders: 3, spare: random.IntN(3) == 0, store: cluster.LogStoreWAL, load: 6*time.Second + time.Duration(random.Int64N(int64(12*time.Second)))}
+	p := plan{initialMembers: 3, spare: random.IntN(3) == 0, store: cluster.LogStoreWAL, load: 6*time.Second + time.Duration(random.Int64N(int64(12*time.Second)))}
 	switch random.IntN(12) {
 	case 0:
-		p.founders = 5
+		p.initialMembers = 5
 	case 1:
-		p.founders = 1
+		p.initialMembers = 1
 	}
 	if random.IntN(4) == 0 {
 		p.store = cluster.LogStoreBoltDB
@@ -96,7 +96,7 @@ func newRun(seed uint64, dir string) *run {
 	}
 	r.referee = newReferee(r.wrong)
 	r.network = newNetwork(rand.New(rand.NewPCG(seed, 72)), r.referee)
-	machines := r.plan.founders
+	machines := r.plan.initialMembers
 	if r.plan.spare {
 		machines++
 	}
@@ -209,7 +209,7 @@ func (r *run) live() {
 		Slack: (2*time.Second + 2*offsetMax).Microseconds(),
 	}
 	r.record(history.Event{Kind: history.KindRun, Detail: history.Detail{Rules: &rules}})
-	for _, m := range r.machines[:r.plan.founders] {
+	for _, m := range r.machines[:r.plan.initialMembers] {
 		m.start(ctx)
 	}
 	if r.found() {
@@ -282,7 +282,7 @@ func (r *run) work() {
 		}
 	}
 	s := newSchedule(r)
-	s.strike(loaded)
+	s.inject(loaded)
 	// Those who wait for an answer get it before everything is mended.
 	clients.Wait()
 	s.endAll()
@@ -362,7 +362,7 @@ func (r *run) dismiss() {
 		r.wrong("the members are not known after healing: %v", err)
 		return
 	}
-	for _, m := range r.machines[:r.plan.founders] {
+	for _, m := range r.machines[:r.plan.initialMembers] {
 		member := slices.ContainsFunc(list.Members, func(s cluster.MemberStatus) bool { return s.NodeID == m.id() })
 		if m.wanted() && !member {
 			r.note("dismiss", m.number, "")

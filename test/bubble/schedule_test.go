@@ -36,8 +36,8 @@ var faults = [...]func(*schedule){
 
 const together = 3
 
-// strike begins faults until the load ends.
-func (s *schedule) strike(loaded context.Context) {
+// inject begins faults until the load ends.
+func (s *schedule) inject(loaded context.Context) {
 	s.sleep(loaded, s.between(0, 1500*time.Millisecond))
 	for loaded.Err() == nil {
 		if len(s.ends) < together {
@@ -364,7 +364,7 @@ func (s *schedule) changeMembers() {
 	if !s.plan.spare {
 		return
 	}
-	spare := s.machines[s.plan.founders]
+	spare := s.machines[s.plan.initialMembers]
 	if !spare.wanted() {
 		s.note("join", spare.number, "")
 		spare.mu.Lock()
@@ -373,9 +373,9 @@ func (s *schedule) changeMembers() {
 		spare.start(s.ctx)
 		return
 	}
-	victim := s.machines[s.random.IntN(s.plan.founders)]
+	victim := s.machines[s.random.IntN(s.plan.initialMembers)]
 	leader := s.leader()
-	if leader == nil || s.plan.founders == 1 || s.anyRemoved() {
+	if leader == nil || s.plan.initialMembers == 1 || s.anyRemoved() {
 		return
 	}
 	node, _ := leader.present()

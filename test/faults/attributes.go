@@ -60,7 +60,7 @@ func unwireAttributes(wire map[string]wireAttribute) []history.Attribute {
 	return attributes
 }
 
-// sendInput is what a message is sent with, of a single call or of a batch.
+// sendInput returns the input of a send, for a single call or an entry of a batch.
 func sendInput(group, dedup, body string) map[string]any {
 	in := map[string]any{"MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": dedup}
 	if attributes := attributesFor(body); attributes != nil {

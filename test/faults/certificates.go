@@ -20,11 +20,11 @@ import (
 	native "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// renewEvery is how often one of the nodes gets another certificate.
+// renewEvery is the interval at which one of the nodes gets another certificate.
 const renewEvery = 3 * time.Second
 
-// access is how clients come in: with TLS and signed requests. Nil: in clear text, unsigned.
-// Immutable.
+// access has the credentials of clients: TLS and the key that signs requests. Nil means clear
+// text and unsigned requests. Immutable.
 type access struct {
 	tls    *tls.Config
 	key    *native.Key
@@ -34,7 +34,7 @@ type access struct {
 
 // secure makes what a run with TLS needs: certificates of the nodes for each other and for
 // clients, and the key of the clients. The nodes then take signed requests only.
-func (s *stage) secure(r Run) error {
+func (s *testbed) secure(r Run) error {
 	if !r.TLS {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (s *stage) secure(r Run) error {
 
 // checkAccess makes sure that no node of a run with TLS takes a request that is not signed:
 // else the run would show nothing about those that are.
-func (s *stage) checkAccess(ctx context.Context) error {
+func (s *testbed) checkAccess(ctx context.Context) error {
 	if s.access == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (a *access) native() []grpc.DialOption {
 // renewCertificates gives the nodes other certificates, one node at a time, whatever happens to
 // them meanwhile, until ctx ends. A node that cannot be reached by another one after that
 // shows in the history, as after any fault.
-func (s *stage) renewCertificates(ctx context.Context) error {
+func (s *testbed) renewCertificates(ctx context.Context) error {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for i := 0; ; i++ {

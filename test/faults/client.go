@@ -53,8 +53,8 @@ type client struct {
 	logTime  int64   // of the last answer that had one, milliseconds since 1970
 }
 
-// newClient makes client number of the run on stage.
-func (s *stage) newClient(number int, workload string) *client {
+// newClient makes a client of the run.
+func (s *testbed) newClient(number int, workload string) *client {
 	dialer := net.Dialer{Timeout: time.Second}
 	return &client{
 		recorder: s.recorder, nodes: s.cluster.Nodes, number: number + 1000*s.part, workload: workload, suffix: s.suffix(), pace: s.pace,

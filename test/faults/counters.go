@@ -13,7 +13,7 @@ const countTime = 30 * time.Second
 
 // countAll looks at the counters of queues through every node, when no client
 // works. Who judges them is test/oracle/check, and test/oracle/logcheck exactly.
-func (s *stage) countAll(ctx context.Context, queues []string) {
+func (s *testbed) countAll(ctx context.Context, queues []string) {
 	ctx, cancel := context.WithTimeout(ctx, countTime)
 	defer cancel()
 	for _, n := range s.cluster.Nodes {

@@ -9,13 +9,13 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// tickEvery is how often a drain writes an entry that changes no message: log time
-// is that of the newest entry, and stands still in a cluster that nobody writes to.
+// tickEvery is the interval at which a drain writes an entry that changes no message. Log time
+// is the time of the newest entry, so it stands still without writes.
 const tickEvery = 500_000 // microseconds
 
-// drain empties the queue and notes when it was empty for longer than any
-// message can be in flight, also by log time: that goes slower than the true one
-// after a clock was ahead.
+// drain empties the queue. It records the queue as empty after it was empty for longer than any
+// message can be in flight, in true time and in log time. After a clock ran fast, log time is
+// slower than true time.
 func (c *client) drain(ctx context.Context, queue string) {
 	empty, emptyAt, ticked := c.recorder.Now(), c.logTime, int64(0)
 	for ctx.Err() == nil {
@@ -52,7 +52,7 @@ func (c *client) drain(ctx context.Context, queue string) {
 }
 
 // deadLetters are the dead-letter queues of queues that have one.
-func (s *stage) deadLetters(queues []string) []string {
+func (s *testbed) deadLetters(queues []string) []string {
 	var dead []string
 	for _, queue := range queues {
 		if _, found := s.rules.DeadLetter[queue]; found {
@@ -64,7 +64,7 @@ func (s *stage) deadLetters(queues []string) []string {
 
 // drainAll drains queues, each by a client of its own, and a dead-letter queue after
 // the queue that fills it: what that drain received too often is there only then.
-func (s *stage) drainAll(ctx context.Context, queues []string) {
+func (s *testbed) drainAll(ctx context.Context, queues []string) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	later := s.deadLetters(queues)

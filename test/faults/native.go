@@ -73,8 +73,8 @@ func (c *client) note(sent bool, e history.Event) bool {
 
 func done(e *history.Event) bool { return e.Result == history.OK && e.Error == "" }
 
-// settled notes what became of the only entry of a call.
-func settled(e *history.Event, outcomes []*seriatimpb.Outcome) {
+// recordOutcome records the outcome of the only entry of a call.
+func recordOutcome(e *history.Event, outcomes []*seriatimpb.Outcome) {
 	switch {
 	case !done(e):
 	case len(outcomes) == 1:

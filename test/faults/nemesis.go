@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// area is where a fault works. Two faults of one area do not overlap.
+// area is the part of the system that a fault breaks. Two faults in one area do not overlap.
 type area string
 
 const (
@@ -27,49 +27,49 @@ const (
 	areaFailpoint area = "failpoint"
 )
 
-// fault is something that can be broken and mended.
+// fault breaks and repairs a part of the system.
 type fault struct {
 	name string
 	area area
-	// least and most bound how long the fault holds between begin and its
-	// undoing; both 0 for one that is over when begin returns.
+	// least and most bound the duration of the fault. Both are 0 if it is over when begin
+	// returns.
 	least, most time.Duration
-	// single says that it strikes one node, which it claims, and leaves the others
-	// a majority that must go on for as long as it lasts.
+	// single reports that the fault claims one node. The others are a majority and must keep
+	// working.
 	single bool
-	// minority says that the nodes which it claims hear their clients and no other node.
+	// minority reports that the claimed nodes reach their clients and no other node.
 	minority bool
-	// begin breaks. What it tells the strike to undo is undone in reverse order,
-	// also when it failed half way.
-	begin func(*strike, context.Context) error
+	// begin injects the fault. The injection runs the registered undo functions in reverse
+	// order, also after an error.
+	begin func(*injection, context.Context) error
 }
 
-// strike is one use of a fault. Used by one goroutine.
-type strike struct {
-	*stage
+// injection is one run of a fault. Used by one goroutine.
+type injection struct {
+	*testbed
 	fault  fault
 	hold   time.Duration
 	random *rand.Rand
-	nodes  []*harness.Node // claimed by this strike
+	nodes  []*harness.Node // claimed by this injection
 	undos  []func() error
-	did    []history.Event // what it did to which node
-	outer  *strike         // within which this one strikes, and with which it shares nodes; nil: none
+	did    []history.Event // its actions by node
+	outer  *injection      // contains this injection and shares its nodes; nil: none
 	frozen func()          // instead of holding; nil: none
 }
 
-// undo has the function called when the fault ends.
-func (s *strike) undo(f func() error) { s.undos = append(s.undos, f) }
+// undo registers a function to call when the fault ends.
+func (s *injection) undo(f func() error) { s.undos = append(s.undos, f) }
 
-// touch notes what the strike is about to do to a node, which explains what the
-// node does until the strike has ended.
-func (s *strike) touch(what string, nodes ...*harness.Node) {
+// touch records an action on nodes before it happens. It explains the behavior of the nodes until
+// the injection ends.
+func (s *injection) touch(what string, nodes ...*harness.Node) {
 	for _, n := range nodes {
 		s.did = append(s.did, history.Event{Kind: history.KindTouch, Action: what, Node: n.Name, Call: s.recorder.Now()})
 	}
 }
 
-// take claims the node for this strike, and says whether it could.
-func (s *strike) take(n *harness.Node) bool {
+// take claims the node for this injection. It reports whether the node was free.
+func (s *injection) take(n *harness.Node) bool {
 	if n == nil || slices.Contains(s.nodes, n) {
 		return false
 	}
@@ -81,11 +81,11 @@ func (s *strike) take(n *harness.Node) bool {
 	return true
 }
 
-var errBusy = errors.New("the node is in the hands of another fault")
+var errBusy = errors.New("another fault uses the node")
 
 // target claims a running node: half of the time the leader, a quarter of the
 // time the one that led before, else any.
-func (s *strike) target(ctx context.Context) (*harness.Node, error) {
+func (s *injection) target(ctx context.Context) (*harness.Node, error) {
 	var chosen *harness.Node
 	switch s.random.IntN(4) {
 	case 0, 1:
@@ -114,7 +114,7 @@ func (s *strike) target(ctx context.Context) (*harness.Node, error) {
 }
 
 // takeLeader claims the leader.
-func (s *strike) takeLeader(ctx context.Context) (*harness.Node, error) {
+func (s *injection) takeLeader(ctx context.Context) (*harness.Node, error) {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s *strike) takeLeader(ctx context.Context) (*harness.Node, error) {
 }
 
 // takeFollower claims any node that does not lead.
-func (s *strike) takeFollower(ctx context.Context) (*harness.Node, error) {
+func (s *injection) takeFollower(ctx context.Context) (*harness.Node, error) {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *strike) takeFollower(ctx context.Context) (*harness.Node, error) {
 }
 
 // takeAll claims every node, or none.
-func (s *strike) takeAll() error {
+func (s *injection) takeAll() error {
 	for _, n := range s.cluster.Nodes {
 		if !s.take(n) {
 			s.release(s.nodes...)
@@ -150,17 +150,16 @@ func (s *strike) takeAll() error {
 	return nil
 }
 
-// leader is who leads, as soon as somebody does.
-func (s *strike) leader(ctx context.Context) (*harness.Node, error) {
+// leader waits for a leader and returns it.
+func (s *injection) leader(ctx context.Context) (*harness.Node, error) {
 	return s.cluster.WaitLeader(ctx, s.recovery())
 }
 
-// run does the fault, holds it and mends it. The line about it begins when it
-// begins to break and ends when it is mended.
-func (s *strike) run(ctx context.Context) {
+// run injects the fault, holds it and repairs it. The event in the history spans all of that.
+func (s *injection) run(ctx context.Context) {
 	e := history.Event{Kind: history.KindFault, Action: s.fault.name, Workload: string(s.fault.area), Call: s.recorder.Now()}
 	err := s.begin(ctx)
-	e.Struck = err == nil
+	e.Injected = err == nil
 	if err == nil && s.hold > 0 {
 		s.sustain(ctx)
 	}
@@ -185,12 +184,11 @@ func (s *strike) run(ctx context.Context) {
 	}
 }
 
-// busyTime is for how long a strike tries again to get nodes that are in the hands of
-// other faults.
+// busyTime bounds the retries while other faults use the nodes.
 const busyTime = 15 * time.Second
 
-// begin breaks, as soon as no other fault has the nodes in its hands.
-func (s *strike) begin(ctx context.Context) error {
+// begin injects the fault as soon as no other fault uses the nodes.
+func (s *injection) begin(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, busyTime)
 	defer cancel()
 	for {
@@ -209,7 +207,7 @@ func (s *strike) begin(ctx context.Context) error {
 }
 
 // sustain lets the fault last, and asks nodes that are cut off from all others.
-func (s *strike) sustain(ctx context.Context) {
+func (s *injection) sustain(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, s.hold)
 	defer cancel()
 	if !s.fault.minority {
@@ -230,8 +228,8 @@ func broke(invariant, format string, args ...any) error {
 	return breach{invariant, fmt.Sprintf(format, args...)}
 }
 
-// end undoes all and starts the strike's nodes if they do not run.
-func (s *strike) end() error {
+// end runs the undo functions and starts the nodes of the injection that do not run.
+func (s *injection) end() error {
 	var problems []error
 	for _, undo := range slices.Backward(s.undos) {
 		problems = append(problems, undo())
@@ -247,8 +245,8 @@ func (s *strike) end() error {
 	return errors.Join(problems...)
 }
 
-// tell writes down what the strike did to nodes.
-func (s *strike) tell() {
+// tell writes the recorded actions to the history.
+func (s *injection) tell() {
 	for _, e := range s.did {
 		e.Return = s.recorder.Now()
 		s.recorder.Add(e)
@@ -261,19 +259,19 @@ func (s *strike) tell() {
 	s.did = nil
 }
 
-// newStrike prepares a strike with a duration and random numbers of its own.
-func (s *stage) newStrike(f fault, seed uint64) *strike {
+// newInjection returns an injection with its own duration and random numbers.
+func (s *testbed) newInjection(f fault, seed uint64) *injection {
 	random := rand.New(rand.NewPCG(s.seed, seed))
 	hold := f.least
 	if f.most > f.least {
 		hold += time.Duration(random.Int64N(int64(f.most - f.least)))
 	}
-	return &strike{stage: s, fault: f, hold: hold, random: random}
+	return &injection{testbed: s, fault: f, hold: hold, random: random}
 }
 
 // agree compares the replicas once all nodes are healed, by sameStates or rest,
 // which is I13(b) and the first part of I15.
-func (s *stage) agree(compare func(time.Duration) error) {
+func (s *testbed) agree(compare func(time.Duration) error) {
 	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.OK}
 	if err := compare(time.Minute + s.reading); err != nil {
 		e.Result, e.Error = history.Fail, err.Error()
@@ -287,7 +285,7 @@ func (s *stage) agree(compare func(time.Duration) error) {
 }
 
 // timesAgreed counts the comparisons that found the replicas alike.
-func (s *stage) timesAgreed() int {
+func (s *testbed) timesAgreed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.agreed
@@ -296,7 +294,7 @@ func (s *stage) timesAgreed() int {
 // sameStates waits until every node has applied all that was committed when it
 // began. Under load the indexes never stand still, so that states are compared by
 // the observer at every index at which it meets two nodes, and by their taps.
-func (s *stage) sameStates(within time.Duration) error {
+func (s *testbed) sameStates(within time.Duration) error {
 	// What is right does not depend on when the load ends.
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -337,7 +335,7 @@ func lag(metrics string, target uint64) string {
 
 // rest is sameStates when no client works any more: all nodes must be seen with
 // one state at one index.
-func (s *stage) rest(within time.Duration) error {
+func (s *testbed) rest(within time.Duration) error {
 	if err := s.sameStates(within); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func bodyFaults() []fault {
 	return []fault{{name: "bits flipped in bodies", area: areaBodies, least: time.Second, most: 4 * time.Second, begin: flipBodies}}
 }
 
-// How many messages a strike damages, and for how long it waits until they are on disk.
+// Bounds for the messages that an injection damages, and for the wait until they are on disk.
 const (
 	damagedMost   = 5
 	storedWithin  = 10 * time.Second
@@ -36,15 +36,15 @@ const (
 // fillerBytes is the size of the messages behind those that are damaged.
 const fillerBytes = 60_000
 
-// pieceBytes is more than a node gathers before it writes: a segment, or 1 MiB of one.
-func (s *stage) pieceBytes() int {
+// pieceBytes returns more bytes than a node buffers before it writes: a segment, or 1 MiB.
+func (s *testbed) pieceBytes() int {
 	if s.backlog != nil {
 		return 1_200_000
 	}
 	return 180_000
 }
 
-// damage is a body in a segment file that a strike changed.
+// damage is a body in a segment file that an injection changed.
 type damage struct {
 	node   string
 	file   string
@@ -54,7 +54,7 @@ type damage struct {
 
 // flipBodies sends messages, and flips a bit of the body of each in the files of one node.
 // The bodies are its own, so that no two nodes have the same one damaged.
-func flipBodies(s *strike, ctx context.Context) error {
+func flipBodies(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *client) put(ctx context.Context, group string, size int) (body string) 
 	return body
 }
 
-// storedFiles is how many of the newest segment files may have a message of just now.
+// storedFiles is the number of newest segment files that may have a new message.
 const storedFiles = 4
 
 // awaitStored waits until texts are in the segment files of a node: of those that were
@@ -114,7 +114,7 @@ func awaitStored(ctx context.Context, n *harness.Node, texts []string) ([]damage
 			return found, nil
 		}
 		if !pause(ctx, 200*time.Millisecond) && len(found) == 0 {
-			return nil, errors.Join(fmt.Errorf("no body of this strike is in the files of %s", n.Name), err)
+			return nil, errors.Join(fmt.Errorf("no body of this injection is in the files of %s", n.Name), err)
 		}
 	}
 }
@@ -150,10 +150,9 @@ func (d damage) healed() bool {
 	return string(text) == d.text || len(bytes.Trim(text, "\x00")) == 0
 }
 
-// healBodies waits until no damage of a strike is left: all nodes are up and hear each
-// other, so that every body is found by the scrub and fetched. It is I17 that none is
-// passed over, and I15 that it does not take long.
-func (s *stage) healBodies() {
+// healBodies waits until every damage is repaired: all nodes are up and connected, so the scrub
+// finds and fetches each body. A body that stays damaged breaks I17, a slow repair I15.
+func (s *testbed) healBodies() {
 	s.mu.Lock()
 	left := s.damaged
 	s.damaged = nil
@@ -189,7 +188,7 @@ func (s *stage) healBodies() {
 
 // replaced says whether the node has the body in a newer file: it was given a snapshot,
 // and nobody asks for what it had before, whose space it gives back later.
-func (s *stage) replaced(d damage) bool {
+func (s *testbed) replaced(d damage) bool {
 	n := s.named(d.node)
 	files, err := disk.Files(n.DataDir, disk.ClassBodies)
 	if err != nil {
@@ -199,9 +198,9 @@ func (s *stage) replaced(d damage) bool {
 	return len(searchFiles(n, files, []string{d.text})) > 0
 }
 
-// scrubTime is how long it may take until every damaged body was found and healed: the
-// time of a walk that began before it, and of the next.
-func (s *stage) scrubTime() time.Duration {
+// scrubTime bounds the repair of all damaged bodies: the rest of the walk under way, and the
+// next walk.
+func (s *testbed) scrubTime() time.Duration {
 	walk := time.Duration(0)
 	if s.backlog != nil {
 		walk = time.Duration(float64(s.backlog.bytes) / parkedScrubRate * float64(time.Second))

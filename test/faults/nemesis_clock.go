@@ -27,8 +27,8 @@ func clockFaults() []fault {
 	)
 }
 
-// setClock moves a node's clock, and has it set right when the strike ends.
-func (s *strike) setClock(ctx context.Context, n *harness.Node, offset time.Duration, rate float64) error {
+// setClock moves a node's clock until the injection ends.
+func (s *injection) setClock(ctx context.Context, n *harness.Node, offset time.Duration, rate float64) error {
 	s.touch(history.TouchClock, n)
 	if rate == 1 {
 		s.did[len(s.did)-1].Count = offset.Milliseconds()
@@ -50,7 +50,7 @@ func (s *strike) setClock(ctx context.Context, n *harness.Node, offset time.Dura
 
 // clockTarget is like target, but claims nothing: a clock can be wrong while the
 // process is killed or paused.
-func (s *strike) clockTarget(ctx context.Context) (*harness.Node, error) {
+func (s *injection) clockTarget(ctx context.Context) (*harness.Node, error) {
 	if s.random.IntN(2) == 0 {
 		return s.leader(ctx)
 	}
@@ -61,8 +61,8 @@ func (s *strike) clockTarget(ctx context.Context) (*harness.Node, error) {
 	return running[s.random.IntN(len(running))], nil
 }
 
-func jump(offset time.Duration) func(*strike, context.Context) error {
-	return func(s *strike, ctx context.Context) error {
+func jump(offset time.Duration) func(*injection, context.Context) error {
+	return func(s *injection, ctx context.Context) error {
 		n, err := s.clockTarget(ctx)
 		if err != nil {
 			return err
@@ -71,8 +71,8 @@ func jump(offset time.Duration) func(*strike, context.Context) error {
 	}
 }
 
-func rate(rate float64) func(*strike, context.Context) error {
-	return func(s *strike, ctx context.Context) error {
+func rate(rate float64) func(*injection, context.Context) error {
+	return func(s *injection, ctx context.Context) error {
 		n, err := s.clockTarget(ctx)
 		if err != nil {
 			return err
@@ -81,8 +81,8 @@ func rate(rate float64) func(*strike, context.Context) error {
 	}
 }
 
-// strobe flips a clock between right and 10 s ahead, 20 times a second.
-func strobe(s *strike, ctx context.Context) error {
+// strobe switches a clock between the right time and 10 s more, 20 times a second.
+func strobe(s *injection, ctx context.Context) error {
 	n, err := s.clockTarget(ctx)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func strobe(s *strike, ctx context.Context) error {
 	return nil
 }
 
-func jumpAll(s *strike, ctx context.Context) error {
+func jumpAll(s *injection, ctx context.Context) error {
 	for _, n := range s.cluster.Running() {
 		if err := s.setClock(ctx, n, 5*time.Second, 1); err != nil {
 			return err

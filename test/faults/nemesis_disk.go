@@ -55,7 +55,7 @@ func diskFaults() []fault {
 }
 
 // diskOf is the disk of a node; a node that was added later has none of its own.
-func (s *strike) diskOf(n *harness.Node) (*disk.Disk, error) {
+func (s *injection) diskOf(n *harness.Node) (*disk.Disk, error) {
 	if s.disks == nil {
 		return nil, errors.New("there are no disks")
 	}
@@ -65,9 +65,8 @@ func (s *strike) diskOf(n *harness.Node) (*disk.Disk, error) {
 	return nil, fmt.Errorf("%s has no disk of its own", n.Name)
 }
 
-// cut takes the power from nodes that the strike has claimed. They stay dead
-// until the strike ends.
-func (s *strike) cut(nodes ...*harness.Node) error {
+// cut cuts the power of claimed nodes until the injection ends.
+func (s *injection) cut(nodes ...*harness.Node) error {
 	var victims []disk.Powered
 	for _, n := range nodes {
 		d, err := s.diskOf(n)
@@ -83,7 +82,7 @@ func (s *strike) cut(nodes ...*harness.Node) error {
 	return err
 }
 
-func cutFollower(s *strike, ctx context.Context) error {
+func cutFollower(s *injection, ctx context.Context) error {
 	n, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
@@ -91,7 +90,7 @@ func cutFollower(s *strike, ctx context.Context) error {
 	return s.cut(n)
 }
 
-func cutLeader(s *strike, ctx context.Context) error {
+func cutLeader(s *injection, ctx context.Context) error {
 	n, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -99,7 +98,7 @@ func cutLeader(s *strike, ctx context.Context) error {
 	return s.cut(n)
 }
 
-func cutMajority(s *strike, ctx context.Context) error {
+func cutMajority(s *injection, ctx context.Context) error {
 	for range len(s.cluster.Nodes)/2 + 1 {
 		if _, err := s.target(ctx); err != nil {
 			return err
@@ -108,15 +107,15 @@ func cutMajority(s *strike, ctx context.Context) error {
 	return s.cut(s.nodes...)
 }
 
-func cutAll(s *strike, _ context.Context) error {
+func cutAll(s *injection, _ context.Context) error {
 	if err := s.takeAll(); err != nil {
 		return err
 	}
 	return s.cut(s.nodes...)
 }
 
-// hang stops a node's disk until the strike ends.
-func (s *strike) hang(n *harness.Node) error {
+// hang stops a node's disk until the injection ends.
+func (s *injection) hang(n *harness.Node) error {
 	d, err := s.diskOf(n)
 	if err != nil {
 		return err
@@ -129,14 +128,14 @@ func (s *strike) hang(n *harness.Node) error {
 		if err := d.Thaw(); err != nil {
 			return err
 		}
-		return s.settle(n)
+		return s.awaitEnd(n)
 	})
 	return nil
 }
 
-// settle waits until a node whose disk is back either answers or has ended: a
-// process that ended while its disk hung is not gone before the disk is back.
-func (s *strike) settle(n *harness.Node) error {
+// awaitEnd waits until a node either answers or has ended after its disk is back. A process
+// that ended while its disk hung stays until then.
+func (s *injection) awaitEnd(n *harness.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), letGoWithin)
 	defer cancel()
 	for n.Running() {
@@ -151,7 +150,7 @@ func (s *strike) settle(n *harness.Node) error {
 }
 
 // left notes that a node ended by itself, and says whether with a right code.
-func (s *strike) left(n *harness.Node, what string, codes ...int) error {
+func (s *injection) left(n *harness.Node, what string, codes ...int) error {
 	code, err := n.WaitExit(letGoWithin)
 	if err != nil {
 		// Cut off from the others by another fault, it may have nothing to write.
@@ -167,7 +166,7 @@ func (s *strike) left(n *harness.Node, what string, codes ...int) error {
 	return broke("I17", "%s ended with code %d, want one of %v: %s", n.Name, code, codes, lastLine(n.LogTail()))
 }
 
-func hangLeader(s *strike, ctx context.Context) error {
+func hangLeader(s *injection, ctx context.Context) error {
 	n, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -175,7 +174,7 @@ func hangLeader(s *strike, ctx context.Context) error {
 	return s.hang(n)
 }
 
-func hangOne(s *strike, ctx context.Context) error {
+func hangOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -185,7 +184,7 @@ func hangOne(s *strike, ctx context.Context) error {
 
 // goneOne lets a disk fail everything. The node must end by itself; afterwards
 // it has what was synced.
-func goneOne(s *strike, ctx context.Context) error {
+func goneOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -208,7 +207,7 @@ func goneOne(s *strike, ctx context.Context) error {
 
 // fullOne fills a disk. A node may end with an error of the disk or refuse what
 // would grow the log; either way it must be back once there is room.
-func fullOne(s *strike, ctx context.Context) error {
+func fullOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -235,17 +234,17 @@ func fullOne(s *strike, ctx context.Context) error {
 	return nil
 }
 
-func flipLog(s *strike, ctx context.Context) error { return s.flip(ctx, disk.ClassLog) }
+func flipLog(s *injection, ctx context.Context) error { return s.flip(ctx, disk.ClassLog) }
 
-func flipStable(s *strike, ctx context.Context) error { return s.flip(ctx, disk.ClassStable) }
+func flipStable(s *injection, ctx context.Context) error { return s.flip(ctx, disk.ClassStable) }
 
-func flipSnapshot(s *strike, ctx context.Context) error { return s.flip(ctx, disk.ClassSnapshot) }
+func flipSnapshot(s *injection, ctx context.Context) error { return s.flip(ctx, disk.ClassSnapshot) }
 
 // flip damages one bit of a node's files while it is down. The node may find that
 // nobody needs the bit and start; or it refuses to start, and gets its sound files
 // back: nothing was written since. What it must not do is serve wrong data, and
 // that the clients and the other replicas see.
-func (s *strike) flip(ctx context.Context, class disk.Class) error {
+func (s *injection) flip(ctx context.Context, class disk.Class) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -253,7 +252,7 @@ func (s *strike) flip(ctx context.Context, class disk.Class) error {
 	return s.flipOf(n, class)
 }
 
-func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
+func (s *injection) flipOf(n *harness.Node, class disk.Class) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
@@ -291,7 +290,7 @@ func (s *strike) flipOf(n *harness.Node, class disk.Class) error {
 // hasRead waits until a node has read its files, and says whether it took them: else it
 // ended. It may not be ready for long, if another fault keeps the others from it; its admin
 // port opens before that. A node that does neither shows when service is demanded of it.
-func (s *strike) hasRead(n *harness.Node) bool {
+func (s *injection) hasRead(n *harness.Node) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
 	defer cancel()
 	for n.Running() {
@@ -304,7 +303,7 @@ func (s *strike) hasRead(n *harness.Node) bool {
 
 // failSyncs lets the next syncs of the leader fail. One is enough to end it; it
 // may lead again after its start.
-func failSyncs(s *strike, ctx context.Context) error {
+func failSyncs(s *injection, ctx context.Context) error {
 	n, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -319,7 +318,7 @@ func failSyncs(s *strike, ctx context.Context) error {
 }
 
 // slowOne makes every sync of a node take long.
-func slowOne(s *strike, ctx context.Context) error {
+func slowOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ const (
 	answerCrashes = "crashes between apply and answer"
 )
 
-// crashWithin is for how long a node may not come by a place under load.
+// crashWithin bounds the wait until a node under load reaches a place.
 const crashWithin = 15 * time.Second
 
 // place is a failpoint at which a process is ended, as by kill -9, and what makes
@@ -26,9 +26,9 @@ const crashWithin = 15 * time.Second
 type place struct {
 	name string
 	// choose claims the node; nil: any, half of the time the leader.
-	choose func(*strike, context.Context) (*harness.Node, error)
+	choose func(*injection, context.Context) (*harness.Node, error)
 	// provoke makes the node come by, if the load alone does not.
-	provoke func(*strike, context.Context, *harness.Node) error
+	provoke func(*injection, context.Context, *harness.Node) error
 	// start says that a node comes by only while it starts.
 	start bool
 }
@@ -37,11 +37,11 @@ type place struct {
 var places = [...]place{
 	{name: "store-logs-before"},
 	{name: "store-logs-after"},
-	{name: "vote-before", choose: (*strike).takeFollower, provoke: (*strike).election},
-	{name: "vote-after", choose: (*strike).takeFollower, provoke: (*strike).election},
+	{name: "vote-before", choose: (*injection).takeFollower, provoke: (*injection).election},
+	{name: "vote-after", choose: (*injection).takeFollower, provoke: (*injection).election},
 	{name: "apply-before"},
 	{name: "apply-after"},
-	{name: "answer", choose: (*strike).takeLeader},
+	{name: "answer", choose: (*injection).takeLeader},
 	{name: "reply"},
 	{name: "snapshot-begin"},
 	{name: "snapshot-written"},
@@ -51,18 +51,18 @@ var places = [...]place{
 	{name: "restore-swapped", start: true},
 	{name: "log-truncate-before"},
 	{name: "log-truncate-after"},
-	{name: "append-entries-answer", choose: (*strike).takeFollower},
-	{name: "install-snapshot-answer", choose: (*strike).takeFollower, provoke: (*strike).lagging},
-	{name: "forward-sent", choose: (*strike).takeFollower},
-	{name: "forward-answered", choose: (*strike).takeFollower},
-	{name: "member-change-before", choose: (*strike).takeLeader, provoke: (*strike).join},
-	{name: "member-change-after", choose: (*strike).takeLeader, provoke: (*strike).join},
+	{name: "append-entries-answer", choose: (*injection).takeFollower},
+	{name: "install-snapshot-answer", choose: (*injection).takeFollower, provoke: (*injection).lagging},
+	{name: "forward-sent", choose: (*injection).takeFollower},
+	{name: "forward-answered", choose: (*injection).takeFollower},
+	{name: "member-change-before", choose: (*injection).takeLeader, provoke: (*injection).join},
+	{name: "member-change-after", choose: (*injection).takeLeader, provoke: (*injection).join},
 	{name: "deduplication-expire"},
 	{name: "attempt-write"},
-	{name: "shutdown", provoke: (*strike).terminate},
+	{name: "shutdown", provoke: (*injection).terminate},
 }
 
-// placeErrors are where a call may get an error in place of its answer.
+// placeErrors are the places at which a call may get an error instead of its answer.
 var placeErrors = [...]string{"append-entries-answer", "install-snapshot-answer", "forward-sent", "forward-answered", "answer", "reply", "snapshot-begin"}
 
 // failpointFaults need a fault build.
@@ -75,7 +75,7 @@ func failpointFaults() []fault {
 	for _, x := range places {
 		faults = append(faults, fault{
 			name: "crash at " + x.name, least: 500 * time.Millisecond, most: 3 * time.Second,
-			begin: func(s *strike, ctx context.Context) error { return s.crashAt(ctx, x) },
+			begin: func(s *injection, ctx context.Context) error { return s.crashAt(ctx, x) },
 		})
 	}
 	for i := range faults {
@@ -84,9 +84,8 @@ func failpointFaults() []fault {
 	return faults
 }
 
-// arm sets a failpoint of a node, which the end of the strike takes away. A
-// process that was started anew has none.
-func (s *strike) arm(ctx context.Context, n *harness.Node, at, action string) error {
+// arm sets a failpoint of a node until the injection ends. A restarted process has none.
+func (s *injection) arm(ctx context.Context, n *harness.Node, at, action string) error {
 	s.touch(history.TouchFailpoint, n)
 	set := func(ctx context.Context, action string) error {
 		return s.admin(ctx, n, http.MethodPut, "/v1/failpoints/"+at, action)
@@ -105,11 +104,11 @@ func (s *strike) arm(ctx context.Context, n *harness.Node, at, action string) er
 	return set(ctx, action)
 }
 
-// crashAt ends a node at a place. It stays down until the strike ends.
-func (s *strike) crashAt(ctx context.Context, x place) error {
+// crashAt ends a node at a place. The node stays down until the injection ends.
+func (s *injection) crashAt(ctx context.Context, x place) error {
 	choose := x.choose
 	if choose == nil {
-		choose = (*strike).target
+		choose = (*injection).target
 	}
 	n, err := choose(s, ctx)
 	if err != nil {
@@ -133,7 +132,7 @@ func (s *strike) crashAt(ctx context.Context, x place) error {
 }
 
 // crashed waits until a node came by a place, and notes it.
-func (s *strike) crashed(n *harness.Node, at string) error {
+func (s *injection) crashed(n *harness.Node, at string) error {
 	code, err := n.WaitExit(crashWithin)
 	if err != nil {
 		return fmt.Errorf("nothing came by the place %s: %w", at, err)
@@ -146,7 +145,7 @@ func (s *strike) crashed(n *harness.Node, at string) error {
 }
 
 // startInto kills a node and starts it with failpoints armed from the beginning.
-func (s *strike) startInto(n *harness.Node, failpoints string) error {
+func (s *injection) startInto(n *harness.Node, failpoints string) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
@@ -157,7 +156,7 @@ func (s *strike) startInto(n *harness.Node, failpoints string) error {
 }
 
 // arrives waits until a node that was started with a failpoint came by it.
-func (s *strike) arrives(ctx context.Context, n *harness.Node, at string) bool {
+func (s *injection) arrives(ctx context.Context, n *harness.Node, at string) bool {
 	bounded, cancel := context.WithTimeout(ctx, crashWithin)
 	defer cancel()
 	for {
@@ -170,11 +169,10 @@ func (s *strike) arrives(ctx context.Context, n *harness.Node, at string) bool {
 	}
 }
 
-// crashBeforeAnswer ends the leader when it has applied what its clients wait to
-// be told.
-func crashBeforeAnswer(s *strike, ctx context.Context) error {
+// crashBeforeAnswer ends the leader after it applied a command and before it answers the client.
+func crashBeforeAnswer(s *injection, ctx context.Context) error {
 	between := []string{"apply-after", "answer", "reply"}
-	x := place{name: between[s.random.IntN(len(between))], choose: (*strike).takeLeader}
+	x := place{name: between[s.random.IntN(len(between))], choose: (*injection).takeLeader}
 	if err := s.crashAt(ctx, x); err != nil {
 		return err
 	}
@@ -183,7 +181,7 @@ func crashBeforeAnswer(s *strike, ctx context.Context) error {
 }
 
 // errorsAtPlaces lets a fifth of what passes the places of one node fail.
-func errorsAtPlaces(s *strike, ctx context.Context) error {
+func errorsAtPlaces(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -198,7 +196,7 @@ func errorsAtPlaces(s *strike, ctx context.Context) error {
 
 // slowPlaces makes a node dawdle everywhere, so that what is seldom at the same
 // time is so more often.
-func slowPlaces(s *strike, ctx context.Context) error {
+func slowPlaces(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -213,7 +211,7 @@ func slowPlaces(s *strike, ctx context.Context) error {
 
 // election has the nodes vote. A refusal is no failure: what counts is whether the
 // node came by.
-func (s *strike) election(ctx context.Context, _ *harness.Node) error {
+func (s *injection) election(ctx context.Context, _ *harness.Node) error {
 	s.touch(history.TouchTransfer, s.cluster.Nodes...)
 	_ = s.anyAdmin(ctx, "/v1/cluster/transfer-leader", `{}`)
 	return nil
@@ -221,7 +219,7 @@ func (s *strike) election(ctx context.Context, _ *harness.Node) error {
 
 // lagging makes a node need a snapshot: it starts with the place armed after it
 // was away for longer than the log reaches back.
-func (s *strike) lagging(ctx context.Context, n *harness.Node) error {
+func (s *injection) lagging(ctx context.Context, n *harness.Node) error {
 	if err := s.outdate(ctx, n); err != nil {
 		return err
 	}
@@ -229,7 +227,7 @@ func (s *strike) lagging(ctx context.Context, n *harness.Node) error {
 }
 
 // join lets a node join that is dismissed at the end.
-func (s *strike) join(_ context.Context, n *harness.Node) error {
+func (s *injection) join(_ context.Context, n *harness.Node) error {
 	spare, err := s.spare()
 	if err != nil {
 		return err
@@ -247,7 +245,7 @@ func (s *strike) join(_ context.Context, n *harness.Node) error {
 }
 
 // restart starts a node that does not run.
-func (s *strike) restart(n *harness.Node) error {
+func (s *injection) restart(n *harness.Node) error {
 	if n.Running() {
 		return nil
 	}
@@ -255,7 +253,7 @@ func (s *strike) restart(n *harness.Node) error {
 }
 
 // terminate asks a node to end; the failpoint decides how it does.
-func (s *strike) terminate(_ context.Context, n *harness.Node) error {
+func (s *injection) terminate(_ context.Context, n *harness.Node) error {
 	if err := n.Stop(stopLimit); err == nil {
 		return fmt.Errorf("%s left as it was told to", n.Name)
 	}

@@ -23,7 +23,7 @@ func memberFaults() []fault {
 }
 
 // anyAdmin does a change of the members through any node that does it.
-func (s *stage) anyAdmin(ctx context.Context, path, body string) error {
+func (s *testbed) anyAdmin(ctx context.Context, path, body string) error {
 	var err error
 	for range 20 {
 		if err = s.admin(ctx, s.cluster.Next(), http.MethodPost, path, body); err == nil {
@@ -39,7 +39,7 @@ func (s *stage) anyAdmin(ctx context.Context, path, body string) error {
 // changeMember makes a change of the member of this name. An answer that got lost
 // leaves open whether the change was made, and one that was made is refused when
 // it is asked for again; then the list of members decides.
-func (s *stage) changeMember(ctx context.Context, change, name string, made func([]member) bool) error {
+func (s *testbed) changeMember(ctx context.Context, change, name string, made func([]member) bool) error {
 	err := s.anyAdmin(ctx, "/v1/cluster/"+change, fmt.Sprintf(`{"node":%q}`, name))
 	if err == nil {
 		return nil
@@ -56,7 +56,7 @@ type member struct{ NodeID, Name, Role string }
 
 func (m member) votes() bool { return m.Role != "learner" }
 
-func (s *stage) membersNamed(ctx context.Context, name string) ([]member, error) {
+func (s *testbed) membersNamed(ctx context.Context, name string) ([]member, error) {
 	text, err := s.cluster.Next().Get(ctx, "/v1/cluster/members")
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *stage) membersNamed(ctx context.Context, name string) ([]member, error)
 
 // moveAbout hands leadership on every 300 ms. A refusal is no failure: right
 // after an election there may be nobody who can take it.
-func moveAbout(s *strike, ctx context.Context) error {
+func moveAbout(s *injection, ctx context.Context) error {
 	moved := 0
 	for range 8 {
 		leader, err := s.leader(ctx)
@@ -91,7 +91,7 @@ func moveAbout(s *strike, ctx context.Context) error {
 
 // replaceEmptied loses a follower's disk. The node comes back under its name
 // without a vote, and takes the place of the one that was lost.
-func replaceEmptied(s *strike, ctx context.Context) error {
+func replaceEmptied(s *injection, ctx context.Context) error {
 	n, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
@@ -108,9 +108,9 @@ func replaceEmptied(s *strike, ctx context.Context) error {
 	return s.replaceLost(ctx)
 }
 
-// lose empties the disk of a node. As long as it was not replaced, no other disk
-// is emptied: two that were lost of three are more than anybody promises.
-func (s *strike) lose(n *harness.Node) error {
+// lose empties the disk of a node. No other disk is emptied before the node is replaced: the
+// guarantees exclude two lost disks of three.
+func (s *injection) lose(n *harness.Node) error {
 	s.mu.Lock()
 	before := s.lost
 	if before == nil {
@@ -131,7 +131,7 @@ func (s *strike) lose(n *harness.Node) error {
 }
 
 // replaceLost makes the node whose disk was emptied a member again.
-func (s *stage) replaceLost(ctx context.Context) error {
+func (s *testbed) replaceLost(ctx context.Context) error {
 	s.mu.Lock()
 	n := s.lost
 	s.mu.Unlock()
@@ -161,7 +161,7 @@ func (s *stage) replaceLost(ctx context.Context) error {
 const exitRemoved = 87
 
 // addAndRemove lets a fourth node join, makes it a voter, and removes it again.
-func addAndRemove(s *strike, ctx context.Context) error {
+func addAndRemove(s *injection, ctx context.Context) error {
 	n, err := s.spare()
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func addAndRemove(s *strike, ctx context.Context) error {
 }
 
 // spare is a further node under a name that none had before.
-func (s *stage) spare() (*harness.Node, error) {
+func (s *testbed) spare() (*harness.Node, error) {
 	s.mu.Lock()
 	s.spares++
 	name := fmt.Sprintf("s%d", s.spares)
@@ -186,7 +186,7 @@ func (s *stage) spare() (*harness.Node, error) {
 }
 
 // dismiss removes a spare from the members. It ends by itself then.
-func (s *strike) dismiss(n *harness.Node) error {
+func (s *injection) dismiss(n *harness.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*s.recovery())
 	defer cancel()
 	err := s.changeMember(ctx, "remove", n.Name, func(named []member) bool { return len(named) == 0 })

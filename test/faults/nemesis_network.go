@@ -13,8 +13,8 @@ import (
 // networkFaults need a lab.
 func networkFaults() []fault {
 	faults := []fault{
-		{name: "one-way cut of leader", single: true, begin: ofLeader((*strike).deafOrMute)},
-		{name: "one-way cut", single: true, begin: ofTarget((*strike).deafOrMute)},
+		{name: "one-way cut of leader", single: true, begin: ofLeader((*injection).deafOrMute)},
+		{name: "one-way cut", single: true, begin: ofTarget((*injection).deafOrMute)},
 		{name: "one direction between two nodes", single: true, begin: oneDirection},
 		{name: "isolate leader", single: true, minority: true, begin: ofLeader(always(network.Isolate))},
 		{name: "isolate one", single: true, minority: true, begin: ofTarget(always(network.Isolate))},
@@ -23,13 +23,13 @@ func networkFaults() []fault {
 		{name: "leader sees one follower", single: true, begin: leaderToOne},
 		{name: "leader at the end of a chain", single: true, begin: chain},
 		{name: "rotating partition", begin: rotate},
-		{name: "flapping", single: true, begin: ofTarget((*strike).flapping)},
-		{name: "all lines flapping", begin: ofAll((*strike).flapping)},
-		{name: "slow line", single: true, begin: ofTarget((*strike).slow)},
-		{name: "loss at one", single: true, begin: ofTarget((*strike).lossy)},
-		{name: "loss", begin: ofAll((*strike).lossy)},
-		{name: "delay", begin: ofAll((*strike).delayed)},
-		{name: "delay of one", begin: ofTarget((*strike).delayed)},
+		{name: "flapping", single: true, begin: ofTarget((*injection).flapping)},
+		{name: "all lines flapping", begin: ofAll((*injection).flapping)},
+		{name: "slow line", single: true, begin: ofTarget((*injection).slow)},
+		{name: "loss at one", single: true, begin: ofTarget((*injection).lossy)},
+		{name: "loss", begin: ofAll((*injection).lossy)},
+		{name: "delay", begin: ofAll((*injection).delayed)},
+		{name: "delay of one", begin: ofTarget((*injection).delayed)},
 		{name: "duplicate frames", begin: ofAll(with(network.Duplicating, 0.2))},
 		{name: "corrupt frames", begin: ofAll(with(network.Corrupting, 0.01))},
 		{name: "garbled frames", begin: ofAll(with(network.Garbling, 0.01))},
@@ -46,24 +46,24 @@ func networkFaults() []fault {
 }
 
 // policyOf draws what is done to the lines of a node, or of all if it has no name.
-type policyOf func(s *strike, node string) network.Policy
+type policyOf func(s *injection, node string) network.Policy
 
 // always is a policy with nothing to draw.
 func always(policy func(string) network.Policy) policyOf {
-	return func(_ *strike, node string) network.Policy { return policy(node) }
+	return func(_ *injection, node string) network.Policy { return policy(node) }
 }
 
 func with(policy func(string, float64) network.Policy, part float64) policyOf {
-	return func(_ *strike, node string) network.Policy { return policy(node, part) }
+	return func(_ *injection, node string) network.Policy { return policy(node, part) }
 }
 
 // only cuts a node off for one kind of traffic.
 func only(class network.Class) policyOf {
-	return func(_ *strike, node string) network.Policy { return network.Isolate(node).Only(class) }
+	return func(_ *injection, node string) network.Policy { return network.Isolate(node).Only(class) }
 }
 
-func ofLeader(policy policyOf) func(*strike, context.Context) error {
-	return func(s *strike, ctx context.Context) error {
+func ofLeader(policy policyOf) func(*injection, context.Context) error {
+	return func(s *injection, ctx context.Context) error {
 		leader, err := s.takeLeader(ctx)
 		if err != nil {
 			return err
@@ -72,8 +72,8 @@ func ofLeader(policy policyOf) func(*strike, context.Context) error {
 	}
 }
 
-func ofTarget(policy policyOf) func(*strike, context.Context) error {
-	return func(s *strike, ctx context.Context) error {
+func ofTarget(policy policyOf) func(*injection, context.Context) error {
+	return func(s *injection, ctx context.Context) error {
 		n, err := s.target(ctx)
 		if err != nil {
 			return err
@@ -82,13 +82,13 @@ func ofTarget(policy policyOf) func(*strike, context.Context) error {
 	}
 }
 
-func ofAll(policy policyOf) func(*strike, context.Context) error {
-	return func(s *strike, _ context.Context) error { return s.wire(policy(s, "")) }
+func ofAll(policy policyOf) func(*injection, context.Context) error {
+	return func(s *injection, _ context.Context) error { return s.wire(policy(s, "")) }
 }
 
-// wire lets the lab go by a policy until the strike ends, and then writes down
-// what that did to how many frames.
-func (s *strike) wire(p network.Policy) error {
+// wire applies a policy to the lab until the injection ends, and then records the number of
+// affected frames.
+func (s *injection) wire(p network.Policy) error {
 	before := s.network.Traffic().Of("", "")
 	s.undo(func() error {
 		did := s.network.Traffic().Of("", "").Since(before)
@@ -111,17 +111,17 @@ func (s *strike) wire(p network.Policy) error {
 }
 
 // isolate and healNetwork are for scenarios that need both before their end.
-func (s *strike) isolate(node string) error {
+func (s *injection) isolate(node string) error {
 	if s.network == nil {
 		return errors.New("there is no network of our own")
 	}
 	return s.wire(network.Isolate(node))
 }
 
-func (s *strike) healNetwork() error { return s.network.SetPolicy(network.Heal()) }
+func (s *injection) healNetwork() error { return s.network.SetPolicy(network.Heal()) }
 
 // deafOrMute cuts one direction of all lines of a node.
-func (s *strike) deafOrMute(node string) network.Policy {
+func (s *injection) deafOrMute(node string) network.Policy {
 	if s.random.IntN(2) == 0 {
 		return network.Deaf(node)
 	}
@@ -129,29 +129,29 @@ func (s *strike) deafOrMute(node string) network.Policy {
 }
 
 // flapping has periods between 100 ms and 5 s, short ones more often.
-func (s *strike) flapping(node string) network.Policy {
+func (s *injection) flapping(node string) network.Policy {
 	periods := []time.Duration{100, 200, 500, 1000, 2000, 5000}
 	return network.Flapping(node, periods[s.random.IntN(len(periods))]*time.Millisecond)
 }
 
 // slow makes sending a snapshot take longer than an election.
-func (s *strike) slow(node string) network.Policy { return network.Slow(node, 64_000) }
+func (s *injection) slow(node string) network.Policy { return network.Slow(node, 64_000) }
 
-func (s *strike) lossy(node string) network.Policy {
+func (s *injection) lossy(node string) network.Policy {
 	parts := []float64{0.01, 0.05, 0.2, 0.5}
 	return network.Lossy(node, parts[s.random.IntN(len(parts))])
 }
 
 // delayed reaches the time-outs of clients and of elections. A leader that is slow but
 // within them is not replaced.
-func (s *strike) delayed(node string) network.Policy {
+func (s *injection) delayed(node string) network.Policy {
 	delays := []time.Duration{5, 20, 100, 250}
 	jitters := []time.Duration{0, 5, 100, 300}
 	return network.Delayed(node, delays[s.random.IntN(len(delays))]*time.Millisecond, jitters[s.random.IntN(len(jitters))]*time.Millisecond)
 }
 
 // othersThan are the names of the other nodes, in an order that was drawn.
-func (s *strike) othersThan(n *harness.Node) []string {
+func (s *injection) othersThan(n *harness.Node) []string {
 	var names []string
 	for _, i := range s.random.Perm(len(s.cluster.Nodes)) {
 		if o := s.cluster.Nodes[i]; o != n {
@@ -163,10 +163,9 @@ func (s *strike) othersThan(n *harness.Node) []string {
 
 var errTooFew = errors.New("there are too few nodes")
 
-// around draws a policy from the leader and the other nodes. The leader is what the
-// strike is about, although it still has a majority: the others, who see each other,
-// are one as well, and each of them must serve.
-func (s *strike) around(ctx context.Context, least int, policy func(leader string, others []string) network.Policy) error {
+// around applies a policy between the leader and the other nodes. Both sides have a majority:
+// the others see each other, and each of them must serve.
+func (s *injection) around(ctx context.Context, least int, policy func(leader string, others []string) network.Policy) error {
 	leader, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -179,7 +178,7 @@ func (s *strike) around(ctx context.Context, least int, policy func(leader strin
 }
 
 // oneDirection cuts one of two directions between the leader and one follower.
-func oneDirection(s *strike, ctx context.Context) error {
+func oneDirection(s *injection, ctx context.Context) error {
 	return s.around(ctx, 1, func(leader string, others []string) network.Policy {
 		if s.random.IntN(2) == 0 {
 			return network.OneWay(leader, others[0])
@@ -189,14 +188,14 @@ func oneDirection(s *strike, ctx context.Context) error {
 }
 
 // leaderToOne leaves the leader one follower; the followers see one another.
-func leaderToOne(s *strike, ctx context.Context) error {
+func leaderToOne(s *injection, ctx context.Context) error {
 	return s.around(ctx, 2, func(leader string, others []string) network.Policy {
 		return network.LeaderToOneFollower(leader, others...)
 	})
 }
 
 // chain lines up the nodes with the leader first.
-func chain(s *strike, ctx context.Context) error {
+func chain(s *injection, ctx context.Context) error {
 	return s.around(ctx, 2, func(leader string, others []string) network.Policy {
 		return network.Ring(append([]string{leader}, others...)...)
 	})
@@ -204,7 +203,7 @@ func chain(s *strike, ctx context.Context) error {
 
 // rotate cuts off one node after the other, each for two seconds or less, so that
 // the majority is another one each time.
-func rotate(s *strike, ctx context.Context) error {
+func rotate(s *injection, ctx context.Context) error {
 	err := s.wire(network.Heal())
 	for _, name := range s.othersThan(nil) {
 		if err == nil {

@@ -25,7 +25,7 @@ func processFaults() []fault {
 	}
 }
 
-func killLeader(s *strike, ctx context.Context) error {
+func killLeader(s *injection, ctx context.Context) error {
 	leader, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func killLeader(s *strike, ctx context.Context) error {
 	return leader.Kill()
 }
 
-func stopLeader(s *strike, ctx context.Context) error {
+func stopLeader(s *injection, ctx context.Context) error {
 	leader, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -42,10 +42,10 @@ func stopLeader(s *strike, ctx context.Context) error {
 	return leader.Stop(stopLimit)
 }
 
-// stopLimit is how long a clean stop may take, handing over included.
+// stopLimit bounds a clean stop with its handover.
 const stopLimit = 20 * time.Second
 
-func killOne(s *strike, ctx context.Context) error {
+func killOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -53,12 +53,12 @@ func killOne(s *strike, ctx context.Context) error {
 	return n.Kill()
 }
 
-func killMajority(s *strike, ctx context.Context) error {
+func killMajority(s *injection, ctx context.Context) error {
 	return s.toMajority(ctx, (*harness.Node).Kill)
 }
 
 // toMajority does something to as many nodes as are needed for a majority.
-func (s *strike) toMajority(ctx context.Context, do func(*harness.Node) error) error {
+func (s *injection) toMajority(ctx context.Context, do func(*harness.Node) error) error {
 	for range len(s.cluster.Nodes)/2 + 1 {
 		n, err := s.target(ctx)
 		if err != nil {
@@ -72,7 +72,7 @@ func (s *strike) toMajority(ctx context.Context, do func(*harness.Node) error) e
 	return nil
 }
 
-func killAll(s *strike, _ context.Context) error {
+func killAll(s *injection, _ context.Context) error {
 	if err := s.takeAll(); err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func killAll(s *strike, _ context.Context) error {
 	return nil
 }
 
-// stopFor pauses a node that the strike has claimed until the strike ends.
-func (s *strike) stopFor(n *harness.Node) error {
+// stopFor pauses a claimed node until the injection ends.
+func (s *injection) stopFor(n *harness.Node) error {
 	s.touch(history.TouchPause, n)
 	if err := n.Pause(); err != nil {
 		return err
@@ -102,7 +102,7 @@ func resume(n *harness.Node) error {
 	return n.Resume()
 }
 
-func pauseLeader(s *strike, ctx context.Context) error {
+func pauseLeader(s *injection, ctx context.Context) error {
 	leader, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func pauseLeader(s *strike, ctx context.Context) error {
 	return s.stopFor(leader)
 }
 
-func pauseOne(s *strike, ctx context.Context) error {
+func pauseOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -118,13 +118,13 @@ func pauseOne(s *strike, ctx context.Context) error {
 	return s.stopFor(n)
 }
 
-func pauseMajority(s *strike, ctx context.Context) error {
+func pauseMajority(s *injection, ctx context.Context) error {
 	return s.toMajority(ctx, s.stopFor)
 }
 
 // hop pauses the leader, waits for a new one, and lets the old one go on while
 // the new one is paused: it still believes that it leads.
-func hop(s *strike, ctx context.Context) error {
+func hop(s *injection, ctx context.Context) error {
 	old, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func hop(s *strike, ctx context.Context) error {
 
 // pauseLeaderKillFollower leaves one node of three, and then the old leader with
 // a follower that restarts.
-func pauseLeaderKillFollower(s *strike, ctx context.Context) error {
+func pauseLeaderKillFollower(s *injection, ctx context.Context) error {
 	leader, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func pauseLeaderKillFollower(s *strike, ctx context.Context) error {
 	return errBusy
 }
 
-func rollingRestart(s *strike, ctx context.Context) error {
+func rollingRestart(s *injection, ctx context.Context) error {
 	if err := s.takeAll(); err != nil {
 		return err
 	}

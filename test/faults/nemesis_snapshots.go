@@ -26,7 +26,7 @@ func demandedSnapshots() []fault {
 }
 
 // takeSnapshots lets each node that no fault has in its hands write one.
-func takeSnapshots(s *strike, ctx context.Context) error {
+func takeSnapshots(s *injection, ctx context.Context) error {
 	taken := int64(0)
 	for _, n := range s.cluster.Running() {
 		if s.isClaimed(n) {
@@ -43,7 +43,7 @@ func takeSnapshots(s *strike, ctx context.Context) error {
 
 // followerBehind keeps a follower away until the log that it lacks is gone, so
 // that it must be given a snapshot.
-func followerBehind(s *strike, ctx context.Context) error {
+func followerBehind(s *injection, ctx context.Context) error {
 	follower, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func followerBehind(s *strike, ctx context.Context) error {
 
 // followerBehindTwice kills the node again as soon as it is back, so that a
 // second snapshot follows the first or meets it half written.
-func followerBehindTwice(s *strike, ctx context.Context) error {
+func followerBehindTwice(s *injection, ctx context.Context) error {
 	follower, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
@@ -70,20 +70,18 @@ func followerBehindTwice(s *strike, ctx context.Context) error {
 	return s.outdate(ctx, follower)
 }
 
-// outdatedSnapshots is how many snapshots of the leader must have been seen until
-// the log of a node that went away cannot be continued: the one that was there, one
-// that was on its way, one behind which the node's log ends, since a leader keeps
-// less than lies between two of them, and one more, for a log is shortened some
-// time after its snapshot was written.
+// outdatedSnapshots is the number of new leader snapshots after which the log of an absent node
+// cannot be continued: the current one, one under way, one after the end of the node's log,
+// because a leader keeps less log than lies between two snapshots, and one more, because the
+// log is truncated some time after the snapshot.
 const outdatedSnapshots = 4
 
-// outdateWithin is for how long a node is kept away at most: on a machine that is
-// busy with something else the log grows slowly.
+// outdateWithin bounds the absence of the node: on a busy machine the log grows slowly.
 const outdateWithin = 20 * time.Second
 
 // outdate kills a node and waits until the leader's log begins behind what the
 // node has. That is not so after all if leadership moves, or the time ends.
-func (s *strike) outdate(ctx context.Context, n *harness.Node) error {
+func (s *injection) outdate(ctx context.Context, n *harness.Node) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
@@ -103,7 +101,7 @@ func (s *strike) outdate(ctx context.Context, n *harness.Node) error {
 
 // hasten lets the leader write the next snapshot, if a backlog keeps it from doing so by
 // itself.
-func (s *strike) hasten(ctx context.Context, leader *harness.Node) {
+func (s *injection) hasten(ctx context.Context, leader *harness.Node) {
 	if s.hooks && s.backlog != nil {
 		_ = s.admin(ctx, leader, http.MethodPost, "/v1/snapshot", "") // if it cannot, the log goes on
 	}
@@ -113,7 +111,7 @@ func (s *strike) hasten(ctx context.Context, leader *harness.Node) {
 // first that is restored is that of the start. It may come long after the node is
 // ready: the longer a node was away, the longer the leader waits between two tries,
 // up to ten seconds.
-func (s *strike) awaitInstall(n *harness.Node) error {
+func (s *injection) awaitInstall(n *harness.Node) error {
 	if err := n.Start(); err != nil {
 		return err
 	}
@@ -129,7 +127,7 @@ func (s *strike) awaitInstall(n *harness.Node) error {
 	}
 }
 
-// restored is how many snapshots a node says that it restored since its start.
+// restored returns the number of snapshots that a node has restored since its start.
 func restored(metrics string) float64 {
 	return metric(metrics, "seriatim_raft_snapshots_restored_total")
 }

@@ -16,7 +16,7 @@ const (
 	starvedWork = 20 * time.Millisecond // of each turn
 )
 
-// starvedTurns is how often a process was stopped, as observed.
+// starvedTurns names the observed number of stops of a process.
 const starvedTurns = "turns of a starved process"
 
 // starvationFaults need no privileges.
@@ -28,7 +28,7 @@ func starvationFaults() []fault {
 	}
 }
 
-func starveLeader(s *strike, ctx context.Context) error {
+func starveLeader(s *injection, ctx context.Context) error {
 	leader, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func starveLeader(s *strike, ctx context.Context) error {
 	return nil
 }
 
-func starveOne(s *strike, ctx context.Context) error {
+func starveOne(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func starveOne(s *strike, ctx context.Context) error {
 	return nil
 }
 
-func starveAll(s *strike, _ context.Context) error {
+func starveAll(s *injection, _ context.Context) error {
 	if err := s.takeAll(); err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func starveAll(s *strike, _ context.Context) error {
 	return nil
 }
 
-// starve leaves nodes a fifth of the time until the strike ends.
-func (s *strike) starve(nodes ...*harness.Node) {
+// starve stops nodes for four fifths of the time until the injection ends.
+func (s *injection) starve(nodes ...*harness.Node) {
 	s.touch(history.TouchPause, nodes...)
 	starved, fed := context.WithCancel(context.Background())
 	var turning sync.WaitGroup

@@ -32,8 +32,8 @@ func unequalFaults() []fault {
 // cutUnequal makes syncs of the leader and of the others take different times, and takes
 // the power from the leader, alone, with one of the others, or with all. What is cut
 // comes back at the end, on disks of the same speed.
-func cutUnequal(leaders, others time.Duration) func(*strike, context.Context) error {
-	return func(s *strike, ctx context.Context) error {
+func cutUnequal(leaders, others time.Duration) func(*injection, context.Context) error {
+	return func(s *injection, ctx context.Context) error {
 		leader, err := s.leader(ctx)
 		if err != nil {
 			return err

@@ -20,14 +20,14 @@ import (
 // processes that ended by themselves, and how far log time is from true time.
 // Used by one goroutine.
 type observer struct {
-	*stage
+	*testbed
 	hashes  map[uint64]harness.Status
 	leaders map[uint64]string
 	term    uint64
 	nodes   map[string]*seen
 }
 
-// seen is what the observer knows of a node.
+// seen is the last observed state of a node.
 type seen struct {
 	role     string
 	id       string // another one after its disk was emptied
@@ -49,8 +49,8 @@ const (
 	hashesKept   = 4096
 )
 
-func (s *stage) newObserver() *observer {
-	return &observer{stage: s, hashes: map[uint64]harness.Status{}, leaders: map[uint64]string{}, nodes: map[string]*seen{}}
+func (s *testbed) newObserver() *observer {
+	return &observer{testbed: s, hashes: map[uint64]harness.Status{}, leaders: map[uint64]string{}, nodes: map[string]*seen{}}
 }
 
 // watch looks at the nodes until ctx ends.
@@ -161,7 +161,7 @@ func (o *observer) ended(n *harness.Node, known *seen) {
 	exits := n.Exits()
 	for _, exit := range exits[known.exits:] {
 		if exit.Code <= 0 {
-			continue // by a signal, or as it was told to
+			continue // by a signal, or cleanly
 		}
 		at := o.recorder.At(exit.At)
 		o.recorder.Add(history.Event{

@@ -19,7 +19,7 @@ const (
 
 // watchMachine notes the moments in which the machine itself stood still, until ctx
 // ends.
-func (s *stage) watchMachine(ctx context.Context) {
+func (s *testbed) watchMachine(ctx context.Context) {
 	file, err := os.CreateTemp(filepath.Dir(s.place.Dir), "machine-")
 	if err != nil {
 		return // nothing is excused by it then
@@ -49,7 +49,7 @@ var logged = map[string]string{
 }
 
 // noteLogs counts what the logs of the nodes say since the last part.
-func (s *stage) noteLogs() {
+func (s *testbed) noteLogs() {
 	for _, n := range s.cluster.Nodes {
 		log := n.Log()
 		s.mu.Lock()

@@ -32,8 +32,8 @@ var parkedSettings = []string{
 // parkedScrubRate is at which bytes per second the nodes read what is parked.
 const parkedScrubRate = 16 << 20
 
-// seldomSnapshots are for when messages are parked and taken out, which writes more than
-// a hundred times as much to the log as the clients of a soak.
+// seldomSnapshots are settings for parking and draining the backlog, which write more than a
+// hundred times as much to the log as the clients of a soak.
 var seldomSnapshots = []string{"--snapshot-log-size", "128MiB", "--trailing-log-size", "16MiB"}
 
 // fillTime bounds how long a run parks messages, and takes them out again; giveBackTime
@@ -43,28 +43,28 @@ const (
 	giveBackTime = 3 * time.Minute
 )
 
-// diskBytes is how large the disks are: a node that is given one snapshot after another has
-// all bodies three times for a while, and must not run out of space by itself.
+// diskBytes returns the size of a disk. A node that installs one snapshot after another has all
+// bodies three times for a while, and must not run out of space.
 func (r Run) diskBytes() int64 { return disk.DefaultBytes + 4*r.Backlog }
 
 // parked is the backlog of a run. Used by one goroutine.
 type parked struct {
-	*stage
-	backlog *backlog.Backlog
-	bytes   int64                   // of all bodies
-	clients map[string]*http.Client // by node, each with connections of its own
-	sizes   map[string]int64        // bytes of segment files by node, when all was parked
-	short   []string                // what could not be judged, and was not said yet
-	told    int                     // problems that were said
+	*testbed
+	backlog  *backlog.Backlog
+	bytes    int64                   // of all bodies
+	clients  map[string]*http.Client // by node, each with connections of its own
+	sizes    map[string]int64        // bytes of segment files by node, when all was parked
+	short    []string                // missing checks that are not reported yet
+	reported int                     // problems already reported
 }
 
 // park fills the queue before anything is broken.
-func (r Run) park(ctx context.Context, s *stage) error {
+func (r Run) park(ctx context.Context, s *testbed) error {
 	if r.Backlog == 0 {
 		return nil
 	}
 	s.reading = time.Duration(float64(readTime) * float64(r.Backlog) / (1 << 30))
-	p := &parked{stage: s, bytes: r.Backlog, clients: map[string]*http.Client{}}
+	p := &parked{testbed: s, bytes: r.Backlog, clients: map[string]*http.Client{}}
 	for _, n := range s.cluster.Nodes {
 		p.clients[n.Name] = &http.Client{Timeout: tryTimeout, Transport: &http.Transport{TLSClientConfig: s.access.config(), MaxIdleConnsPerHost: 8}}
 	}
@@ -180,7 +180,7 @@ func (p *parked) finish(ctx context.Context) error {
 	return p.shrink(ctx)
 }
 
-// segments is how much of its disk each node uses for segment files.
+// segments returns the bytes of segment files by node.
 func (p *parked) segments() map[string]int64 {
 	sizes := map[string]int64{}
 	for _, n := range p.cluster.Nodes {
@@ -238,10 +238,10 @@ func (p *parked) report(r *check.Report) {
 		return
 	}
 	problems := p.backlog.Account.Problems()
-	for _, problem := range problems[min(p.told, len(problems)):] {
+	for _, problem := range problems[min(p.reported, len(problems)):] {
 		r.Violations = append(r.Violations, check.Violation{Invariant: "I1", Checker: "backlog", Text: problem, At: p.recorder.Now()})
 	}
-	p.told = len(problems)
+	p.reported = len(problems)
 	maps.Copy(r.Counts, p.backlog.Account.Counts())
 	for _, short := range p.short {
 		r.Leave("backlog: %s", short)
@@ -252,7 +252,7 @@ func (p *parked) report(r *check.Report) {
 	}
 }
 
-// look is what a part says about the backlog: counters after each, all of it after the last.
+// look checks the backlog after a part of the run: its counters, or all of it after the last.
 func (p *parked) look(ctx context.Context, last bool) {
 	if p == nil {
 		return

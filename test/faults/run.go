@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
-// Profile is how much a run does, and which minimums it must reach.
+// Profile selects the length of a run and its minimum counts.
 type Profile string
 
 // The profiles.
@@ -30,24 +30,24 @@ const (
 
 // Run is a run to make.
 type Run struct {
-	Binary   string
-	Dir      string // histories, reports, taps, and nodes with data and logs
-	Seed     uint64
-	Duration time.Duration // of the load with faults
-	Profile  Profile
-	Scenario Scenario // of the profile Fixed
-	Hooks    bool     // Binary is a fault build
-	Commit   string
-	Without  []string  // names of faults that are left out
-	Only     []string  // names of those that are drawn; empty: all
-	GoOn     bool      // a soak does not end at the first violation
-	Bodies   string    // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
-	Backlog  int64     // bytes of bodies that are parked from before the first fault until after the last; 0: none
-	Progress io.Writer // where it is told how much of that is done
-	TLS      bool      // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
+	Binary    string
+	Dir       string // histories, reports, taps, and nodes with data and logs
+	Seed      uint64
+	Duration  time.Duration // of the load with faults
+	Profile   Profile
+	Scenario  Scenario // of the profile Fixed
+	Hooks     bool     // Binary is a fault build
+	Commit    string
+	Without   []string  // names of faults that are left out
+	Only      []string  // names of those that are drawn; empty: all
+	KeepGoing bool      // a soak does not end at the first violation
+	Bodies    string    // where the nodes have the bodies of messages: segments or memory; empty: where the product has them
+	Backlog   int64     // bytes of bodies that are parked from before the first fault until after the last; 0: none
+	Progress  io.Writer // receives lines about the parked bytes
+	TLS       bool      // nodes and clients have certificates, renewed all the time, gossip has a key, requests are signed
 }
 
-// Outcome is what became of a run: for each part its history and its verdict.
+// Outcome has the history and the verdict of each part of a run.
 type Outcome struct {
 	Parts []Part
 }
@@ -69,7 +69,7 @@ const partTime = 4 * time.Minute
 // those that were.
 const drainTime = 3 * time.Minute
 
-// burstTime is for how long the clients work after faults without any load.
+// burstTime is the duration of load after faults without load.
 const burstTime = 5 * time.Second
 
 // think is the longest think time of clients.
@@ -86,8 +86,8 @@ func (r Run) rules() history.Rules {
 	return history.Rules{
 		Seed: r.Seed, Started: time.Now().UnixMilli(), Quick: r.Profile == Quick, Profile: string(r.Profile), Commit: r.Commit,
 		Command: r.command(), Settings: fmt.Sprint(r.args()),
-		// The slack on the late side of a window covers log time standing
-		// still while nobody leads.
+		// The slack on the late side of a window covers log time, which stands still
+		// without a leader.
 		Timeout: requestTimeout.Microseconds(),
 		Window:  3e6, Attempt: 20e6, Visibility: 5e6, Slack: 2e6, Must: r.Scenario.must, Unmodelled: []string{parkedQueue},
 	}
@@ -118,7 +118,7 @@ func (r Run) variables() string {
 	return text
 }
 
-// requestTimeout is for how long a node tries to do what it is asked.
+// requestTimeout is the request-timeout of the nodes.
 const requestTimeout = time.Second
 
 // settings are those of the nodes. The cache and the files of the log must be small
@@ -159,7 +159,7 @@ const (
 	fiveNodes  = 5
 )
 
-// nodes is how many nodes the run's cluster has.
+// nodes returns the number of nodes.
 func (r Run) nodes() int {
 	if r.Profile == Five || r.Profile == Night && r.Seed%4 == 0 {
 		return fiveNodes
@@ -215,7 +215,7 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 		}
 		s.backlog.report(&part.Report)
 		out.Parts = append(out.Parts, part)
-		if last || part.Report.Verdict() == "fail" && !r.GoOn {
+		if last || part.Report.Verdict() == "fail" && !r.KeepGoing {
 			return out, nil
 		}
 		out.Parts[len(out.Parts)-1].Events = nil // it is in its file
@@ -224,7 +224,7 @@ func (r Run) Do(ctx context.Context) (out Outcome, err error) {
 
 // play is one part: load with faults, healing, drain and the comparison of the
 // replicas.
-func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
+func (r Run) play(ctx context.Context, s *testbed, length time.Duration) error {
 	s.singles = &generations{}
 	s.probe = s.newClient(900, "probe")
 	defer s.probe.close()
@@ -271,7 +271,7 @@ func (r Run) play(ctx context.Context, s *stage, length time.Duration) error {
 	return nil
 }
 
-// quiet is for how long service must last once all is healed for the last time.
+// quiet returns the time for which service must last after the last repair.
 func (r Run) quiet() time.Duration {
 	switch r.Profile {
 	case Quick, Fixed:
@@ -283,16 +283,15 @@ func (r Run) quiet() time.Duration {
 	}
 }
 
-// load lets the clients work while the schedule strikes, and ends with all
-// nodes healed.
-func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
+// load runs the clients while the schedule injects faults. It ends after all repairs.
+func (r Run) load(ctx context.Context, s *testbed, length time.Duration) {
 	loaded, cancel := context.WithTimeout(ctx, length+r.longer())
 	defer cancel()
-	struck, stop := context.WithTimeout(loaded, length)
+	faulty, stop := context.WithTimeout(loaded, length)
 	defer stop()
 	plan := r.schedule(s)
 	if r.Scenario.idle {
-		plan.play(struck)
+		plan.play(faulty)
 	}
 	var clients sync.WaitGroup
 	number := 0
@@ -313,7 +312,7 @@ func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
 	case r.Scenario.idle:
 		pause(loaded, burstTime)
 	default:
-		plan.play(struck)
+		plan.play(faulty)
 		plan.complete(loaded)
 	}
 	if r.Profile == Fixed || r.longer() > 0 {
@@ -324,7 +323,7 @@ func (r Run) load(ctx context.Context, s *stage, length time.Duration) {
 }
 
 // judge ends the history of a part and judges it.
-func (r Run) judge(s *stage, last bool) (Part, error) {
+func (r Run) judge(s *testbed, last bool) (Part, error) {
 	part := Part{History: historyPath(r.Dir, s.part)}
 	var err error
 	if last {

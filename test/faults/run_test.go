@@ -22,21 +22,21 @@ import (
 )
 
 var (
-	seed     = flag.Uint64("seed", 1, "seed of the schedule and the clients")
-	duration = flag.Duration("duration", 0, "length of the load; 0 is a short run with one kind of fault")
-	profile  = flag.String("profile", string(Smoke), "smoke, five, night or soak")
-	output   = flag.String("output", "", "folder for histories, taps, logs and reports; empty: a temporary one")
-	again    = flag.String("check", "", "judge and draw the history in this folder, or file, instead of making a run")
-	hooks    = flag.Bool("hooks", false, "the server is a fault build")
-	fixed    = flag.String("scenario", "", "a fixed scenario instead of a profile's schedule; list: what there are")
-	without  = flag.String("without", "", "faults that are left out, with commas between them")
-	drawn    = flag.String("only", "", "faults that are drawn, with commas between them; empty: all")
-	every    = flag.Bool("every", false, "run every fixed scenario")
-	goOn     = flag.Bool("go-on", false, "do not end a soak at the first violation")
-	secure   = flag.Bool("tls", false, "the nodes know each other by certificate, which is renewed all the time, and gossip has a key")
-	bodies   = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
-	parks    = flag.String("backlog", "", "how much is parked in a queue from before the first fault until after the last, as 2GB or 300MB; empty: nothing")
-	commit   = flag.String("commit", "", "what is run, for the report")
+	seed      = flag.Uint64("seed", 1, "seed of the schedule and the clients")
+	duration  = flag.Duration("duration", 0, "length of the load; 0 is a short run with one kind of fault")
+	profile   = flag.String("profile", string(Smoke), "smoke, five, night or soak")
+	output    = flag.String("output", "", "folder for histories, taps, logs and reports; empty: a temporary one")
+	again     = flag.String("check", "", "judge and draw the history in this folder, or file, instead of making a run")
+	hooks     = flag.Bool("hooks", false, "the server is a fault build")
+	fixed     = flag.String("scenario", "", "a fixed scenario instead of a profile's schedule; list: what there are")
+	without   = flag.String("without", "", "faults that are left out, with commas between them")
+	drawn     = flag.String("only", "", "faults that are drawn, with commas between them; empty: all")
+	every     = flag.Bool("every", false, "run every fixed scenario")
+	keepGoing = flag.Bool("go-on", false, "do not end a soak at the first violation")
+	secure    = flag.Bool("tls", false, "the nodes know each other by certificate, which is renewed all the time, and gossip has a key")
+	bodies    = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
+	parks     = flag.String("backlog", "", "how much is parked in a queue from before the first fault until after the last, as 2GB or 300MB; empty: nothing")
+	commit    = flag.String("commit", "", "what is run, for the report")
 )
 
 // parseBytes is a number of bytes, MB or GB, 0 for an empty text.
@@ -228,7 +228,7 @@ func obtain(t *testing.T, dir string) ([]Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, TLS: *secure, Bodies: *bodies, Commit: *commit, GoOn: *goOn, Without: strings.Split(*without, ",")}
+	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, TLS: *secure, Bodies: *bodies, Commit: *commit, KeepGoing: *keepGoing, Without: strings.Split(*without, ",")}
 	if *drawn != "" {
 		run.Only = strings.Split(*drawn, ",")
 	}

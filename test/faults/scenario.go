@@ -92,7 +92,7 @@ func diskScenarios() []Scenario {
 	}
 }
 
-// bytesDropped is how the checkers count history.BytesDropped.
+// bytesDropped is the name under which the checkers count history.BytesDropped.
 const bytesDropped = "un-synced bytes dropped"
 
 // repeated is the scenario that does a fault of its own name three times.
@@ -111,8 +111,8 @@ func did(faults ...string) []string {
 
 var errLacks = errors.New("this machine cannot do the scenario")
 
-// lacks is why a scenario cannot run on this stage, nil if it can.
-func (s *stage) lacks(x Scenario) error {
+// lacks returns the reason why a scenario cannot run on this testbed, or nil.
+func (s *testbed) lacks(x Scenario) error {
 	for _, a := range x.needs {
 		if a == areaDisk && s.disks == nil || a == areaNetwork && s.network == nil {
 			return fmt.Errorf("%w: it needs a %s of its own", errLacks, a)
@@ -159,11 +159,11 @@ func during(outer, inner string) func(*schedule, context.Context) {
 			if !found || !also || ctx.Err() != nil {
 				return
 			}
-			s := p.newStrike(out, p.random.Uint64())
+			s := p.newInjection(out, p.random.Uint64())
 			s.hold = 0
 			s.frozen = func() {
 				pause(ctx, 2*time.Second)
-				within := p.newStrike(in, p.random.Uint64())
+				within := p.newInjection(in, p.random.Uint64())
 				within.outer = s
 				within.hold = in.least
 				within.run(ctx)
@@ -187,7 +187,7 @@ func freeze(name string) func(*schedule, context.Context) {
 }
 
 // script is a scenario of its own making, written down as a fault.
-func script(name string, of area, begin func(*strike, context.Context) error) func(*schedule, context.Context) {
+func script(name string, of area, begin func(*injection, context.Context) error) func(*schedule, context.Context) {
 	return func(p *schedule, ctx context.Context) {
 		p.one(ctx, fault{name: name, area: of, begin: begin})
 	}
@@ -198,7 +198,7 @@ const leaderRemoved = "isolated leader removed"
 
 // removeIsolatedLeader cuts a leader off, lets clients ask it in vain, has the
 // others remove it, and lets it come back with an empty disk.
-var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *strike, ctx context.Context) error {
+var removeIsolatedLeader = script(leaderRemoved, areaNetwork, func(s *injection, ctx context.Context) error {
 	old, err := s.takeLeader(ctx)
 	if err != nil {
 		return err

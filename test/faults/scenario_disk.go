@@ -49,7 +49,7 @@ func diskCombinations(tracer, wires bool) []fault {
 
 // cutAllBesideOne: what was acknowledged while one node heard nothing is on two
 // disks; after the power cut the third must not win with what it has.
-func cutAllBesideOne(s *strike, ctx context.Context) error {
+func cutAllBesideOne(s *injection, ctx context.Context) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return err
@@ -71,8 +71,8 @@ func cutAllBesideOne(s *strike, ctx context.Context) error {
 	return s.startAll()
 }
 
-// startAll starts every node of the strike that does not run.
-func (s *strike) startAll() error {
+// startAll starts every node of the injection that does not run.
+func (s *injection) startAll() error {
 	for _, n := range s.nodes {
 		if n.Running() {
 			continue
@@ -85,7 +85,7 @@ func (s *strike) startAll() error {
 }
 
 // cutOneSlow: the way back of a node takes longer than an election.
-func cutOneSlow(s *strike, ctx context.Context) error {
+func cutOneSlow(s *injection, ctx context.Context) error {
 	n, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func cutOneSlow(s *strike, ctx context.Context) error {
 
 // flipThenLead damages a follower's log and takes the leader away, so that the
 // follower would have to lead if it did not refuse.
-func flipThenLead(s *strike, ctx context.Context) error {
+func flipThenLead(s *injection, ctx context.Context) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func flipThenLead(s *strike, ctx context.Context) error {
 
 // failThenLead: the disk of a leader fails once, the node ends, starts again and
 // is made the leader. What its failed sync left must not count as written.
-func failThenLead(s *strike, ctx context.Context) error {
+func failThenLead(s *injection, ctx context.Context) error {
 	n, err := s.takeLeader(ctx)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func failThenLead(s *strike, ctx context.Context) error {
 // cutInstall takes the power from a node that came back to a log which lacks what
 // it needs: in a fault build while it is at some place of writing the snapshot
 // down, else some time after its start.
-func cutInstall(s *strike, ctx context.Context) error {
+func cutInstall(s *injection, ctx context.Context) error {
 	n, err := s.takeFollower(ctx)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func cutInstall(s *strike, ctx context.Context) error {
 // killAtRemoval kills a node when it removes a file: of the log behind a
 // snapshot, or of an old snapshot. Then the power goes as well, so that what was
 // removed may be there again.
-func killAtRemoval(s *strike, ctx context.Context) error {
+func killAtRemoval(s *injection, ctx context.Context) error {
 	n, err := s.target(ctx)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func killAtRemoval(s *strike, ctx context.Context) error {
 // emptyVoter: a node lags, a second loses its disk, and the third, which alone has
 // what was acknowledged last, is away. The first two must not elect a leader:
 // the empty one is no member any more. When the third is back, nothing is lost.
-func emptyVoter(s *strike, ctx context.Context) error {
+func emptyVoter(s *injection, ctx context.Context) error {
 	leader, err := s.leader(ctx)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func emptyVoter(s *strike, ctx context.Context) error {
 
 // noLeader looks for some seconds, several times as long as an election takes,
 // that none of the nodes leads.
-func (s *strike) noLeader(ctx context.Context, nodes ...*harness.Node) error {
+func (s *injection) noLeader(ctx context.Context, nodes ...*harness.Node) error {
 	for range 20 {
 		for _, n := range nodes {
 			if status, err := n.Status(ctx); err == nil && status.Role == "leader" {

@@ -13,9 +13,9 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// schedule says which faults strike when. One seed gives all of it.
+// schedule says when to inject which fault. One seed gives all of it.
 type schedule struct {
-	*stage
+	*testbed
 	random *rand.Rand
 	faults []fault                          // that this machine can do
 	script func(*schedule, context.Context) // of a scenario, instead of all else; nil: none
@@ -48,8 +48,8 @@ var smokeOrder = []string{
 }
 
 // schedule makes the schedule of the run.
-func (r Run) schedule(s *stage) *schedule {
-	plan := &schedule{stage: s, random: rand.New(rand.NewPCG(r.Seed, 1<<40+uint64(s.part))), faults: s.faults()}
+func (r Run) schedule(s *testbed) *schedule {
+	plan := &schedule{testbed: s, random: rand.New(rand.NewPCG(r.Seed, 1<<40+uint64(s.part))), faults: s.faults()}
 	plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool {
 		return slices.Contains(r.Without, f.name) || len(r.Only) > 0 && !slices.Contains(r.Only, f.name)
 	})
@@ -72,7 +72,7 @@ func (r Run) schedule(s *stage) *schedule {
 }
 
 // faults are all that this machine can do.
-func (s *stage) faults() []fault {
+func (s *testbed) faults() []fault {
 	all := slices.Concat(processFaults(), starvationFaults(), snapshotFaults(), memberFaults())
 	if s.hooks {
 		all = append(all, clockFaults()...)
@@ -92,7 +92,7 @@ func (s *stage) faults() []fault {
 	return all
 }
 
-// play strikes until ctx ends, or the scenario is over.
+// play injects faults until ctx ends, or the scenario is over.
 func (p *schedule) play(ctx context.Context) {
 	if p.script != nil {
 		p.script(p, ctx)
@@ -146,7 +146,7 @@ func (p *schedule) complete(ctx context.Context) {
 	}
 }
 
-// minoritiesEvery is how often a part of a soak has its frozen faults leave minorities.
+// minoritiesEvery is the number of parts of a soak with one in which frozen faults leave minorities.
 const minoritiesEvery = 4
 
 // roundsAndFrozen is the length of the sequence of one frozen fault and rounds.
@@ -169,7 +169,7 @@ func (p *schedule) owed() []fault {
 
 // one does a fault alone and then demands service through every node.
 func (p *schedule) one(ctx context.Context, f fault) {
-	s := p.newStrike(f, p.random.Uint64())
+	s := p.newInjection(f, p.random.Uint64())
 	s.hold = min(s.hold, max(f.least, 4*time.Second))
 	s.run(ctx)
 	p.heal()
@@ -177,7 +177,7 @@ func (p *schedule) one(ctx context.Context, f fault) {
 }
 
 // draw is a fault of none of the areas in use: first an area, then one of it, so
-// that an area with many faults is not struck more often.
+// that an area with many faults is not drawn more often.
 func (p *schedule) draw(used []area) fault {
 	var areas []area
 	for _, f := range p.faults {
@@ -211,7 +211,7 @@ func (p *schedule) round(ctx context.Context) {
 				mu.Lock()
 				f := p.draw(used)
 				used = append(used, f.area)
-				s := p.newStrike(f, p.random.Uint64())
+				s := p.newInjection(f, p.random.Uint64())
 				mu.Unlock()
 				s.run(bounded)
 				mu.Lock()
@@ -234,7 +234,7 @@ func (p *schedule) frozen(ctx context.Context) {
 
 // freeze is frozen with a given fault.
 func (p *schedule) freeze(ctx context.Context, f fault, last time.Duration) {
-	s := p.newStrike(f, p.random.Uint64())
+	s := p.newInjection(f, p.random.Uint64())
 	s.hold = 0
 	s.frozen = func() {
 		core := slices.DeleteFunc(slices.Clone(p.cluster.Nodes), func(n *harness.Node) bool { return slices.Contains(s.nodes, n) })
@@ -254,7 +254,7 @@ func (p *schedule) freeze(ctx context.Context, f fault, last time.Duration) {
 }
 
 // restore replaces a node whose disk was emptied, if that was cut short.
-func (s *stage) restore() {
+func (s *testbed) restore() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*s.joining())
 	defer cancel()
 	e := history.Event{Kind: history.KindAgree, Call: s.recorder.Now(), Result: history.Fail}
@@ -266,7 +266,7 @@ func (s *stage) restore() {
 
 // heal starts what does not run, demands service through every node, and
 // compares the replicas.
-func (s *stage) heal() {
+func (s *testbed) heal() {
 	// An error shows itself: the node that did not start gives no service.
 	_ = s.startMissing()
 	s.restore()

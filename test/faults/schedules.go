@@ -37,12 +37,12 @@ func (c *client) cancel(ctx context.Context, queue, number string) bool {
 	}
 	out, sent := ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.CancelScheduled,
 		&seriatimpb.CancelScheduledRequest{Queue: queue, SequenceNumbers: []uint64{n}})
-	settled(&e, out.GetOutcomes())
+	recordOutcome(&e, out.GetOutcomes())
 	c.note(sent, e)
 	return sent && e.Result == history.OK
 }
 
-// soonest and latest are how far from now scheduled messages are.
+// soonest and latest bound the delay of scheduled messages.
 const (
 	soonest = 200 * time.Millisecond
 	latest  = 3 * time.Second

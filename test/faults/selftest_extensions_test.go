@@ -46,7 +46,7 @@ func playTwoHolders(p *plot) error {
 	return nil
 }
 
-// playLostLock settles what it received after its lock has ended.
+// playLostLock completes a message after its lock has ended.
 func playLostLock(p *plot) error {
 	if err := p.put(p.first(), "q.fifo", "s", ""); err != nil {
 		return err

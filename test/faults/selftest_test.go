@@ -44,7 +44,7 @@ type plantedBug struct {
 	unit func(t *testing.T, plant bool) []history.Event
 }
 
-// finding is what became of a run with or without a planted bug.
+// finding is the result of a run with or without a planted bug.
 type finding struct {
 	bug     plantedBug
 	planted bool
@@ -148,9 +148,9 @@ func (b plantedBug) hunt(t *testing.T, binary, dir string, planted bool) finding
 	return f
 }
 
-// plot is one planted bug on stage, with a client.
+// plot plays one planted bug on a testbed, with a client.
 type plot struct {
-	*stage
+	*testbed
 	ctx context.Context
 	c   *client
 	run Run
@@ -158,7 +158,7 @@ type plot struct {
 	undrained map[string]bool
 	queues    []string
 	gone      *harness.Node // stays down to the end
-	hand      *strike       // that does what the script breaks
+	hand      *injection    // that does what the script breaks
 }
 
 // run plants the bug in all nodes of a fresh cluster, or not, plays the script,
@@ -185,7 +185,7 @@ func (b plantedBug) run(t *testing.T, binary, dir string, planted bool) (violati
 	}
 	stop()
 	observer.last()
-	part, err := p.run.judge(p.stage, true)
+	part, err := p.run.judge(p.testbed, true)
 	if played != nil {
 		played = fmt.Errorf("%w\n%s", played, p.cluster.LogTails())
 	}
@@ -205,7 +205,7 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted boo
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{
+	s := &testbed{
 		place: harness.Options{Dir: filepath.Join(dir, "nodes")},
 		seed:  1, pace: 20 * time.Millisecond, hooks: true, recorder: recorder, logChecker: logcheck.New(dir),
 		rules: history.Rules{
@@ -241,7 +241,7 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted boo
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a cluster: %w", err), s.close())
 	}
-	p := &plot{stage: s, ctx: ctx, run: Run{Dir: dir, Hooks: true}, undrained: map[string]bool{}, hand: &strike{stage: s}}
+	p := &plot{testbed: s, ctx: ctx, run: Run{Dir: dir, Hooks: true}, undrained: map[string]bool{}, hand: &injection{testbed: s}}
 	p.c = s.newClient(1, "selftest")
 	p.probe = s.newClient(900, "probe")
 	p.queues = []string{"q.fifo", "long.fifo", p.probe.queue()}

@@ -61,12 +61,12 @@ func TestPlaces(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the places in the sources (-) are not those of the list (+):\n%s", diff)
 	}
-	var struck []string
+	var injected []string
 	for _, x := range places {
-		struck = append(struck, x.name)
+		injected = append(injected, x.name)
 	}
-	slices.Sort(struck)
-	if diff := cmp.Diff(got, struck); diff != "" {
+	slices.Sort(injected)
+	if diff := cmp.Diff(got, injected); diff != "" {
 		t.Errorf("the places of the list (-) are not those of the schedule (+):\n%s", diff)
 	}
 	for _, at := range placeErrors {

@@ -13,21 +13,21 @@ import (
 // recovery is the limit of I14: from healing to service through every node.
 const recovery = 15 * time.Second
 
-// readTime is how much longer nodes may take at the least for each GiB that is parked: a
-// start of all of them takes 30 s at most with one (I15). On a machine that is slower
-// it is what was measured when the messages had been parked (parked.go).
+// readTime is the minimum of the extra time that nodes get for each parked GiB. With one GiB, a
+// start of all nodes takes at most 30 s (I15). On a slower machine, the time measured after
+// parking counts (parked.go).
 const readTime = 15 * time.Second
 
 // recovery is the limit of this run: a node that was down reads what is parked, and one
 // that comes with an empty disk is sent it.
-func (s *stage) recovery() time.Duration { return recovery + s.reading }
+func (s *testbed) recovery() time.Duration { return recovery + s.reading }
 
 // sendingRate is at which bytes per second a node with an empty disk is sent what is parked,
 // at the least: all nodes and clients share a few processors.
 const sendingRate = 4 << 20
 
 // joining is the limit for a node with an empty disk.
-func (s *stage) joining() time.Duration {
+func (s *testbed) joining() time.Duration {
 	if s.backlog == nil {
 		return 2 * s.recovery()
 	}
@@ -36,7 +36,7 @@ func (s *stage) joining() time.Duration {
 
 // demand is I14 for all of the nodes at once, and I15: a node that does not stay up
 // after its start gives no service. Nothing that the load does ends it.
-func (s *stage) demand(nodes ...*harness.Node) {
+func (s *testbed) demand(nodes ...*harness.Node) {
 	start := s.recorder.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), s.recovery())
 	defer cancel()
@@ -52,7 +52,7 @@ func (s *stage) demand(nodes ...*harness.Node) {
 }
 
 // newProbe is a client that asks one node for service; a probe is used by one goroutine.
-func (s *stage) newProbe(node *harness.Node) *client {
+func (s *testbed) newProbe(node *harness.Node) *client {
 	s.mu.Lock()
 	s.probes++
 	number := s.probes
@@ -64,7 +64,7 @@ func (s *stage) newProbe(node *harness.Node) *client {
 	return c
 }
 
-func (s *stage) demandOf(ctx context.Context, p *client, node *harness.Node, start int64) history.Event {
+func (s *testbed) demandOf(ctx context.Context, p *client, node *harness.Node, start int64) history.Event {
 	e := history.Event{Kind: history.KindLive, Node: node.Name, Action: history.Send, Call: start, Result: history.Fail, Error: "no success"}
 	body := p.body()
 	for ctx.Err() == nil && e.Result == history.Fail {
@@ -85,7 +85,7 @@ func (s *stage) demandOf(ctx context.Context, p *client, node *harness.Node, sta
 
 // slowDisk starts a node again that left because the machine's disk was too slow
 // for it, as whoever looks after it would. It says whether that was so.
-func (s *stage) slowDisk(node *harness.Node) bool {
+func (s *testbed) slowDisk(node *harness.Node) bool {
 	code, err := node.WaitExit(time.Second)
 	return err == nil && code == exitHang && node.Start() == nil
 }
@@ -109,7 +109,7 @@ func (c *client) serves(ctx context.Context, node *harness.Node, body string) bo
 
 // steady is the second half of I14: once there is service, it stays until ctx ends,
 // with nothing new broken, and leadership moves once at most.
-func (s *stage) steady(ctx context.Context, nodes []*harness.Node) {
+func (s *testbed) steady(ctx context.Context, nodes []*harness.Node) {
 	e := history.Event{Kind: history.KindSteady, Call: s.recorder.Now()}
 	for pause(ctx, time.Second) {
 		s.demand(nodes...)
@@ -118,17 +118,16 @@ func (s *stage) steady(ctx context.Context, nodes []*harness.Node) {
 	s.recorder.Add(e)
 }
 
-// minorityPatience is for how long a client waits for a node that is cut off: much
-// longer than the node may take to refuse.
-const minorityPatience = 15 * time.Second
+// minorityTimeout bounds a call to a node that is cut off. The node must refuse much earlier.
+const minorityTimeout = 15 * time.Second
 
-// minorityClients ask each such node side by side, as most calls take as long as the
-// node has patience itself.
+// minorityClients is the number of concurrent clients of each such node. Most calls take the
+// whole request-timeout of the node.
 const minorityClients = 3
 
-// askMinority asks the strike's nodes, which hear their clients and no other node,
-// until ctx ends. All calls are answered before the lines are healed.
-func (s *strike) askMinority(ctx context.Context) {
+// askMinority calls nodes that reach their clients and no other node, until ctx ends. All calls
+// are answered before the network is repaired.
+func (s *injection) askMinority(ctx context.Context) {
 	if s.probe == nil {
 		return
 	}
@@ -137,13 +136,13 @@ func (s *strike) askMinority(ctx context.Context) {
 	for _, node := range slices.Repeat(s.nodes, minorityClients) {
 		c := s.newProbe(node)
 		c.since = since
-		c.http.Timeout = minorityPatience
+		c.http.Timeout = minorityTimeout
 		asking.Go(func() {
 			defer c.close()
 			queue := c.queue()
 			c.workload = history.Minority
 			for i := 0; pause(ctx, 500*time.Millisecond); i++ {
-				// The client's own patience ends a call, not the end of the fault.
+				// minorityTimeout ends a call, not the end of the fault.
 				if i%2 == 0 {
 					body := c.body()
 					c.send(context.WithoutCancel(ctx), node, queue, history.Minority, keyOf(body), body)
@@ -157,7 +156,7 @@ func (s *strike) askMinority(ctx context.Context) {
 }
 
 // ranOnce notes that a fault was done and mended.
-func (s *stage) ranOnce(name string) {
+func (s *testbed) ranOnce(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Contains(s.ran, name) {

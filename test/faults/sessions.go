@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// lockSeconds is how long every lock of a session is: short enough to run out often.
+// lockSeconds is the duration of session locks, short enough to expire often.
 const lockSeconds = 2
 
 // held is a session that the client has locked.
@@ -93,8 +93,8 @@ func (c *client) receiveIn(ctx context.Context, h *held, most int) (messages []h
 	return e.Messages, !sent || e.Result != history.Unknown
 }
 
-// settle deletes a message under the lock of its session, or gives it back.
-func (c *client) settle(ctx context.Context, h *held, action string, m history.Message) {
+// complete deletes a message under the lock of its session, or abandons it.
+func (c *client) complete(ctx context.Context, h *held, action string, m history.Message) {
 	e := h.event(action)
 	e.Handle, e.Message = m.Handle, m.ID
 	var outcomes interface {
@@ -108,7 +108,7 @@ func (c *client) settle(ctx context.Context, h *held, action string, m history.M
 		outcomes, sent = ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.Abandon,
 			&seriatimpb.AbandonRequest{Queue: h.queue, Session: h.ref(), ReceiptHandles: []string{m.Handle}})
 	}
-	settled(&e, outcomes.GetOutcomes())
+	recordOutcome(&e, outcomes.GetOutcomes())
 	c.note(sent, e)
 }
 
@@ -137,11 +137,11 @@ func (c *client) sessions(ctx context.Context) {
 		}
 		left = append(left, messages...)
 		if len(left) > 0 && c.random.IntN(4) == 0 {
-			c.settle(ctx, h, history.Abandon, left[0])
+			c.complete(ctx, h, history.Abandon, left[0])
 			left = left[1:]
 		}
 		for len(left) > 1 {
-			c.settle(ctx, h, history.Delete, left[0])
+			c.complete(ctx, h, history.Delete, left[0])
 			left = left[1:]
 		}
 		kept := c.setState(ctx, h)
@@ -154,7 +154,7 @@ func (c *client) sessions(ctx context.Context) {
 		c.setState(ctx, h)
 	}
 	for _, m := range left {
-		c.settle(ctx, h, history.Delete, m)
+		c.complete(ctx, h, history.Delete, m)
 	}
 	if c.random.IntN(5) > 0 {
 		c.giveUp(ctx, h)

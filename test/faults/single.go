@@ -43,7 +43,7 @@ func (g *generations) turn(suffix string) (x *generation, first bool) {
 	return g.now, first
 }
 
-// hand is what a client of the workload single has of the present generation.
+// hand is the state of a client of the workload single in the current generation.
 type hand struct {
 	generation *generation
 	messages   []history.Message // received, the last ones

@@ -13,8 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// usageOf is what a node's process uses, as the kernel knows it: not the node's own
-// word. An error means that the process is gone, or that there is no /proc.
+// usageOf returns the resource usage of a node's process from the kernel, not from the node. An error means that the process is gone, or that there is no /proc.
 func usageOf(n *harness.Node) (history.Usage, error) {
 	u := history.Usage{Pid: n.Pid()}
 	proc := filepath.Join("/proc", strconv.Itoa(u.Pid))
@@ -40,7 +39,7 @@ func usageOf(n *harness.Node) (history.Usage, error) {
 }
 
 // noteUsage writes down what a node's process uses.
-func (s *stage) noteUsage(n *harness.Node, when string, goroutines int) {
+func (s *testbed) noteUsage(n *harness.Node, when string, goroutines int) {
 	u, err := usageOf(n)
 	if err != nil {
 		return // it ended meanwhile; other looks say what there is to say
@@ -52,7 +51,7 @@ func (s *stage) noteUsage(n *harness.Node, when string, goroutines int) {
 
 // noteUsages looks at all nodes when all is healed, and counts their goroutines,
 // which stops them for a moment.
-func (s *stage) noteUsages(when string) {
+func (s *testbed) noteUsages(when string) {
 	for _, n := range s.cluster.Nodes {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		goroutines := 0

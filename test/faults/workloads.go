@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// workload is what one client does again and again until the load ends.
+// workload is an action that a client repeats until the load ends.
 type workload struct {
 	name    string
 	clients int

@@ -86,13 +86,13 @@ func (c *client) batches(ctx context.Context) {
 			c.think(ctx)
 			continue
 		}
-		c.settleBatch(ctx, messages)
+		c.deleteBatch(ctx, messages)
 		return
 	}
 }
 
-// settleBatch deletes what came in one batch; of some it first hides a part.
-func (c *client) settleBatch(ctx context.Context, messages []history.Message) {
+// deleteBatch deletes what came in one batch; of some it first hides a part.
+func (c *client) deleteBatch(ctx context.Context, messages []history.Message) {
 	if len(messages) == 0 {
 		return
 	}

@@ -5,11 +5,11 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// sight is how the model saw the messages that the product is about to hand
-// out. It is taken before the model's own receive changes them.
+// sight has the model's view of the messages that the product delivers, before the model's
+// own receive changes them.
 type sight struct {
-	standings []reference.Standing // of the product's messages, in order
-	known     []bool               // by message: the model knows its id
+	states []reference.MessageState // of the product's messages, in order
+	known  []bool                   // by message: the model knows its id
 }
 
 func (o *Oracle) lookAt(name string, result queue.Result) (s sight) {
@@ -24,7 +24,7 @@ func (o *Oracle) lookAt(name string, result queue.Result) (s sight) {
 		s.known = append(s.known, known)
 		ids = append(ids, id)
 	}
-	s.standings = o.Model.Standings(q, ids)
+	s.states = o.Model.Standings(q, ids)
 	return s
 }
 
@@ -38,13 +38,13 @@ func (o *Oracle) blame(before sight, want reference.Received, got queue.Messages
 		case wanted(want, id):
 		case !before.known[i]:
 			return "I2" // nobody sent it
-		case before.standings[i].Gone:
+		case before.states[i].Gone:
 			return "I8"
-		case before.standings[i].InFlight:
+		case before.states[i].InFlight:
 			return "I10"
-		case before.standings[i].BehindReturned:
+		case before.states[i].BehindReturned:
 			return "I4" // what comes back goes to the place it had
-		case before.standings[i].Behind:
+		case before.states[i].Behind:
 			return "I5"
 		}
 	}

@@ -24,8 +24,7 @@ func New(model *reference.Broker) *Oracle {
 	return &Oracle{Model: model, bound: newBindings()}
 }
 
-// Answer is what the model says to a command; only the members of the
-// command's kind are set.
+// Answer is the model's result of a command. Only the fields for the kind of command are set.
 type Answer struct {
 	Err      *reference.Error
 	Sent     []reference.Sent
@@ -162,8 +161,8 @@ func text(value string, given bool) *string {
 	return &value
 }
 
-// handle is what the model knows of a handle's text: nothing, if nobody issued
-// it.
+// handle returns the model's handle for a text. It has no delivery if the text was never
+// issued.
 func (o *Oracle) handle(text string) reference.Handle {
 	return reference.Handle{Delivery: o.bound.handles.model[text], Text: text}
 }

@@ -89,7 +89,7 @@ func (o *Oracle) compareDelivered(name string, replayed bool, want reference.Del
 	)
 }
 
-// bindHandle ties a handle to a delivery; what was settled as it was handed out has none.
+// bindHandle ties a handle to a delivery. A message that the receive deletes has no handle.
 func (o *Oracle) bindHandle(delivery int, h queue.ReceiptHandle) string {
 	if delivery == 0 || h == (queue.ReceiptHandle{}) {
 		if delivery == 0 && h == (queue.ReceiptHandle{}) {

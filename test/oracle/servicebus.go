@@ -50,7 +50,7 @@ func (o *Oracle) checkBus(cmd queue.Command, result queue.Result, refusal *queue
 	return want, d, known
 }
 
-// checkSettlement is Check for what settles messages one by one.
+// checkSettlement is Check for commands that complete, abandon, defer or dead-letter messages.
 func (o *Oracle) checkSettlement(cmd queue.Command, result queue.Result, refusal *queue.Error) (want Answer, d *Difference, known bool) {
 	switch c := cmd.(type) {
 	case *queue.CancelScheduled:
@@ -80,7 +80,7 @@ func (o *Oracle) numbers(name string, list []queue.SequenceNumber) (numbers []in
 	return numbers
 }
 
-// sessionRef is what the model knows of a lock's token: nothing, if nobody issued it.
+// sessionRef returns the model's lock for a token. It has no lock if the token was never issued.
 func (o *Oracle) sessionRef(s queue.SessionRef) reference.SessionRef {
 	return reference.SessionRef{ID: s.SessionID, Lock: o.bound.locks.model[s.Token]}
 }

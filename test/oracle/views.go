@@ -44,5 +44,5 @@ func (o *Oracle) CompareKnown(q *reference.Queue, got queue.KnownID, want refere
 	return o.bound.messages.bind("message id", want.Message, got.MessageID)
 }
 
-// SessionOf is what the model knows of a lock's token.
+// SessionOf returns the model's lock for a token.
 func (o *Oracle) SessionOf(s queue.SessionRef) reference.SessionRef { return o.sessionRef(s) }

@@ -59,7 +59,7 @@ func TestFIFOFillsByGroup(t *testing.T) {
 	})
 }
 
-func TestFIFOOtherGroupsGoOn(t *testing.T) {
+func TestFIFOOtherGroupsContinue(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		queue := c.fifo(t, nil)
 		c.load(t, queue, "g1-m1", "g1-m2", "g1-m3", "g2-m1")

@@ -14,8 +14,8 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// patience is how long a node may take to be ready.
-const patience = time.Minute
+// waitMax is how long a node may take to be ready.
+const waitMax = time.Minute
 
 // identities are who may use a cluster, and what of it.
 type identities struct {
@@ -108,7 +108,7 @@ func TestIdentitiesSurvive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := first.Stop(patience); err != nil {
+	if err := first.Stop(waitMax); err != nil {
 		t.Fatal(err)
 	}
 	recovery := exec.CommandContext(t.Context(), shared.binary, "cluster", "force-recover", "--data-dir", first.DataDir, "--keep-this-node-only", "--yes")
@@ -119,7 +119,7 @@ func TestIdentitiesSurvive(t *testing.T) {
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := old.Part(first).WaitReady(t.Context(), patience); err != nil {
+	if err := old.Part(first).WaitReady(t.Context(), waitMax); err != nil {
 		t.Fatal(err)
 	}
 	want.check(t, "recovered", first)

@@ -17,15 +17,15 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// throttlePatience bounds the wait for an account to have made too many requests in a
+// throttleWaitMax bounds the wait for an account to have made too many requests in a
 // second, on a slow and shared machine.
-const throttlePatience = time.Minute
+const throttleWaitMax = time.Minute
 
 // untilThrottled makes requests until one is refused for their number. It returns how many
 // were served.
 func untilThrottled(t *testing.T, code string, request func() error) (served int) {
 	t.Helper()
-	for end := time.Now().Add(throttlePatience); time.Now().Before(end); served++ {
+	for end := time.Now().Add(throttleWaitMax); time.Now().Before(end); served++ {
 		err := request()
 		if err != nil && codeOf(err) != code {
 			t.Fatalf("request %d: %v", served, err)
@@ -66,7 +66,7 @@ func patiently(o *sqs.Options) {
 // were accepted, and how many refusals the SDK has hidden.
 func sendRetried(t *testing.T, c *sqs.Client, url string) (sent, repeated int) {
 	t.Helper()
-	for end := time.Now().Add(throttlePatience); repeated == 0 && time.Now().Before(end); sent++ {
+	for end := time.Now().Add(throttleWaitMax); repeated == 0 && time.Now().Before(end); sent++ {
 		made, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String(strconv.Itoa(sent))}, patiently)
 		if err != nil {
 			t.Fatalf("message %d: %v", sent, err)

@@ -36,11 +36,11 @@ func plugins() string {
 // stepTimeout bounds one command of Terraform; the provider is slow to start.
 const stepTimeout = 5 * time.Minute
 
-// A workspace is a folder with a Terraform configuration.
-type workspace struct{ dir, endpoint string }
+// A terraformDir is a folder with a Terraform configuration.
+type terraformDir struct{ dir, endpoint string }
 
 // run runs a command of Terraform and returns its output and exit code.
-func (w workspace) run(t *testing.T, args ...string) ([]byte, int) {
+func (w terraformDir) run(t *testing.T, args ...string) ([]byte, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (w workspace) run(t *testing.T, args ...string) ([]byte, int) {
 	return out, cmd.ProcessState.ExitCode()
 }
 
-func (w workspace) mustRun(t *testing.T, args ...string) []byte {
+func (w terraformDir) mustRun(t *testing.T, args ...string) []byte {
 	t.Helper()
 	out, code := w.run(t, args...)
 	if code != 0 {
@@ -99,7 +99,7 @@ func apply(t *testing.T, source string, want map[string]int) {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
-	w := workspace{dir: filepath.Join(dir, "workspace"), endpoint: cluster.Endpoint()}
+	w := terraformDir{dir: filepath.Join(dir, "workspace"), endpoint: cluster.Endpoint()}
 	if err := os.CopyFS(w.dir, os.DirFS(source)); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func apply(t *testing.T, source string, want map[string]int) {
 }
 
 // resources counts the resources of the state by type.
-func (w workspace) resources(t *testing.T) map[string]int {
+func (w terraformDir) resources(t *testing.T) map[string]int {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
 	if err != nil {

@@ -172,7 +172,7 @@ func TestFanOutUnderLeaderKills(t *testing.T) {
 	if os.Getenv("SERIATIM_KILLS") != "" {
 		n = kills(t)
 	}
-	gaps := strikeLeaders(t, c, all.account, n, kill, start)
+	gaps := failLeaders(t, c, all.account, n, kill, start)
 	stop()
 	done.Wait()
 

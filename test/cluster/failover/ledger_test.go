@@ -121,13 +121,13 @@ func kills(t *testing.T) int {
 // TestLeaderKilledUnderLoad kills the leader with SIGKILL again and again while
 // clients send, receive and delete, then drains the queue.
 func TestLeaderKilledUnderLoad(t *testing.T) {
-	strikeUnderLoad(t, "SIGKILL", kills(t), kill, start)
+	failUnderLoad(t, "SIGKILL", kills(t), kill, start)
 }
 
 // TestLeaderStoppedUnderLoad stops the leader with SIGSTOP, which leaves its
 // connections and its port as they are, and lets it go on when another leads.
 func TestLeaderStoppedUnderLoad(t *testing.T) {
-	strikeUnderLoad(t, "SIGSTOP", (kills(t)+4)/5, signalled((*harness.Node).Pause), signalled((*harness.Node).Resume))
+	failUnderLoad(t, "SIGSTOP", (kills(t)+4)/5, signalled((*harness.Node).Pause), signalled((*harness.Node).Resume))
 }
 
 func signalled(signal func(*harness.Node) error) func(*testing.T, ...*harness.Node) {
@@ -141,9 +141,9 @@ func signalled(signal func(*harness.Node) error) func(*testing.T, ...*harness.No
 	}
 }
 
-// strikeUnderLoad strikes and mends the leader n times while clients send,
+// failUnderLoad strikes and mends the leader n times while clients send,
 // receive and delete, then drains the queue.
-func strikeUnderLoad(t *testing.T, fault string, n int, strike, mend func(*testing.T, ...*harness.Node)) {
+func failUnderLoad(t *testing.T, fault string, n int, fail, mend func(*testing.T, ...*harness.Node)) {
 	t.Helper()
 	c := cluster(t)
 	p := newPersistent(c, c.Rotate())
@@ -162,7 +162,7 @@ func strikeUnderLoad(t *testing.T, fault string, n int, strike, mend func(*testi
 	for i := range consumers {
 		consumersDone.Go(func() { l.consumeUntil(t.Context(), newPersistent(c, c.Rotate()), queue, i, allSent) })
 	}
-	gaps := strikeLeaders(t, c, l, n, strike, mend)
+	gaps := failLeaders(t, c, l, n, fail, mend)
 	stopSending()
 	sendersDone.Wait()
 	close(allSent)
@@ -177,19 +177,19 @@ func strikeUnderLoad(t *testing.T, fault string, n int, strike, mend func(*testi
 	t.Logf("write gap after %s of the leader, %d times: median %v, worst %v", fault, len(gaps), gaps[len(gaps)/2], gaps[len(gaps)-1])
 }
 
-// strikeLeaders strikes the leader n times, mends it each time, and returns how
+// failLeaders strikes the leader n times, mends it each time, and returns how
 // long each time no send was acknowledged.
-func strikeLeaders(t *testing.T, c *harness.Cluster, l *account, n int, strike, mend func(*testing.T, ...*harness.Node)) []time.Duration {
+func failLeaders(t *testing.T, c *harness.Cluster, l *account, n int, fail, mend func(*testing.T, ...*harness.Node)) []time.Duration {
 	t.Helper()
 	var gaps []time.Duration
 	l.awaitAcks(t, time.Now(), acksBetween)
 	for range n {
 		victim := leader(t, c)
-		struck := time.Now()
-		strike(t, victim)
-		gap := l.awaitAcks(t, struck, 1).Sub(struck).Round(time.Millisecond)
+		failedAt := time.Now()
+		fail(t, victim)
+		gap := l.awaitAcks(t, failedAt, 1).Sub(failedAt).Round(time.Millisecond)
 		gaps = append(gaps, gap)
-		t.Logf("%s struck, sends went on after %v", victim.Name, gap)
+		t.Logf("%s failed, sends were answered again after %v", victim.Name, gap)
 		mend(t, victim)
 		l.awaitAcks(t, time.Now(), acksBetween)
 	}

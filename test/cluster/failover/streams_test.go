@@ -135,7 +135,7 @@ func TestStreamsUnderLeaderKills(t *testing.T) {
 		native := nativeClient(t, from(c, i+1))
 		consumersDone.Go(func() { l.consumeStreamUntil(consuming, native, name) })
 	}
-	gaps := strikeLeaders(t, c, l, kills(t), kill, start)
+	gaps := failLeaders(t, c, l, kills(t), kill, start)
 	stopSending()
 	sendersDone.Wait()
 	drained(t, p, queue)

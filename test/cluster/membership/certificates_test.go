@@ -55,7 +55,7 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	await(t, "the foreign node to be refused", func() bool {
 		return strings.Contains(intruder.Log(), "certificate") || strings.Contains(intruder.Log(), "x509") || strings.Contains(intruder.Log(), "tls:")
 	})
-	leader, err := c.WaitLeader(t.Context(), patience)
+	leader, err := c.WaitLeader(t.Context(), waitMax)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(t, c.Nodes...)
-	if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+	if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -85,7 +85,7 @@ func TestAnotherClusterStaysAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := foreign.Stop(patience); err != nil {
+	if err := foreign.Stop(waitMax); err != nil {
 		t.Fatal(err)
 	}
 	if err := foreign.Start("--bootstrap-expect", "0", "--join", c.Gossip()); err != nil {
@@ -97,7 +97,7 @@ func TestAnotherClusterStaysAnother(t *testing.T) {
 	for _, n := range c.Nodes {
 		await(t, n.Name+" to meet the other cluster", func() bool { return strings.Contains(n.Log(), refusal) })
 	}
-	leader, err := c.WaitLeader(t.Context(), patience)
+	leader, err := c.WaitLeader(t.Context(), waitMax)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAnotherClusterStaysAnother(t *testing.T) {
 
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitMax); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waiting for %s took too long", what)
 		}

@@ -18,8 +18,8 @@ var binary string
 
 func TestMain(m *testing.M) { os.Exit(harness.WithBinary(&binary, m.Run)) }
 
-// patience bounds every wait on a slow, shared machine.
-const patience = 90 * time.Second
+// waitMax bounds every wait on a slow, shared machine.
+const waitMax = 90 * time.Second
 
 func cluster(t *testing.T, nodes int) *harness.Cluster {
 	t.Helper()
@@ -49,7 +49,7 @@ func spare(t *testing.T, c *harness.Cluster, name string) *harness.Node {
 func ready(t *testing.T, nodes ...*harness.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		if err := n.WaitReady(t.Context(), patience); err != nil {
+		if err := n.WaitReady(t.Context(), waitMax); err != nil {
 			t.Fatalf("%s: %v", n.Name, err)
 		}
 	}
@@ -59,7 +59,7 @@ func ready(t *testing.T, nodes ...*harness.Node) {
 // printed and its exit code.
 func tool(t *testing.T, n *harness.Node, args ...string) (string, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitMax)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, append(args, "--admin", n.Admin)...)
 	out, err := cmd.CombinedOutput()
@@ -102,7 +102,7 @@ func members(t *testing.T, n *harness.Node) (memberList, error) {
 // voters.
 func waitRoles(t *testing.T, n *harness.Node, want string) memberList {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitMax)
 	for {
 		list, err := members(t, n)
 		var found []string

@@ -73,7 +73,7 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 	slices.Sort(gaps)
 	t.Logf("%.0f calls/s for %v; write gap per restart: median %v, worst %v", float64(l.calls.Load())/elapsed.Seconds(),
 		elapsed.Round(time.Second), gaps[len(gaps)/2], gaps[len(gaps)-1])
-	if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+	if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
 		t.Error(err)
 	}
 }
@@ -118,7 +118,7 @@ func TestOneEndpoint(t *testing.T) {
 		t.Errorf("%d calls failed", failed)
 	}
 	t.Logf("%.0f calls/s for %v at one endpoint", float64(l.calls.Load())/elapsed.Seconds(), elapsed.Round(time.Second))
-	if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+	if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
 		t.Error(err)
 	}
 }
@@ -127,7 +127,7 @@ func TestOneEndpoint(t *testing.T) {
 // after one was stopped in the middle of everything.
 func TestStatusIsTrueAtOnce(t *testing.T) {
 	c := cluster(t, 3)
-	leader, err := c.WaitLeader(t.Context(), patience)
+	leader, err := c.WaitLeader(t.Context(), waitMax)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestScaleUnderLoad(t *testing.T) {
 		l.use(left...)
 		time.Sleep(time.Second) // requests on their way to the node that leaves
 		change(t, n5, "cluster", "remove", n.Name, "--yes")
-		if code, err := n.WaitExit(patience); err != nil || code != exitRemoved {
+		if code, err := n.WaitExit(waitMax); err != nil || code != exitRemoved {
 			t.Errorf("%s ended with %d, %v", n.Name, code, err)
 		}
 	}
@@ -180,14 +180,14 @@ func TestScaleUnderLoad(t *testing.T) {
 	if failed := l.finish(); failed > 0 {
 		t.Errorf("%d calls failed", failed)
 	}
-	if _, err := c.Part(c.Nodes[2], n4, n5).WaitConverged(t.Context(), patience); err != nil {
+	if _, err := c.Part(c.Nodes[2], n4, n5).WaitConverged(t.Context(), waitMax); err != nil {
 		t.Error(err)
 	}
 	// A removed node stays removed, and says why, whenever it is started.
 	if err := all[0].Start(); err != nil {
 		t.Fatal(err)
 	}
-	if code, err := all[0].WaitExit(patience); err != nil || code != exitRemoved {
+	if code, err := all[0].WaitExit(waitMax); err != nil || code != exitRemoved {
 		t.Errorf("%s started again ended with %d, %v", all[0].Name, code, err)
 	}
 }
@@ -223,7 +223,7 @@ func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
 	if err := c.Nodes[0].Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.WaitLeader(t.Context(), patience); err != nil {
+	if _, err := c.WaitLeader(t.Context(), waitMax); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Nodes[0].Start(); err != nil {
@@ -234,7 +234,7 @@ func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
 		t.Errorf("status: exit code %d, %s", code, out)
 	}
 	l.finish()
-	if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+	if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
 		t.Error(err)
 	}
 }
@@ -263,7 +263,7 @@ func TestAllAddressesChange(t *testing.T) {
 		begin := time.Now()
 		ready(t, c.Nodes...)
 		t.Logf("round %d: all nodes ready %v after the last start with other addresses", round, time.Since(begin).Round(time.Millisecond))
-		if _, err := c.WaitConverged(t.Context(), patience); err != nil {
+		if _, err := c.WaitConverged(t.Context(), waitMax); err != nil {
 			t.Fatal(err)
 		}
 		// The load of the next round begins with the same message ids.
@@ -278,7 +278,7 @@ func TestAllAddressesChange(t *testing.T) {
 func TestDrainedNode(t *testing.T) {
 	c := cluster(t, 3)
 	l := startLoad(t, c)
-	leader, err := c.WaitLeader(t.Context(), patience)
+	leader, err := c.WaitLeader(t.Context(), waitMax)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestDrainedNode(t *testing.T) {
 	if err := leader.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "drained") {
 		t.Errorf("a drained node is ready: %v", err)
 	}
-	next, err := c.WaitLeader(t.Context(), patience)
+	next, err := c.WaitLeader(t.Context(), waitMax)
 	if err != nil || next == leader {
 		t.Errorf("%s leads after it was drained: %v", next.Name, err)
 	}
@@ -302,7 +302,7 @@ func TestDrainedNode(t *testing.T) {
 // waitStatus waits until the status says this.
 func waitStatus(t *testing.T, n *harness.Node, want int, part string) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitMax)
 	for {
 		out, code := tool(t, n, "cluster", "status")
 		if code == want && strings.Contains(out, part) {
@@ -317,7 +317,7 @@ func waitStatus(t *testing.T, n *harness.Node, want int, part string) {
 // waitDegraded waits until the leader has noticed that a voter is silent.
 func waitDegraded(t *testing.T, n *harness.Node) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitMax)
 	for {
 		out, code := tool(t, n, "cluster", "status")
 		if code == 1 && strings.Contains(out, "Degraded: 2 of 3 voters answer") {

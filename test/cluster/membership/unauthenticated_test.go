@@ -141,7 +141,7 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 		}
 	}
 	const calls = 300 // of clients during the attacks
-	for begin := l.calls.Load(); l.calls.Load() < begin+calls && time.Since(began) < patience; {
+	for begin := l.calls.Load(); l.calls.Load() < begin+calls && time.Since(began) < waitMax; {
 		for _, n := range c.Nodes {
 			status, err := n.Status(t.Context())
 			if err != nil {
@@ -158,7 +158,7 @@ func TestUnauthenticatedCallersCostLittle(t *testing.T) {
 		awaitRefusals(t, n, peerRefusals, "silent", "handshake", "objection")
 		awaitRefusals(t, n, gossipRefusals, "stream", "packet")
 	}
-	leader, err := c.WaitLeader(t.Context(), patience)
+	leader, err := c.WaitLeader(t.Context(), waitMax)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,11 +28,11 @@ func TestMain(m *testing.M) {
 	os.Exit(network.Inside(func() int { return harness.WithBinary(&binary, m.Run) }))
 }
 
-// patience bounds every wait on a slow, shared machine. askFor is how long a side
+// waitMax bounds every wait on a slow, shared machine. askFor is how long a side
 // is asked that must not answer.
 const (
-	patience = 90 * time.Second
-	askFor   = 5 * time.Second
+	waitMax = 90 * time.Second
+	askFor  = 5 * time.Second
 )
 
 // all is set by make partitions. The first scenario alone is part of make test.
@@ -112,7 +112,7 @@ func (w *world) policy(p network.Policy) {
 
 func (w *world) leader() *harness.Node {
 	w.t.Helper()
-	leader, err := w.WaitLeader(w.t.Context(), patience)
+	leader, err := w.WaitLeader(w.t.Context(), waitMax)
 	must(w.t, err)
 	return leader
 }
@@ -159,7 +159,7 @@ func (w *world) eventually(what string, try func() error) {
 			w.t.Logf("%s: after %v", what, time.Since(begin).Round(10*time.Millisecond))
 			return
 		}
-		if time.Since(begin) > patience {
+		if time.Since(begin) > waitMax {
 			w.t.Fatalf("%s: %v\n%s", what, err, w.LogTails())
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -239,7 +239,7 @@ func (w *world) heal() {
 	w.t.Helper()
 	w.policy(network.Heal())
 	w.serves(w.Running()...)
-	_, err := w.WaitConverged(w.t.Context(), patience)
+	_, err := w.WaitConverged(w.t.Context(), waitMax)
 	must(w.t, err)
 }
 

@@ -168,13 +168,13 @@ func TestStaleLeader(t *testing.T) {
 			must(t, stale.Pause())
 			rest := w.Part(w.Followers(stale)...)
 			w.eventually("another leader", func() error {
-				leader, err := rest.WaitLeader(t.Context(), patience)
+				leader, err := rest.WaitLeader(t.Context(), waitMax)
 				if err == nil {
 					err = w.send(leader)
 				}
 				return err
 			})
-			leader, err := rest.WaitLeader(t.Context(), patience)
+			leader, err := rest.WaitLeader(t.Context(), waitMax)
 			must(t, err)
 			// What the old leader knows is not so any more: the first message is
 			// deleted, the queue has another one in front.
@@ -264,13 +264,13 @@ func TestMembersChangeWhileDivided(t *testing.T) {
 	}
 	w.serves(rest...)
 	must(t, spare.Start())
-	must(t, spare.WaitReady(t.Context(), patience))
+	must(t, spare.WaitReady(t.Context(), waitMax))
 	w.eventually("promote", func() error { return w.post(rest[0], "/v1/cluster/promote", `{"node":"s1"}`) })
 	w.eventually("remove", func() error { return w.post(rest[0], "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)) })
 	w.serves(append(rest, spare)...)
 	w.policy(network.Heal())
 	// Nobody tells a removed node by force; it hears it as soon as it asks.
-	if code, err := old.WaitExit(patience); err != nil || code != exitRemoved {
+	if code, err := old.WaitExit(waitMax); err != nil || code != exitRemoved {
 		t.Errorf("the removed node: exit code %d, %v", code, err)
 	}
 	w.Nodes = append(rest, spare)
@@ -311,7 +311,7 @@ func TestLeaderRemovedWithUncommitted(t *testing.T) {
 	}
 	w.eventually("remove", func() error { return w.post(rest[0], "/v1/cluster/remove", fmt.Sprintf(`{"node":%q}`, old.Name)) })
 	w.policy(network.Heal())
-	if code, err := old.WaitExit(patience); err != nil || code != exitRemoved {
+	if code, err := old.WaitExit(waitMax); err != nil || code != exitRemoved {
 		t.Errorf("the removed node: exit code %d, %v", code, err)
 	}
 	w.Nodes = rest

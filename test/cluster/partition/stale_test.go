@@ -189,7 +189,7 @@ func TestStaleReadsBesideALearner(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = learner.Kill() })
 	must(t, learner.Start())
-	must(t, learner.WaitReady(t.Context(), patience))
+	must(t, learner.WaitReady(t.Context(), waitMax))
 	for range *tries {
 		s.empty()
 		stale := s.leader()

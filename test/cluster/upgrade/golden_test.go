@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "make the data directory of the present format version anew")
 
-// patience is how long a node may take for anything; this machine may be busy.
-const patience = time.Minute
+// waitMax is how long a node may take for anything; this machine may be busy.
+const waitMax = time.Minute
 
 // stillClock stands still, so that no deadline of the recorded state passes
 // while it is opened.
@@ -77,7 +77,7 @@ func openWith(t *testing.T, dir string, snapshotAfter int64, bodies string) *clu
 
 func closeNode(t *testing.T, node *cluster.Node) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitMax)
 	defer cancel()
 	if err := node.Close(ctx); err != nil {
 		t.Error(err)
@@ -86,7 +86,7 @@ func closeNode(t *testing.T, node *cluster.Node) {
 
 func waitFor(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitMax)
 	for !holds() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waiting for %s took too long", what)
@@ -97,7 +97,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 
 func submit[R queue.Result](t *testing.T, node *cluster.Node, cmd queue.Command) R {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitMax)
 	defer cancel()
 	reply, err := node.Submit(ctx, cmd)
 	if err != nil {

@@ -56,14 +56,14 @@ func (l *load) workInSession(ctx context.Context, id string, i int) error {
 	messages, err := session.Receive(ctx, 10, 0)
 	for j, m := range messages {
 		if err == nil {
-			err = settleOne(ctx, session, m, i/8+j)
+			err = completeOne(ctx, session, m, i/8+j)
 		}
 	}
 	return errors.Join(err, session.SetState(ctx, []byte(id)), session.Release(ctx))
 }
 
-// settleOne defers, dead-letters or completes a message.
-func settleOne(ctx context.Context, session *client.Session, m *seriatimpb.Message, i int) error {
+// completeOne defers, dead-letters or completes a message.
+func completeOne(ctx context.Context, session *client.Session, m *seriatimpb.Message, i int) error {
 	switch i % 4 {
 	case 0:
 		return session.Defer(ctx, m.GetReceiptHandle())

@@ -243,7 +243,7 @@ func TestMixedVersions(t *testing.T) {
 		newer[n] = true
 		l.goesOn()
 		s.refused(plain, newer)
-		if leader, err := s.WaitLeader(ctx, patience); err != nil {
+		if leader, err := s.WaitLeader(ctx, waitMax); err != nil {
 			t.Error(err)
 		} else {
 			t.Logf("%s has the newer program; %s leads, newer: %v", n.Name, leader.Name, newer[leader])
@@ -271,7 +271,7 @@ func TestMixedVersions(t *testing.T) {
 	l.goesOn()
 	cancel()
 	running.Wait()
-	if _, err := s.WaitConverged(t.Context(), patience); err != nil {
+	if _, err := s.WaitConverged(t.Context(), waitMax); err != nil {
 		t.Error(err)
 	}
 	for _, n := range s.Nodes {
@@ -288,7 +288,7 @@ func TestMixedVersions(t *testing.T) {
 func (l *load) goesOn() {
 	l.s.t.Helper()
 	want := l.did.Load() + 200
-	deadline := time.Now().Add(2 * patience)
+	deadline := time.Now().Add(2 * waitMax)
 	for l.did.Load() < want {
 		if time.Now().After(deadline) {
 			l.s.t.Fatalf("the load stands at %d of %d steps", l.did.Load(), l.tried.Load())

@@ -102,7 +102,7 @@ func (s *site) start(n *harness.Node) {
 // tool runs a command of the next program's tool against a node.
 func (s *site) tool(n *harness.Node, args ...string) (string, int) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitMax)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.next, append(args, "--admin", n.Admin)...)
 	out, err := cmd.CombinedOutput()
@@ -215,7 +215,7 @@ func TestRollingUpgrade(t *testing.T) {
 	s.start(last)
 	s.works()
 	s.receiveAll()
-	if _, err := s.WaitConverged(t.Context(), patience); err != nil {
+	if _, err := s.WaitConverged(t.Context(), waitMax); err != nil {
 		t.Error(err)
 	}
 }
@@ -230,7 +230,7 @@ func (s *site) tooOld(n *harness.Node) {
 	if err := n.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	code, err := n.WaitExit(patience)
+	code, err := n.WaitExit(waitMax)
 	if text := n.LogTail(); err != nil || code != exitUnknownFormat || !strings.Contains(text, fmt.Sprint("format version ", s.format)) {
 		s.t.Errorf("the old program on data of the next format ended with %d, %v:\n%s", code, err, text)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	patience  = 5 * time.Minute  // for a call with all its repetitions
+	waitMax   = 5 * time.Minute  // for a call with all its repetitions
 	callLimit = 10 * time.Second // for one try
 	batchSize = 10
 )
@@ -35,7 +35,7 @@ func newCaller(c *harness.Cluster) *caller {
 // call repeats a call at the next node until it is answered with success: what is called
 // here may be done twice.
 func (c *caller) call(ctx context.Context, action string, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitMax)
 	defer cancel()
 	body, err := json.Marshal(in)
 	if err != nil {

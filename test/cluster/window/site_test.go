@@ -58,7 +58,7 @@ func (s *site) leader() *harness.Node {
 
 func (s *site) ready() {
 	s.t.Helper()
-	s.must(s.WaitReady(s.t.Context(), patience))
+	s.must(s.WaitReady(s.t.Context(), waitMax))
 }
 
 // logTime is the time of the newest log entry, made just now.
@@ -131,7 +131,7 @@ func (s *site) again(samples map[int]accepted, compare func(id int, first, now a
 // remembered compares the number of ids that each node keeps in memory.
 func (s *site) remembered(want int) {
 	s.t.Helper()
-	_, err := s.WaitConverged(s.t.Context(), patience)
+	_, err := s.WaitConverged(s.t.Context(), waitMax)
 	s.must(err)
 	for _, n := range s.Nodes {
 		if got := s.metric(n, entriesMetric); int(got) != want {
@@ -147,7 +147,7 @@ func (s *site) forgotten(most int) {
 	for _, n := range s.Nodes {
 		kept, since := s.metric(n, entriesMetric), time.Now()
 		for kept > float64(most) {
-			if time.Since(since) > patience {
+			if time.Since(since) > waitMax {
 				s.t.Fatalf("%s keeps %.0f ids, want at most %d", n.Name, kept, most)
 			}
 			time.Sleep(50 * time.Millisecond)

@@ -15,8 +15,8 @@ import (
 // Message is one that a receive delivered.
 type Message struct{ Group, Body, ID, Sequence string }
 
-// Account is what is known of the messages of a queue: some numbers for each group, whose
-// messages are numbered from 0. Safe for concurrent use.
+// Account tracks the messages of a queue with a few numbers for each group. Messages of a group
+// are numbered from 0. Safe for concurrent use.
 type Account struct {
 	size int // of a body
 
@@ -43,10 +43,10 @@ type group struct {
 // span is the numbers from one up to another without it.
 type span struct{ from, to int }
 
-// problemsMax is how many problems are kept: one cause makes many of them.
+// problemsMax bounds the problems that are kept: one cause makes many.
 const problemsMax = 20
 
-// NewAccount is that of so many groups, with bodies of so many bytes.
+// NewAccount returns an empty account for groups groups and bodies of size bytes.
 func NewAccount(groups, size int) *Account {
 	return &Account{size: size, groups: make([]group, groups)}
 }
@@ -247,7 +247,7 @@ func (a *Account) Problems() []string {
 	return problems
 }
 
-// Counts are how many messages were acknowledged, received and deleted, by name.
+// Counts returns the numbers of acknowledged, received and deleted messages, by name.
 func (a *Account) Counts() map[string]int {
 	acked, deleted := a.totals()
 	a.mu.Lock()

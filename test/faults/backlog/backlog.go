@@ -15,7 +15,7 @@ import (
 // is any node. It is called by several goroutines.
 type Call func(ctx context.Context, node Node, action string, in, out any) error
 
-// Node is what a caller calls a node.
+// Node is a handle that the caller chooses for a node.
 type Node any
 
 // Backlog is messages that are parked in a queue.
@@ -23,7 +23,7 @@ type Backlog struct {
 	Account *Account
 	URL     string // of the queue
 	Call    Call
-	// Progress is where a line about what was done so far is written now and then.
+	// Progress receives a line about the work done, at intervals.
 	Progress io.Writer
 }
 

@@ -57,9 +57,9 @@ func newScript(t *testing.T, nodes int, recorded string, args ...string) *script
 	return s
 }
 
-// TestSingleNodeSurvivesEveryPowerCut: one node is recorded while it works and
-// is started again in the middle. From every state in which a power cut may have
-// left its directory it starts with what it had promised.
+// TestSingleNodeSurvivesEveryPowerCut records the disk of a node that works and restarts once.
+// From every state that a power cut may leave, the node must start with everything that it
+// acknowledged.
 func TestSingleNodeSurvivesEveryPowerCut(t *testing.T) {
 	stores := []string{"wal"}
 	if *long {
@@ -116,7 +116,7 @@ func recordSingle(t *testing.T, store string) recording {
 	for i := range ops {
 		if i == ops/2 {
 			// The second run of the node opens what the first one left.
-			must(t, s.node.Kill(), s.node.Start(), s.node.WaitReady(t.Context(), patience))
+			must(t, s.node.Kill(), s.node.Start(), s.node.WaitReady(t.Context(), waitMax))
 		}
 		s.step()
 	}
@@ -139,13 +139,13 @@ type trial struct {
 	ballot
 }
 
-// trialKey is what makes two trials one.
+// trialKey identifies equal trials.
 type trialKey struct {
 	sum   [sha256.Size]byte
 	index uint64
 }
 
-// tally is what became of the trials.
+// tally counts the results of the trials.
 type tally struct {
 	mu       sync.Mutex
 	states   int // that a power cut may leave
@@ -186,7 +186,7 @@ func judge(t *testing.T, made recording, node trialNode) *tally {
 			return nil
 		}
 		tried := trial{state: s}
-		for _, p := range made.promises {
+		for _, p := range made.durables {
 			// What was said before the sync that did not finish.
 			if p.position <= s.at {
 				tried.index, tried.ballot = max(tried.index, p.index), p.ballot
@@ -255,7 +255,7 @@ func (c *tally) try(ctx context.Context, tried trial, made recording, dir string
 
 // tryOnce makes the directory, starts a node on it, and looks what it has.
 func tryOnce(ctx context.Context, tried trial, dir string, node trialNode) (found recovered, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitMax)
 	defer cancel()
 	if err := os.RemoveAll(dir); err != nil {
 		return found, err

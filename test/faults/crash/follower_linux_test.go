@@ -35,11 +35,11 @@ func TestFollowerSurvivesEveryPowerCut(t *testing.T) {
 	s.voted(leading)
 	ops(longOps / 8)
 
-	// While the other one is away, it is not asked for promises.
-	must(t, s.node.Kill(), away.Start(), away.WaitReady(t.Context(), patience))
+	// While the other node is away, it acknowledges nothing.
+	must(t, s.node.Kill(), away.Start(), away.WaitReady(t.Context(), waitMax))
 	s.silent = true
 	ops(longOps / 2)
-	must(t, s.node.Start(), s.node.WaitReady(t.Context(), patience))
+	must(t, s.node.Start(), s.node.WaitReady(t.Context(), waitMax))
 	s.silent = false
 	s.lead(leading)
 	must(t, away.Kill())
@@ -71,10 +71,10 @@ func (s *script) voted(leader *harness.Node) {
 // lead makes a node the leader.
 func (s *script) lead(wanted *harness.Node) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitMax)
 	defer cancel()
 	for {
-		leader, err := s.cluster.WaitLeader(ctx, patience)
+		leader, err := s.cluster.WaitLeader(ctx, waitMax)
 		if err != nil {
 			s.t.Fatal(err)
 		}

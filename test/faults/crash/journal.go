@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// kind is what happened to a file or a directory.
+// kind is the type of a change to a file or directory.
 type kind int
 
 const (
@@ -36,7 +36,7 @@ type event struct {
 // content says whether the event changes a file and not a directory.
 func (e event) content() bool { return e.kind == kindWrite || e.kind == kindTruncate }
 
-// journal is what happened to a file system, in order. Safe for concurrent use.
+// journal has the changes to a file system, in order. Safe for concurrent use.
 type journal struct {
 	mu     sync.Mutex
 	events []event
@@ -51,7 +51,7 @@ func (j *journal) add(e event, do func()) {
 	j.events = append(j.events, e)
 }
 
-// position is how many events there were.
+// position returns the number of events.
 func (j *journal) position() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -63,7 +63,7 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 		for send() == nil {
 			acked++
 		}
-		if code, err := node.WaitExit(patience); err != nil || code != -9 {
+		if code, err := node.WaitExit(waitMax); err != nil || code != -9 {
 			t.Fatalf("it ended with %d: %v\n%s", code, err, node.LogTail())
 		}
 		if err := trouble.Stop(); err != nil {
@@ -72,7 +72,7 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 		if err := node.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if err := node.WaitReady(t.Context(), patience); err != nil {
+		if err := node.WaitReady(t.Context(), waitMax); err != nil {
 			t.Fatalf("after a kill at sync %d: %v\n%s", n, err, node.LogTail())
 		}
 	}

@@ -100,7 +100,7 @@ func (e *entry) Mkdir(ctx context.Context, name string, _ uint32, out *fuse.Entr
 	return node, 0
 }
 
-// child is what has this name.
+// child returns the entry with a name.
 func (e *entry) child(name string) (*entry, bool) {
 	node := e.GetChild(name)
 	if node == nil {

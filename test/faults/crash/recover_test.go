@@ -17,14 +17,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/offline"
 )
 
-// recovered is what a node has after a start from some directory.
+// recovered is the state of a node after a start from a directory.
 type recovered struct {
 	ballot
 	last uint64 // index of the last entry of the log or the snapshot
 	hash string // of the state at the index that was asked for; empty: it cannot be computed any more
 }
 
-// ballot is what a node must remember of elections.
+// ballot is the durable election state of a node.
 type ballot struct {
 	term      uint64
 	voted     uint64 // the term of the last vote
@@ -98,7 +98,7 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	expect, timeout := 1, 20*time.Millisecond
 	var join []string
 	if !trial.alone {
-		expect, timeout, join = 3, patience, []string{"127.0.0.1:1"}
+		expect, timeout, join = 3, waitMax, []string{"127.0.0.1:1"}
 	}
 	node, err := cluster.Open(ctx, cluster.Config{
 		NodeName: trial.name, DataDir: dir, PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",
@@ -111,15 +111,15 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	if err != nil {
 		return errors.Join(fmt.Errorf("it does not start: %w", err), failed.join())
 	}
-	err = settled(ctx, node, failed, trial.alone)
+	err = awaitReady(ctx, node, failed, trial.alone)
 	if closed := node.Close(ctx); closed != nil {
 		err = errors.Join(err, fmt.Errorf("it does not end: %w", closed))
 	}
 	return errors.Join(err, failed.join())
 }
 
-// settled waits until a node that is alone is ready.
-func settled(ctx context.Context, node *cluster.Node, failed *failures, alone bool) error {
+// awaitReady waits until a node without others is ready.
+func awaitReady(ctx context.Context, node *cluster.Node, failed *failures, alone bool) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for alone && node.Ready() != nil && failed.join() == nil {

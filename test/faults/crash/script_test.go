@@ -24,8 +24,8 @@ var (
 	bodies  = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
 )
 
-// patience bounds a wait on a slow, shared machine.
-const patience = time.Minute
+// waitMax bounds a wait on a slow, shared machine.
+const waitMax = time.Minute
 
 // settings make files small and everything that happens to them frequent:
 // snapshots, log files that are sealed, and logs that are shortened.
@@ -46,9 +46,9 @@ func nodeSettings(more ...string) []string {
 	return append(all, more...)
 }
 
-// promise is something that the node said at a position of the journal, and that
-// must be true after a power cut at any later one.
-type promise struct {
+// durable is a state that the node confirmed at a position of the journal. It must survive a
+// power cut at any later position.
+type durable struct {
 	position int
 	index    uint64 // everything up to this entry was acknowledged
 	ballot
@@ -57,7 +57,7 @@ type promise struct {
 // recording is a run that was not interrupted.
 type recording struct {
 	events   []event
-	promises []promise
+	durables []durable
 	hashes   map[uint64]string // of the state at some indexes
 }
 
@@ -66,9 +66,9 @@ type script struct {
 	t        *testing.T
 	cluster  *harness.Cluster
 	node     *harness.Node // recorded
-	asked    *harness.Node // whose status tells what is promised: one that leads
+	asked    *harness.Node // a leader, whose status has the confirmed index
 	vote     ballot        // the last vote that the recorded node must have given
-	silent   bool          // the recorded node is away and promises nothing
+	silent   bool          // the recorded node is away and confirms nothing
 	journal  *journal
 	random   *rand.Rand
 	made     recording
@@ -80,7 +80,7 @@ type script struct {
 // answered.
 func (s *script) call(action string, in map[string]any) map[string]any {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitMax)
 	defer cancel()
 	payload, err := json.Marshal(in)
 	if err != nil {
@@ -126,8 +126,8 @@ func post(ctx context.Context, node *harness.Node, action string, payload []byte
 	return out, err
 }
 
-// note writes down what the node has promised by now: everything that is applied
-// at the leader was confirmed by the recorded node.
+// note records the durable state: the recorded node confirmed everything that the leader
+// applied.
 func (s *script) note() {
 	s.t.Helper()
 	if s.silent {
@@ -139,7 +139,7 @@ func (s *script) note() {
 	}
 	s.made.hashes[status.AppliedIndex] = status.StateHash
 	s.vote.term = status.Term
-	s.made.promises = append(s.made.promises, promise{s.journal.position(), status.AppliedIndex, s.vote})
+	s.made.durables = append(s.made.durables, durable{s.journal.position(), status.AppliedIndex, s.vote})
 }
 
 // confirm makes one more entry, and with it everything before it, be on the
@@ -156,7 +156,7 @@ func (s *script) url() string { return "http://" + s.node.Client + "/00000000000
 
 const queueName = "crash.fifo"
 
-// step is one operation, and the promise after it.
+// step makes one operation and records the durable state after it.
 func (s *script) step() {
 	url := s.url()
 	s.sequence++
@@ -186,8 +186,8 @@ func (s *script) step() {
 	s.note()
 }
 
-// begin makes the queue. Nothing is promised yet: of several nodes any two may
-// have confirmed it.
+// begin makes the queue. It records no durable state: any majority may have confirmed the queue,
+// with or without the recorded node.
 func (s *script) begin() {
 	s.call("CreateQueue", map[string]any{"QueueName": queueName, "Attributes": map[string]string{"FifoQueue": "true"}})
 }

@@ -30,7 +30,7 @@ func (d *drive) do(e event) {
 	})
 }
 
-// with is what a power cut leaves if of what is pending these are kept.
+// with returns the image that a power cut leaves if exactly kept survives of the pending events.
 func (d *drive) with(kept []event) *image {
 	m := d.durable.clone()
 	for _, e := range kept {

@@ -177,7 +177,7 @@ func locate(e edit, before, after map[string]string) (string, error) {
 
 var packageClause = regexp.MustCompile(`(?m)^package \w+\n`)
 
-// own is where the packages lie that edits use.
+// own is the import path prefix of packages that edits use.
 const own = "github.com/seriatimq/seriatim/test/faults/plants/"
 
 // imported adds the imports that a text uses.

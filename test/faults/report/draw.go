@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// page is what the template shows.
+// page is the input of the template.
 type page struct {
 	Verdict    string
 	Rules      history.Rules
@@ -23,7 +23,7 @@ type page struct {
 	Usages     []picture
 	Invariants []invariant
 	Able       []history.Event
-	Violations []told
+	Violations []drawnViolation
 	Short      []string
 	Minimums   []check.Minimum
 	Gaps       []gap
@@ -42,14 +42,13 @@ type row struct {
 	Count int
 }
 
-// told is a violation with the calls around it.
-type told struct {
+// drawnViolation is a violation with the calls around it.
+type drawnViolation struct {
 	check.Violation
 	Around picture
 }
 
-// violationsDrawn is for how many violations the calls around them are drawn: one
-// cause makes many.
+// violationsDrawn bounds the violations that are drawn with their calls: one cause makes many.
 const violationsDrawn = 20
 
 // Draw writes the report of a run as one page that loads nothing from elsewhere.
@@ -80,7 +79,7 @@ func Draw(w io.Writer, events []history.Event, judged check.Report) error {
 	}
 	p.Lanes, p.Usages = lanes(events), allUsages(events)
 	for i, v := range judged.Violations {
-		t := told{Violation: v}
+		t := drawnViolation{Violation: v}
 		if i < violationsDrawn && v.At > 0 {
 			t.Around = around(events, v.At)
 		}

@@ -88,7 +88,7 @@ func Pictures(events []history.Event) map[string]string {
 	}
 }
 
-// marksMost is how many marks a picture for a text has.
+// marksMost bounds the marks of a picture.
 const marksMost = 5000
 
 // latencies draws a mark for each operation, of all nodes or one.
@@ -173,7 +173,7 @@ func rates(events []history.Event) picture {
 
 var roleColors = map[string]string{"leader": "#36c", "follower": "#bcd", "candidate": "#ec3", "silent": "#d44", "down": "#222"}
 
-// lanes draws what each node was when.
+// lanes draws the role of each node over time.
 func lanes(events []history.Event) picture {
 	f := newFrame(events)
 	byNode := map[string][]history.Event{}
@@ -212,7 +212,7 @@ func lanes(events []history.Event) picture {
 	return f.close("Roles")
 }
 
-// aroundEach is how many operations are drawn on each side of a violation.
+// aroundEach bounds the operations drawn on each side of a violation.
 const aroundEach = 50
 
 // around draws the operations of the queue of a violation that ended nearest to

@@ -8,10 +8,9 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// Recovery is how a kind of fault was felt, in microseconds: for each time that it
-// struck, the longest time in which no send was acknowledged, and the time from
-// healing until every node had given service. Where faults overlap, what one
-// caused is counted for all of them.
+// Recovery has the effects of a kind of fault, in microseconds. For each injection: the longest
+// time without an acknowledged send, and the time from healing until every node served again.
+// If faults overlap, an effect counts for all of them.
 type Recovery struct {
 	Fault  string
 	Silent []int64
@@ -24,10 +23,10 @@ func acknowledged(e *history.Event) bool {
 	return e.Kind == history.KindOp && e.Result == history.OK && e.Error == "" && (e.Action == history.Send || e.Action == history.SendBatch)
 }
 
-// silenceAfter is how long after its end a fault is still blamed.
+// silenceAfter is the time after its end in which a fault still counts as the cause.
 const silenceAfter = 2_000_000
 
-// Recoveries are those of all faults in a history that did what they should.
+// Recoveries returns the effects of all successful injections in a history.
 func Recoveries(events []history.Event) []Recovery {
 	var answered []int64
 	var lives []history.Event
@@ -91,7 +90,7 @@ func silence(answered []int64, from, to int64) int64 {
 	return longest
 }
 
-// healing is how long the first round of demands took that began after a time.
+// healing returns the duration of the first round of demands after a time.
 func healing(lives []history.Event, after int64) (int64, bool) {
 	begin := int64(-1)
 	longest := int64(0)

@@ -62,8 +62,8 @@ func (c *Cluster) gossip() string {
 	var addresses []string
 	for _, n := range c.Nodes {
 		address := n.flag("--gossip-addr")
-		if told := n.flag("--advertise-gossip"); told != "" {
-			address = told
+		if announced := n.flag("--advertise-gossip"); announced != "" {
+			address = announced
 		}
 		if _, port, err := net.SplitHostPort(address); err == nil && n.named {
 			address = net.JoinHostPort(n.Name, port)
@@ -97,7 +97,7 @@ func (c *Cluster) place() error {
 // readdress gives the node addresses that it never had.
 func (n *Node) readdress() error {
 	if n.proxies != nil {
-		if _, told := n.proxies.Addresses(n.Name); told.IsValid() {
+		if _, announced := n.proxies.Addresses(n.Name); announced.IsValid() {
 			n.hideBehindProxy() // where it was before: its proxy does not move
 			return nil
 		}
@@ -131,12 +131,12 @@ func (n *Node) readdress() error {
 // hideBehindProxy binds the node where its proxy expects it. Everybody else reaches
 // it through the proxy.
 func (n *Node) hideBehindProxy() {
-	bind, told := n.proxies.Addresses(n.Name)
+	bind, announced := n.proxies.Addresses(n.Name)
 	n.bind(bind.String(), labPorts())
 	ports := network.NodePorts()
-	n.setFlag("--advertise-peer", netip.AddrPortFrom(told, ports.Peer).String())
-	n.setFlag("--advertise-gossip", netip.AddrPortFrom(told, ports.Gossip).String())
-	n.Client, n.Admin = netip.AddrPortFrom(told, ports.API).String(), netip.AddrPortFrom(told, ports.Admin).String()
+	n.setFlag("--advertise-peer", netip.AddrPortFrom(announced, ports.Peer).String())
+	n.setFlag("--advertise-gossip", netip.AddrPortFrom(announced, ports.Gossip).String())
+	n.Client, n.Admin = netip.AddrPortFrom(announced, ports.API).String(), netip.AddrPortFrom(announced, ports.Admin).String()
 }
 
 // labPorts are the same on every host of a lab; the order is that of addressFlags.
@@ -176,7 +176,7 @@ func (c *Cluster) Readdress() error {
 	return nil
 }
 
-// Gossip is what a node that knows these nodes is told to join.
+// Gossip returns the value of --join for a node that knows these nodes.
 func (c *Cluster) Gossip() string { return c.gossip() }
 
 // Use makes another program the node's, from its next start on.

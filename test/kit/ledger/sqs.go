@@ -9,10 +9,10 @@ import (
 func FromSQS(messages []types.Message) []Delivery {
 	out := make([]Delivery, len(messages))
 	for i, m := range messages {
-		count, told := m.Attributes["ApproximateReceiveCount"]
+		count, counted := m.Attributes["ApproximateReceiveCount"]
 		out[i] = Delivery{
 			Body: aws.ToString(m.Body), Group: m.Attributes["MessageGroupId"], MessageID: aws.ToString(m.MessageId),
-			Redelivered: told && count != "1",
+			Redelivered: counted && count != "1",
 		}
 	}
 	return out

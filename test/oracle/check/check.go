@@ -19,7 +19,7 @@ type Violation struct {
 	At        int64 // microseconds since the start, for the report
 }
 
-// Report is what the checkers say of a history.
+// Report is the result of the checkers for a history.
 type Report struct {
 	Violations []Violation
 	Counts     map[string]int
@@ -53,7 +53,7 @@ type delivery struct {
 // message is all that a history says about one MessageId.
 type message struct {
 	id, queue, group, dedup, sequence string
-	number                            string // that sends were told; another one if it was scheduled
+	number                            string // in the answers of sends; a scheduled message has another one
 	publication                       string // id at the topic that delivered it, empty if it is not known
 
 	acks       []*history.Event // sends answered with this id
@@ -87,7 +87,7 @@ type checker struct {
 	extensions
 }
 
-// extensions are what a history says beyond queues and messages.
+// extensions has the parts of a history other than queues and messages.
 type extensions struct {
 	topics    map[string]*topic
 	sessions  sessions
@@ -97,9 +97,8 @@ type extensions struct {
 // Check judges a history by itself. It knows nothing but its lines.
 func Check(events []history.Event) Report { return CheckWithEffects(events, nil) }
 
-// CheckWithEffects judges a history as Check does, and is told which operations of
-// unknown outcome took effect, by their numbers, with the log time of the entry that
-// did it (see logcheck.Checker.Effects).
+// CheckWithEffects is like Check for a history with known effects: for each operation of unknown
+// outcome that took effect, its number and the log time of its entry (logcheck.Checker.Effects).
 func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
 	events = unwrapped(history.Singles(events))
 	c := &checker{
@@ -116,12 +115,12 @@ func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
 	c.checking = "identity" // I7, I9: of ids, numbers and handles
 	c.deliver()
 	c.resolve()
-	c.settle()
+	c.indexDeletes()
 	for _, x := range c.checkers() {
 		c.checking = x.name
 		x.check()
 	}
-	c.bite()
+	c.checkMinimums()
 	slices.SortStableFunc(c.report.Violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
 	return c.report
 }
@@ -282,8 +281,8 @@ func (c *checker) deliver() {
 	}
 }
 
-// settle finds for each message the deletes and the bounds of its birth.
-func (c *checker) settle() {
+// indexDeletes finds for each message the deletes and the bounds of its birth.
+func (c *checker) indexDeletes() {
 	for i := range c.events {
 		e := &c.events[i]
 		if e.Kind == history.KindOp && e.Action == "delete" && e.Possible() {
@@ -393,7 +392,7 @@ func (c *checker) removed(m *message) int64 {
 	at := never
 	for _, e := range m.deletes {
 		d := c.handles[e.Handle]
-		// Without its lock nobody is told that a message of a session was settled.
+		// Without its lock, the server does not confirm the deletion of a message of a session.
 		held := e.Session != "" || c.sooner(d.receive, e, c.span(d)) && len(c.visibility[e.Handle]) == 0
 		if e.Result == history.OK && e.Error == "" && held {
 			at = min(at, e.Return)

@@ -174,7 +174,7 @@ func TestUnplanted(t *testing.T) {
 	}
 }
 
-func TestARunThatDidNotBiteIsInconclusive(t *testing.T) {
+func TestARunThatDetectsNothingIsInconclusive(t *testing.T) {
 	s := newStory()
 	s.send(0, "a", "a", "A", "10")
 	if got := Check(s.events).Verdict(); got != "inconclusive" {

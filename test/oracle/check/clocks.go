@@ -13,8 +13,8 @@ import (
 // the slack of the rules applies, and nothing is judged while log time may be away
 // from true time because a clock is or was wrong.
 
-// clockGrace is how long after a clock was set right log time may still be behind,
-// or move away from true time (faults.md I16).
+// clockGrace is the time after the correction of a clock in which log time may still be late, or
+// drift from true time (faults.md I16).
 const clockGrace = 60_000_000
 
 // clockTrifle is by how much a clock may be moved without a difference to anything
@@ -46,8 +46,8 @@ func (c *checker) indexClocks() {
 	}
 }
 
-// calm says that no clock was wrong between two times, nor shortly before, and that
-// log time is not ahead of true time from then.
+// calm reports that no clock was wrong between two times or shortly before, and that no earlier
+// error makes log time early.
 func (c *checker) calm(from, to int64) bool { return !overlaps(c.uncertain, from, to) }
 
 func overlaps(spans [][2]int64, from, to int64) bool {
@@ -76,7 +76,7 @@ func (c *checker) origin(e *history.Event) *history.Event {
 	return e
 }
 
-// span is how long a delivery hides its message, unless that is changed.
+// span returns the visibility timeout of a delivery.
 func (c *checker) span(d *delivery) int64 {
 	if t := d.receive.Timeout; t != nil {
 		return *t
@@ -94,25 +94,24 @@ const (
 	driftMax   = 250_000
 )
 
-// checkTime is I16: an answer's log time lies between its call and its return. If a
-// clock was ahead, log time may stay ahead when the clock is right again, but it gets
-// no further ahead, and it goes on at half the speed of true time or more, while
-// there are answers.
+// checkTime checks I16: the log time of an answer is between call and return. After a fast clock
+// is corrected, log time may stay early by a lead. The lead must not grow, and log time must
+// advance at half the speed of true time or more, while there are answers.
 func (c *checker) checkTime() {
 	c.checkFalling()
 	wrong := false
-	least := never                 // by how much log time was ahead for certain, at most, since clocks are right
+	least := never                 // the smallest certain lead since the clocks are right
 	var first, last *history.Event // of answers that follow each other closely
 	for _, e := range c.stamped() {
 		at := (e.LogTime - c.rules.Started) * 1000
-		ahead, behind := at-e.Return, e.Call-at
-		c.most("log time ahead of true time, ms", int(ahead/1000))
+		lead, behind := at-e.Return, e.Call-at
+		c.most("log time ahead of true time, ms", int(lead/1000))
 		c.most("log time behind true time, ms", int(behind/1000))
 		var far bool
-		far, least = c.tooFarAhead(e, ahead, at-e.Call, least)
+		far, least = c.leadTooLarge(e, lead, at-e.Call, least)
 		if !wrong && (behind > timeOffMax && !overlaps(c.skewed, e.Call, e.Return) || far) {
 			wrong = true // one is enough: it stays wrong for a while
-			c.violate("I16", e.Return, "send %d: log time is %d ms after its return, %d ms before its call", e.ID, ahead/1000, behind/1000)
+			c.violate("I16", e.Return, "send %d: log time is %d ms after its return, %d ms before its call", e.ID, lead/1000, behind/1000)
 		}
 		if last == nil || e.Return-last.Return > closeBy {
 			first = e
@@ -121,8 +120,8 @@ func (c *checker) checkTime() {
 		if e.Return-first.Return < speedEvery {
 			continue
 		}
-		if moved := (e.LogTime - first.LogTime) * 1000; ahead > timeOffMax && moved < (e.Call-first.Return)/2-timeOffMax {
-			c.violate("I16", e.Return, "log time is %d ms ahead and moved by %d ms in %d ms, from send %d to send %d", ahead/1000, moved/1000, (e.Call-first.Return)/1000, first.ID, e.ID)
+		if moved := (e.LogTime - first.LogTime) * 1000; lead > timeOffMax && moved < (e.Call-first.Return)/2-timeOffMax {
+			c.violate("I16", e.Return, "log time is %d ms ahead and moved by %d ms in %d ms, from send %d to send %d", lead/1000, moved/1000, (e.Call-first.Return)/1000, first.ID, e.ID)
 		}
 		first = e
 	}
@@ -154,16 +153,16 @@ func (c *checker) stamped() []*history.Event {
 	return answers
 }
 
-// tooFarAhead judges an answer whose log time is ahead of true time by at least ahead
-// and at most most. What a clock left when it was set right, least, can only fall.
-func (c *checker) tooFarAhead(e *history.Event, ahead, most, least int64) (bool, int64) {
+// leadTooLarge checks an answer whose log time is early by at least lead and at most most. The
+// lead that remained when clocks were corrected, least, can only fall.
+func (c *checker) leadTooLarge(e *history.Event, lead, most, least int64) (bool, int64) {
 	if overlaps(c.skewed, e.Call, e.Return) {
 		return false, never // it may be anywhere, until clocks were right for a while
 	}
 	if least == never && !c.skewedBefore(e.Return) {
 		least = 0
 	}
-	if ahead > max(timeOffMax, least+driftMax) && least != never {
+	if lead > max(timeOffMax, least+driftMax) && least != never {
 		return true, least
 	}
 	return false, min(least, max(most, 0))

@@ -21,9 +21,9 @@ func (s *story) touch(node, what string, from, to int64) {
 	s.events = append(s.events, history.Event{Kind: history.KindTouch, Node: node, Action: what, Call: from * 1000, Return: to * 1000})
 }
 
-// ahead sends for some seconds; log time is ahead of true time by some milliseconds
-// that change with every send.
-func (s *story) ahead(from, to, ms, change int64) {
+// sendsWithLead adds sends between two times. Log time is early by ms milliseconds, which change
+// with every send.
+func (s *story) sendsWithLead(from, to, ms, change int64) {
 	for at := from; at < to; at += 500 {
 		name := fmt.Sprint("at ", at)
 		s.send(at, name, name, name, fmt.Sprint(1_000_000+at))
@@ -67,28 +67,28 @@ func TestStoriesOfTime(t *testing.T) {
 		}},
 		{"log time ran ahead with a clock, and comes back slowly", "", func(s *story) {
 			s.clock(0, 10*second)
-			s.ahead(70*second, 90*second, 8000, -100)
+			s.sendsWithLead(70*second, 90*second, 8000, -100)
 		}},
 		{"log time goes on running ahead after a clock was set right", "I16", func(s *story) {
 			s.clock(0, 10*second)
-			s.ahead(70*second, 90*second, 8000, 100)
+			s.sendsWithLead(70*second, 90*second, 8000, 100)
 		}},
 		{"log time was right again, and runs ahead long after a clock fault", "I16", func(s *story) {
 			s.clock(0, 10*second)
-			s.ahead(70*second, 80*second, 0, 0)
-			s.ahead(300*second, 310*second, 3000, 0)
+			s.sendsWithLead(70*second, 80*second, 0, 0)
+			s.sendsWithLead(300*second, 310*second, 3000, 0)
 		}},
 		{"log time is ahead from an earlier part", "", func(s *story) {
 			s.events[0].Rules.Skewed = 1000
-			s.ahead(2*second, 80*second, 8000, -20)
+			s.sendsWithLead(2*second, 80*second, 8000, -20)
 		}},
 		{"log time is behind a minute after a clock was set right", "I16", func(s *story) {
 			s.clock(0, 10*second)
-			s.ahead(71*second, 75*second, -3000, 0)
+			s.sendsWithLead(71*second, 75*second, -3000, 0)
 		}},
 		{"log time is behind within a minute after a clock was set right", "", func(s *story) {
 			s.clock(0, 10*second)
-			s.ahead(60*second, 65*second, -3000, 0)
+			s.sendsWithLead(60*second, 65*second, -3000, 0)
 		}},
 		{"18 log time follows a clock that is wrong", "I16", func(s *story) {
 			s.send(5000, "a", "a", "A", "10")
@@ -201,7 +201,7 @@ func TestStoriesOfTime(t *testing.T) {
 
 // TestDeadLetters moves a message after two receives.
 func TestDeadLetters(t *testing.T) {
-	told := func(count int, delivered bool) []history.Event {
+	received := func(count int, delivered bool) []history.Event {
 		s := newStory()
 		s.events[0].Rules.DeadLetter = map[string]int{"q": 2}
 		s.send(0, "a", "a", "A", "10")
@@ -220,9 +220,9 @@ func TestDeadLetters(t *testing.T) {
 		name, want string
 		events     []history.Event
 	}{
-		{"moved", "", told(3, true)},
-		{"lost on the way", "I1", told(3, false)},
-		{"its count begins anew", "I10", told(1, true)},
+		{"moved", "", received(3, true)},
+		{"lost on the way", "I1", received(3, false)},
+		{"its count begins anew", "I10", received(1, true)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if r := Check(c.events); invariants(r) != c.want {
@@ -270,7 +270,8 @@ func TestWhatFaultsSee(t *testing.T) {
 	}
 }
 
-// TestAScenarioMustDoWhatItIsAbout: one whose faults did not bite proves nothing.
+// TestAScenarioMustDoWhatItIsAbout checks that a scenario without effective faults is
+// inconclusive.
 func TestAScenarioMustDoWhatItIsAbout(t *testing.T) {
 	s := newStory()
 	s.events[0].Rules.Must = []string{"fault crash at answer", "observed crashes at a place"}
@@ -281,7 +282,7 @@ func TestAScenarioMustDoWhatItIsAbout(t *testing.T) {
 	}
 }
 
-func TestSumNeedsTheWholeToBite(t *testing.T) {
+func TestSumNeedsEveryPartToCount(t *testing.T) {
 	part := Report{Counts: map[string]int{"operations ok": 60_000, "log: entries": 7}, profile: profileSoak}
 	total := Sum([]Report{part, part})
 	if total.Counts["operations ok"] != 120_000 || total.Counts["log: entries"] != 7 {

@@ -52,7 +52,7 @@ func (c *checker) checkCounters() {
 	}
 }
 
-// held is how many messages the answer of a look counts together.
+// held returns the sum of the message counts in an answer.
 func held(e *history.Event) (total int, ok bool) {
 	for _, name := range []string{history.Visible, history.NotVisible, history.Delayed} {
 		n, err := strconv.Atoi(e.Attributes[name])

@@ -13,7 +13,7 @@ import (
 // a queue shows only in an envelope: without one it is known by its body, which no other
 // has.
 
-// topic is what a history says of a topic.
+// topic has the events of a topic in a history.
 type topic struct {
 	publishes    []*history.Event
 	publications map[string]*publication // by id
@@ -64,8 +64,8 @@ func (c *checker) indexPublish(e *history.Event) {
 	}
 }
 
-// resolve finds which publication each message of a subscribed queue is, and with it
-// the publishes that were told of it.
+// resolve finds the publication of each message in a subscribed queue, and the publishes whose
+// answers name it.
 func (c *checker) resolve() {
 	for _, t := range c.topics {
 		for _, e := range t.publishes {
@@ -111,8 +111,8 @@ func (c *checker) acknowledge(t *topic, e *history.Event) {
 	p.acks = append(p.acks, e)
 }
 
-// enveloped takes from the envelope of a message what it says of its publication, which
-// may be one that nobody was told of.
+// enveloped reads the publication from the envelope of a message. No answer may name that
+// publication.
 func (c *checker) enveloped(t *topic, m *message) {
 	for _, d := range m.deliveries {
 		got := d.message

@@ -8,16 +8,15 @@ import (
 
 // Limits of I14.
 const (
-	// answerGrace is how much longer than the request timeout a node of a minority may
-	// take to say that it cannot: the way there and back on a busy machine.
+	// answerGrace is the time beyond the request timeout in which a node of a minority must
+	// refuse, for the network and a busy machine.
 	answerGrace = 2_000_000
-	// leaseTime is for how long a leader that was cut off may still believe that it
-	// leads. What it answers by then was true when it was asked.
+	// leaseTime bounds the time for which a leader that was cut off still leads. Its answers
+	// until then were true at the time of the call.
 	leaseTime = 3_000_000
-	// steadyTime is for how long the others must be left alone for a run to say that
-	// they stay so.
+	// steadyTime is the time without faults after which a run checks for a stable leader.
 	steadyTime = 60_000_000
-	// changesMost is how often leadership may move meanwhile.
+	// changesMost bounds the changes of the leader in steadyTime.
 	changesMost = 1
 )
 

@@ -45,8 +45,8 @@ func (c *checker) checkStates() {
 	}
 }
 
-// endGrace is for how long after a fault a node may still end because of it: the
-// deadline of its disk in these runs, and the time to notice and to leave.
+// endGrace is the time after a fault in which a node may still end because of it: the disk
+// deadline of these runs, and the time to detect it and to exit.
 const endGrace = 10_000_000
 
 // explains says which touches are the reason of which exit codes. A replica that

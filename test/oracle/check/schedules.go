@@ -9,10 +9,9 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// A scheduled message waits under the number of its answer until its time, and then
-// takes its place in the queue, under another number. Until then it can be cancelled.
-// In the queues of such messages a number says nothing about when a message was sent,
-// and the time that a delivery says is when it took its place.
+// A scheduled message has the number of its answer until its time, and can be cancelled. Then it
+// joins the queue under another number. So in queues with scheduled messages, a number does not
+// tell the time of the send, and the sent time of a delivery is the time of joining the queue.
 
 // schedules are the scheduled messages of a history.
 type schedules struct {

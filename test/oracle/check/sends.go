@@ -72,8 +72,8 @@ func lasts(e *history.Event) int64 {
 	return e.Return
 }
 
-// checkContent is I2, and the part of I12 about sends: what is delivered is what
-// one send asked for, and a send that failed for certain was not done.
+// checkContent checks I2, and the part of I12 about sends: each delivery has the contents of one
+// send, and a send that certainly failed has no effect.
 func (c *checker) checkContent() {
 	c.checkDigests()
 	for _, m := range c.order {

@@ -173,8 +173,8 @@ func (c *checker) checkUses(l *lock) {
 	}
 }
 
-// checkHandover: a session that is locked is not locked again, and its former holder is
-// told so.
+// checkHandover checks that a locked session is not locked again, and that the former holder gets
+// an error after the lock has ended.
 func (c *checker) checkHandover(l, next *lock) {
 	a := next.accept
 	switch end := l.until(a); {

@@ -7,9 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// A process that leaks uses more each time that all is healed. What is in use then
-// goes up and down with the clients; a leak is what never goes down again: every
-// one of the later looks is above every one of the earlier, and it is no trifle.
+// The usage of a process rises and falls with its clients. It leaks if, after all repairs, every
+// later measurement is above every earlier one, by a large amount.
 const (
 	growthMost  = 100 // descriptors or goroutines, and all that there was
 	growthLooks = 6   // fewer say nothing

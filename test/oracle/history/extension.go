@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The actions of topics, sessions and scheduled messages. What is received and settled
-// in a session are receives and deletes with its token.
+// The actions of topics, sessions and scheduled messages. Receives and deletes in a session have
+// its token.
 const (
 	CreateTopic    = "create topic"
 	Subscribe      = "subscribe"
@@ -24,8 +24,7 @@ const (
 	Abandon        = "abandon" // of Handle
 )
 
-// Extension is what only calls beyond the SQS API have. A session is the Group of its
-// call.
+// Extension has the fields of calls beyond the SQS API. The session is in Group of the call.
 type Extension struct {
 	Topic   string `json:"topic,omitempty"`
 	Session string `json:"session,omitempty"` // token of the lock: of an accept its answer, else under which the call was made
@@ -72,7 +71,7 @@ func (r *Rules) SubscriptionOf(queue string) *Subscription {
 	return nil
 }
 
-// envelope is what a queue receives without raw delivery.
+// envelope is the body of a message without raw delivery.
 type envelope struct {
 	Type, TopicArn, Message string
 	MessageID               string `json:"MessageId"`

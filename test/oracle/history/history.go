@@ -29,13 +29,13 @@ const (
 	KindSteady   Kind = "steady"   // service demanded again and again with nothing new broken, from Call to Return
 )
 
-// Result is what a client knows about an operation.
+// Result is the outcome of an operation as its client sees it.
 type Result string
 
 // The results. An operation that was never sent is not in a history.
 const (
 	OK      Result = "ok"   // answered: success, or a refusal by a rule (Error is set)
-	Fail    Result = "fail" // the server promises that it had and will have no effect
+	Fail    Result = "fail" // it had no effect and will have none
 	Unknown Result = "info" // may have taken effect, or may still
 )
 
@@ -64,7 +64,7 @@ const (
 	Delayed    = "ApproximateNumberOfMessagesDelayed"
 )
 
-// BytesDropped is what a power cut threw away, as observed: Count bytes.
+// BytesDropped is the observed loss of a power cut: Count bytes.
 const BytesDropped = "un-synced bytes dropped"
 
 // What a fault does to a node. A fault that could not be done touched nothing,
@@ -138,7 +138,7 @@ type Event struct {
 	Detail
 }
 
-// Detail is what only some lines have.
+// Detail has the fields of some lines.
 type Detail struct {
 	Index      uint64            `json:"index,omitempty"`   // of the log entry that answered
 	LogTime    int64             `json:"logTime,omitempty"` // of that entry, milliseconds since 1970
@@ -156,7 +156,7 @@ type Detail struct {
 	Extra      string            `json:"extra,omitempty"`     // of a send: the message's attributes, see AttributesText
 	Digests    int               `json:"digests,omitempty"`   // of an answer: messages whose digests were compared
 	BadDigest  string            `json:"badDigest,omitempty"` // the first that was not that of what it came with
-	Struck     bool              `json:"struck,omitempty"`    // of a fault: it was done, whatever became of its mending
+	Injected   bool              `json:"struck,omitempty"`    // of a fault: it was done, whatever became of its mending
 	Extension
 }
 
@@ -191,7 +191,7 @@ const (
 	AtRest = "at rest"
 )
 
-// Usage is what a node's process uses of the machine.
+// Usage is the resource usage of a node's process.
 type Usage struct {
 	Pid         int   `json:"pid"`
 	Memory      int64 `json:"memory"` // resident, bytes
@@ -206,7 +206,7 @@ func (e *Event) Possible() bool { return e.Result == Unknown || e.Result == OK &
 // OpID is the operation id that the call bore.
 func (e *Event) OpID() string { return strconv.FormatInt(e.ID, 10) }
 
-// Rules are what the checkers must know of a run's settings, in microseconds.
+// Rules are the settings of a run that the checkers need. Times are in microseconds.
 type Rules struct {
 	Seed       uint64           `json:"seed"`
 	Profile    string           `json:"profile,omitempty"` // which minimums hold
@@ -226,8 +226,8 @@ type Rules struct {
 	Unmodelled []string         `json:"unmodelled,omitempty"` // that the reference model does not follow
 	Quick      bool             `json:"quick,omitempty"`
 	Must       []string         `json:"must,omitempty"` // counts that a fixed scenario must not leave at 0
-	// Subscriptions are what the topics of the run deliver to. The windows of a topic
-	// and of its queues are the same.
+	// Subscriptions are those of the run's topics. A topic and its queues have the same
+	// window.
 	Subscriptions []Subscription `json:"subscriptions,omitempty"`
 }
 

@@ -16,7 +16,7 @@ type Checker struct {
 	replay     replay
 	operations map[int64]*operation
 	reads      map[uint64][]*operation // by the index at which they read the state
-	strangers  map[int64][]stranger
+	unmatched  map[int64][]unmatchedEntry
 	drained    map[string]bool
 	leaders    map[uint64]string // by term
 	terms      map[string]uint64 // by node
@@ -27,7 +27,7 @@ type Checker struct {
 // dir.
 func New(dir string) *Checker {
 	return &Checker{
-		log: newLog(dir), replay: newReplay(), operations: map[int64]*operation{}, strangers: map[int64][]stranger{},
+		log: newLog(dir), replay: newReplay(), operations: map[int64]*operation{}, unmatched: map[int64][]unmatchedEntry{},
 		reads: map[uint64][]*operation{}, drained: map[string]bool{}, leaders: map[uint64]string{}, terms: map[string]uint64{},
 		report: Report{Counts: map[string]int{}},
 	}

@@ -106,32 +106,32 @@ func contentless(x *queue.SendEntry) bool {
 	return x.Body == "" && x.GroupID == "" && x.DeduplicationID == "" && len(x.Attributes) == 0
 }
 
-// refusable says that the client was told that entry i of its batch was refused, or
-// nothing of the batch.
+// refusable reports that the answer refuses entry i of the batch, or that the batch has no
+// answer.
 func refusable(e *history.Event, asked []history.Entry, i int) bool {
 	return e.Action == history.SendBatch && i < len(asked) && (asked[i].Error != "" || e.Result != history.OK)
 }
 
-// toldOtherwise compares what a client was told with an answer in the log. It
+// answerDiffers compares the answer of a client with the one in the log. It
 // returns nothing if they are the same.
-func toldOtherwise(e *history.Event, a applied) string {
+func answerDiffers(e *history.Event, a applied) string {
 	if a.refusal != nil {
-		return errorTold(e.Error, a.refusal)
+		return errorDiffers(e.Error, a.refusal)
 	}
 	switch r := a.result.(type) {
 	case queue.MessagesSent:
-		return sendTold(e, a.command.(*queue.SendMessages), r)
+		return sendDiffers(e, a.command.(*queue.SendMessages), r)
 	case queue.MessagesReceived:
 		if e.Error != "" {
 			return fmt.Sprintf("the client was told %s, the log says %d messages", e.Error, len(r.Messages))
 		}
-		return receiveTold(e.Messages, r.Messages)
+		return receiveDiffers(e.Messages, r.Messages)
 	case queue.EntriesDone:
-		return doneTold(e, r)
+		return doneDiffers(e, r)
 	case queue.Published:
-		return publishTold(e, r)
+		return publishDiffers(e, r)
 	case queue.SessionLocked:
-		return lockTold(e, r)
+		return lockDiffers(e, r)
 	}
 	if e.Error != "" {
 		return fmt.Sprintf("the client was told %s, the log says it was done", e.Error)
@@ -139,20 +139,20 @@ func toldOtherwise(e *history.Event, a applied) string {
 	return ""
 }
 
-// errorTold compares codes, whose wire form may have a word more.
-func errorTold(told string, refusal *queue.Error) string {
+// errorDiffers compares codes, whose wire form may have a word more.
+func errorDiffers(reported string, refusal *queue.Error) string {
 	switch {
-	case refusal == nil && told != "":
-		return fmt.Sprintf("the client was told %s, the log says it was done", told)
-	case refusal != nil && told == "":
+	case refusal == nil && reported != "":
+		return fmt.Sprintf("the client was told %s, the log says it was done", reported)
+	case refusal != nil && reported == "":
 		return "the client was told it was done, the log says " + refusal.Message
-	case refusal != nil && strings.TrimSuffix(told, "Exception") != oracle.CodeName(refusal.Code):
-		return fmt.Sprintf("the client was told %s, the log says %s", told, oracle.Describe(refusal))
+	case refusal != nil && strings.TrimSuffix(reported, "Exception") != oracle.CodeName(refusal.Code):
+		return fmt.Sprintf("the client was told %s, the log says %s", reported, oracle.Describe(refusal))
 	}
 	return ""
 }
 
-func sendTold(e *history.Event, c *queue.SendMessages, r queue.MessagesSent) string {
+func sendDiffers(e *history.Event, c *queue.SendMessages, r queue.MessagesSent) string {
 	if len(r.Entries) != len(c.Entries) {
 		return fmt.Sprintf("%d answers to %d messages", len(r.Entries), len(c.Entries))
 	}
@@ -167,23 +167,23 @@ func sendTold(e *history.Event, c *queue.SendMessages, r queue.MessagesSent) str
 		if n < 0 {
 			return fmt.Sprintf("a message nobody asked for: %.40q", x.Body)
 		}
-		told := asked[n]
-		if text := errorTold(told.Error, got.Err); text != "" || got.Err != nil {
+		reported := asked[n]
+		if text := errorDiffers(reported.Error, got.Err); text != "" || got.Err != nil {
 			if text != "" {
 				return text
 			}
 			continue
 		}
-		if told.Message != got.MessageID.String() || told.Sequence != got.Sequence.String() {
-			return fmt.Sprintf("the client was told message %s, number %s, the log says %s, %s", told.Message, told.Sequence, got.MessageID, got.Sequence)
+		if reported.Message != got.MessageID.String() || reported.Sequence != got.Sequence.String() {
+			return fmt.Sprintf("the client was told message %s, number %s, the log says %s, %s", reported.Message, reported.Sequence, got.MessageID, got.Sequence)
 		}
 	}
 	return ""
 }
 
-func receiveTold(told []history.Message, r []queue.ReceivedMessage) string {
-	if len(told) != len(r) {
-		return fmt.Sprintf("the client was told %d messages, the log says %d", len(told), len(r))
+func receiveDiffers(reported []history.Message, r []queue.ReceivedMessage) string {
+	if len(reported) != len(r) {
+		return fmt.Sprintf("the client was told %d messages, the log says %d", len(reported), len(r))
 	}
 	for i := range r {
 		got := &r[i]
@@ -192,8 +192,8 @@ func receiveTold(told []history.Message, r []queue.ReceivedMessage) string {
 			Sequence: got.Sequence.String(), Handle: got.Handle.String(), Count: int(got.ReceiveCount), Sent: int64(got.SentAt),
 			Extra: extra(got.Attributes),
 		}
-		if told[i] != want {
-			return fmt.Sprintf("message %d: the client was told %+v, the log says %+v", i, shorten(told[i]), shorten(want))
+		if reported[i] != want {
+			return fmt.Sprintf("message %d: the client was told %+v, the log says %+v", i, shorten(reported[i]), shorten(want))
 		}
 	}
 	return ""
@@ -215,19 +215,19 @@ func shorten(m history.Message) history.Message {
 	return m
 }
 
-func doneTold(e *history.Event, r queue.EntriesDone) string {
+func doneDiffers(e *history.Event, r queue.EntriesDone) string {
 	if len(e.Entries) == 0 {
 		if len(r.Errs) != 1 {
 			return fmt.Sprintf("%d answers to one entry", len(r.Errs))
 		}
-		return errorTold(e.Error, r.Errs[0])
+		return errorDiffers(e.Error, r.Errs[0])
 	}
 	if len(e.Entries) != len(r.Errs) {
 		return "" // some were refused before the log was asked
 	}
 	var texts []string
 	for i, x := range e.Entries {
-		if text := errorTold(x.Error, r.Errs[i]); text != "" {
+		if text := errorDiffers(x.Error, r.Errs[i]); text != "" {
 			texts = append(texts, fmt.Sprintf("entry %d: %s", i, text))
 		}
 	}

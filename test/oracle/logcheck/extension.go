@@ -56,8 +56,8 @@ func due(x *queue.SendEntry) int64 {
 	return int64(x.Options.EnqueueAt)
 }
 
-func publishTold(e *history.Event, r queue.Published) string {
-	if text := errorTold(e.Error, nil); text != "" {
+func publishDiffers(e *history.Event, r queue.Published) string {
+	if text := errorDiffers(e.Error, nil); text != "" {
 		return text
 	}
 	if len(r.Entries) != 1 {
@@ -69,14 +69,14 @@ func publishTold(e *history.Event, r queue.Published) string {
 	return ""
 }
 
-func lockTold(e *history.Event, r queue.SessionLocked) string {
+func lockDiffers(e *history.Event, r queue.SessionLocked) string {
 	if r.SessionID == "" { // there was none to accept
 		if e.Session != "" {
 			return "the client was given session " + e.Group + ", the log says none"
 		}
 		return ""
 	}
-	if text := errorTold(e.Error, nil); text != "" {
+	if text := errorDiffers(e.Error, nil); text != "" {
 		return text
 	}
 	if e.Group != r.SessionID || e.Session != r.Token.String() || e.Until != int64(r.LockedUntil) {
@@ -85,7 +85,7 @@ func lockTold(e *history.Event, r queue.SessionLocked) string {
 	return ""
 }
 
-// sessionStates are what receivers keep with sessions, by queue and session.
+// sessionStates has the states of sessions, by queue and session.
 type sessionStates map[string]string
 
 // apply follows a command, and says whether it changed a state: a node may ask for the

@@ -5,8 +5,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// forgetful is where the twin has bodies: nowhere. A state machine never reads one, and
-// the state's hash needs their digests alone. Those of a long run do not fit in memory.
+// forgetful is the body store of the twin. It stores no bodies, which do not fit in memory in a
+// long run. The state hash needs only their digests.
 type forgetful struct{ content.Digests }
 
 var _ fsm.BodyStore = forgetful{}

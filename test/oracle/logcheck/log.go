@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// place is what is kept of an entry after the first tap that has it was read.
+// place has the digests of an entry from the first tap that contains it.
 type place struct {
 	print  uint64 // over everything in it
 	state  uint64 // over its hash alone

@@ -17,8 +17,8 @@ type operation struct {
 	result       history.Result
 	event        *history.Event // nil once it was compared with its entry
 	traces       []trace        // the entries that bear its id, in log order
-	told         position       // what gave the answer, if anything is known of it
-	read         bool           // told is a state, not an entry
+	answered     position       // the entry or state behind the answer, zero if unknown
+	read         bool           // answered is a state, not an entry
 	queue        string
 	stock        bool   // a stock SDK made it, and repeats what has no answer by itself
 	judged       bool   // its outcome was looked at
@@ -35,8 +35,8 @@ type trace struct {
 	harmful bool   // doing it twice does more than doing it once
 }
 
-// stranger is an entry whose operation is not in the history yet.
-type stranger struct {
+// unmatchedEntry is an entry whose operation is not in the history yet.
+type unmatchedEntry struct {
 	trace
 	outcome applied
 }
@@ -62,10 +62,10 @@ func (w *Checker) addOperation(e *history.Event) {
 	op := &operation{id: e.ID, call: e.Call, answer: e.Return, result: e.Result, event: e, queue: e.Queue, stock: e.Stock}
 	w.operations[e.ID] = op
 	w.count("operations", 1)
-	for _, s := range w.strangers[e.ID] {
+	for _, s := range w.unmatched[e.ID] {
 		w.match(op, s.trace, s.outcome)
 	}
-	delete(w.strangers, e.ID)
+	delete(w.unmatched, e.ID)
 	looks := e.Action == history.Counts || e.Action == history.GetState && e.Error == "" || e.Action == history.Receive && len(e.Messages) == 0
 	if e.Result == history.OK && looks && e.Index > 0 {
 		if e.Index < w.replay.next {
@@ -96,16 +96,16 @@ func (w *Checker) meet(id string, t trace, a applied) {
 		w.match(op, t, a)
 		return
 	}
-	w.strangers[number] = append(w.strangers[number], stranger{t, a})
+	w.unmatched[number] = append(w.unmatched[number], unmatchedEntry{t, a})
 }
 
-// match is the part of W2 that compares what a client asked and was told with an
-// entry of its operation.
+// match checks the part of W2 that compares request and answer of a client with an entry of its
+// operation.
 func (w *Checker) match(op *operation, t trace, a applied) {
 	w.checkOnce(op, t, a.command)
 	op.traces = append(op.traces, t)
 	if op.event == nil {
-		return // told already by another entry
+		return // another entry was compared
 	}
 	if text := askedOtherwise(op.event, a.command); text != "" {
 		w.violate("W2", "I2", t.at.index, op.event, "the entry is not what the client asked for: %s", text)
@@ -117,12 +117,12 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 	if op.event.Index != 0 && op.event.Index != t.at.index {
 		return // another entry, or none, gave the answer
 	}
-	text := toldOtherwise(op.event, a)
+	text := answerDiffers(op.event, a)
 	if text == "" && op.isEmptyOfAnother(t) {
 		text = "it is of another try than the one that was answered"
 	}
 	if text == "" {
-		op.told, op.event = t.at, nil
+		op.answered, op.event = t.at, nil
 		return
 	}
 	if op.event.Index == 0 {
@@ -130,12 +130,12 @@ func (w *Checker) match(op *operation, t trace, a applied) {
 		return
 	}
 	w.violate("W2", honesty(op.event), t.at.index, op.event, "the client was told something else than the log says: %s", text)
-	op.told, op.event = t.at, nil
+	op.answered, op.event = t.at, nil
 }
 
-// answeredElsewhere reports whether a stock SDK was told nothing by a try that needs
-// no entry, while the entries are of other tries: it no longer waited for them, and
-// a request that a stopped node still reads takes effect after the answer.
+// answeredElsewhere reports whether the last try of a stock SDK needs no entry, and the entries
+// belong to earlier tries. The SDK no longer waited for those, and a node that was stopped may
+// execute a request after the answer.
 func (op *operation) answeredElsewhere() bool {
 	return op.isEmptyReceive() && !slices.ContainsFunc(op.traces, op.isLastTry)
 }

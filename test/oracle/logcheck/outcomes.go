@@ -32,10 +32,10 @@ func (w *Checker) checkOutcomes() {
 		}
 		op.event = nil
 	}
-	for _, id := range slices.Sorted(maps.Keys(w.strangers)) {
-		w.violate("W2", "I12", w.strangers[id][0].at.index, nil, "it bears the id of operation %d, which nobody made", id)
+	for _, id := range slices.Sorted(maps.Keys(w.unmatched)) {
+		w.violate("W2", "I12", w.unmatched[id][0].at.index, nil, "it bears the id of operation %d, which nobody made", id)
 	}
-	clear(w.strangers)
+	clear(w.unmatched)
 }
 
 // effects counts what an operation did, and says where it did so last.
@@ -154,7 +154,7 @@ func (w *Checker) checkRealTime() {
 	answered := 0
 	for _, op := range byCall {
 		for ; answered < len(byAnswer) && byAnswer[answered].answer < op.call; answered++ {
-			if latest == nil || latest.settled().before(byAnswer[answered].settled()) {
+			if latest == nil || latest.effective().before(byAnswer[answered].effective()) {
 				latest = byAnswer[answered]
 			}
 		}
@@ -162,9 +162,9 @@ func (w *Checker) checkRealTime() {
 			continue
 		}
 		w.count("orders compared", 1)
-		if begun := op.begun(); begun.before(latest.settled()) || begun == latest.settled() && !op.read {
+		if begun := op.begun(); begun.before(latest.effective()) || begun == latest.effective() && !op.read {
 			w.violate("W3", "I11", begun.index, op.described(), "it is in the log before entry %d, whose operation %d was answered before it was called",
-				latest.settled().index, latest.id)
+				latest.effective().index, latest.id)
 		}
 	}
 }
@@ -178,22 +178,22 @@ func (op *operation) begun() position {
 	if len(op.traces) > 0 {
 		return op.traces[0].at
 	}
-	return stateOf(op.told.index)
+	return stateOf(op.answered.index)
 }
 
-// settled is the place in the log where an answered operation has certainly
-// taken effect.
-func (op *operation) settled() position {
+// effective returns the position in the log at which an answered operation has certainly taken
+// effect.
+func (op *operation) effective() position {
 	if op.read {
-		return stateOf(op.told.index)
+		return stateOf(op.answered.index)
 	}
 	for _, t := range op.traces {
 		if t.harmful {
 			return t.at
 		}
 	}
-	if op.told != (position{}) {
-		return op.told
+	if op.answered != (position{}) {
+		return op.answered
 	}
 	return op.traces[0].at
 }

@@ -223,7 +223,7 @@ func (w *Checker) checkRead(op *operation) {
 			return // it was that entry that answered otherwise
 		}
 	}
-	op.told, op.read, op.event = position{index: w.log.changedBy(e.Index)}, true, nil
+	op.answered, op.read, op.event = position{index: w.log.changedBy(e.Index)}, true, nil
 	w.count("reads", 1)
 	model := w.replay.oracle.Model
 	if e.LogTime != 0 && e.LogTime != model.Now() {

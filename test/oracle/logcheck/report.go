@@ -27,16 +27,16 @@ func (v Violation) String() string {
 	return text + ": " + v.Text
 }
 
-// Report is what the log says about a run.
+// Report is the result of the checks of the log.
 type Report struct {
 	Violations []Violation
 	Counts     map[string]int
-	// Gaps is what could not be checked, and why.
+	// Gaps are the missing checks with their reasons.
 	Gaps []string
 }
 
-// violationsMax is how many violations of one check are kept: one cause makes
-// many of them, and the first ones tell most.
+// violationsMax bounds the kept violations of a check. One cause makes many, and the first ones
+// are the most useful.
 const violationsMax = 20
 
 func (w *Checker) violate(check, invariant string, index uint64, op *history.Event, format string, args ...any) {

@@ -139,8 +139,7 @@ func (s *scene) answer(r codec.Response) {
 	l.seal()
 }
 
-// tell changes the first message of the last receive, in the log and as the
-// client was told.
+// tell changes the first message of the last receive, in the log and in the answer.
 func (s *scene) tell(e *history.Event, change func(*queue.ReceivedMessage)) {
 	s.t.Helper()
 	r, err := codec.DecodeResponse(s.lines[len(s.lines)-1].Answer)

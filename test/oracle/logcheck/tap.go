@@ -43,7 +43,7 @@ type entry struct {
 func (e *entry) first() *line { return &e.lines[0] }
 func (e *entry) last() *line  { return &e.lines[len(e.lines)-1] }
 
-// tap is what one node wrote over all its runs, as far as it was read.
+// tap is the file that a node writes over all its runs, with the position of the reader.
 type tap struct {
 	node   string
 	file   *os.File

@@ -43,7 +43,7 @@ func parseUsual(text []byte) (l line, ok bool) {
 // unusual are the backslash and all characters that JSON has only behind one.
 const unusual = "\\\x00\x01\x02\x03\x04\x05\x06\x07\b\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
 
-// fields is what is left of a line.
+// fields is the remainder of a line.
 type fields struct {
 	rest []byte
 	ok   bool // the line has had the usual form so far

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Quota is how much an account may have; zero is any number. The limit of requests is only
-// compared with another quota.
+// Quota has the limits of an account; zero means none. The model stores the limit of requests and
+// does not apply it.
 type Quota struct{ Queues, Topics, Messages, Bytes, Requests int64 }
 
-// Usage is what an account has.
+// Usage has the counts of an account.
 type Usage struct{ Queues, Topics, Messages, Bytes int64 }
 
-// Names of what an account has begin with its id and a slash, but for the cluster's own
+// Names of queues and topics of an account begin with its id and a slash, but for the cluster's own
 // account, whose id is empty.
 func ownerOf(name string) string {
 	owner, _, found := strings.Cut(name, "/")
@@ -22,7 +22,7 @@ func ownerOf(name string) string {
 
 func plainName(name string) string { return name[strings.LastIndex(name, "/")+1:] }
 
-// sibling is what the account of a name calls name.
+// sibling qualifies name with the account of another name.
 func sibling(of, name string) string {
 	if owner := ownerOf(of); owner != "" && name != "" {
 		return owner + "/" + name

@@ -80,7 +80,7 @@ func (b *Broker) dropArchived(t *Topic) {
 	})
 }
 
-// Replay is what a subscription gets again from the archive of its topic.
+// Replay is a replay of the archive of a topic to a subscription.
 type Replay struct {
 	Status     string // "" without a ReplayPolicy
 	start, end int64
@@ -118,7 +118,7 @@ func replayPolicy(text string) (r Replay, ok bool) {
 	return r, true
 }
 
-// replaysMax is how many replays a topic may have at a time (sns.md 10).
+// replaysMax bounds the running replays of a topic (sns.md 10).
 const replaysMax = 10
 
 // mayReplay refuses a replay that attributes ask for if there cannot be one. running says
@@ -152,7 +152,7 @@ func (b *Broker) takes(s *Subscription) bool {
 	return s.replay.Status != "Completed" || !s.replay.ends || b.now <= s.replay.end
 }
 
-// Replayed is what came of one step of a replay.
+// Replayed is the result of one step of a replay.
 type Replayed struct {
 	Looked  int64 // archived messages that were delivered or filtered out
 	Running bool  // there is more

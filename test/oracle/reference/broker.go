@@ -38,14 +38,14 @@ type Queue struct {
 	history
 	attempts []*attempt
 	sessions map[string]*session // locked, or with a state
-	// quietUntil is when time alone changes something next; 0: not known. It
-	// only saves looking.
+	// quietUntil is the next time at which time alone changes the queue; 0: unknown. It only
+	// saves checks.
 	quietUntil int64
 	purgedAt   int64
 	purged     bool
 	forgotAt   int64 // when an id was forgotten on request
 	forgot     bool
-	// changedAt is when the queue was made or its attributes were changed last.
+	// changedAt is the time of the creation or of the last change of attributes.
 	changedAt int64
 }
 

@@ -2,8 +2,8 @@ package reference
 
 import "strings"
 
-// implicitReceives is maxReceiveCount of the built-in dead-letter queue: Service
-// Bus delivers ten times unless told otherwise.
+// implicitReceives is maxReceiveCount of the built-in dead-letter queue: the default of Service
+// Bus is ten deliveries.
 const implicitReceives = 10
 
 // implicitName is the built-in dead-letter queue of ImplicitDeadLetterQueue=true

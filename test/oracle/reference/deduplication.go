@@ -29,7 +29,7 @@ func ContentID(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// history is what a queue or a topic remembers, and by which rules.
+// history has the remembered ids of a queue or topic, and its rules.
 type history struct {
 	rules    *Deduplication
 	accepted []remembered

@@ -2,10 +2,10 @@ package reference
 
 import "slices"
 
-// Defer sets messages aside under their locks (servicebus.md 4, 5.6): each stays in the
-// queue under its number, outside of its group.
+// Defer defers messages under their locks (servicebus.md 4, 5.6): each stays in the queue under
+// its number, outside of its group.
 func (b *Broker) Defer(name string, in *SessionRef, handles []Handle) ([]*Error, *Error) {
-	return b.settleAll(name, in, handles, func(q *Queue, m *Message) *Error {
+	return b.eachLocked(name, in, handles, func(q *Queue, m *Message) *Error {
 		b.touch(q, m)
 		m.Deferred, m.Lock, m.HiddenTill, m.attempt = true, 0, b.now, nil
 		if b.bugs[DeferResetsCount] {

@@ -58,7 +58,7 @@ func decode(text string, into any) error {
 	return d.Decode(into)
 }
 
-// attributeValues are what the names of attributes stand for. Binary has none.
+// attributeValues returns the values of attributes by name. Binary attributes have none.
 func attributeValues(list []Attribute) map[string][]any {
 	values := map[string][]any{}
 	for _, a := range list {

@@ -36,7 +36,7 @@ func (b *Broker) matches(h *history, r remembered, id DedupID) bool {
 	return b.live(h, r) && r.id == id.ID && r.part == b.scopePart(r.scope, id.ID, id.Group, id.Partition)
 }
 
-// KnownID is what is remembered of an id: the message accepted with it first.
+// KnownID is a remembered id with the first message accepted under it.
 type KnownID struct {
 	Message, Number         int
 	AcceptedAt, ForgottenAt int64

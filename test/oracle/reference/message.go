@@ -16,7 +16,7 @@ type Message struct {
 	SentAt     int64
 	StartDelay int64 // milliseconds; standard queues fix it at the send
 	Scheduled  bool  // waits outside its group until DueAt
-	Deferred   bool  // set aside outside its group, handed out by its number only
+	Deferred   bool  // outside its group, delivered by its number only
 	DueAt      int64
 	Prompt     bool   // was scheduled: the delay of the queue does not apply
 	Partition  string // PartitionKey it was sent with
@@ -32,7 +32,7 @@ type Receipt struct {
 	Lock       int // session lock it was under, 0: none
 }
 
-// Counts is what receives have noted of a message.
+// Counts has the receive counts of a message.
 type Counts struct {
 	Receives   int // as clients see it: over all queues it was in
 	HandedOut  int // receives from the queue it is in

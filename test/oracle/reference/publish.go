@@ -15,8 +15,8 @@ type PublishEntry struct {
 	Trace      string
 }
 
-// Publication is what a topic delivers (sns.md 6): to a queue with raw delivery its
-// text and attributes, to others an envelope of all of it.
+// Publication is an accepted publish (sns.md 6). A queue with raw delivery gets its text and
+// attributes, any other an envelope.
 type Publication struct {
 	TopicARN     string
 	Message      int // the topic's
@@ -183,7 +183,7 @@ func (b *Broker) publishTo(t *Topic, s *Subscription, p Publication, sender, gro
 	b.deliverTo(t, s, m, fits, d)
 }
 
-// markReplayed is what raw delivery has in place of a member of the envelope.
+// markReplayed returns the attributes of a replayed message with raw delivery.
 func markReplayed(given []Attribute) []Attribute {
 	others := slices.DeleteFunc(slices.Clone(given), func(a Attribute) bool { return a.Name == "Replayed" })
 	return append(others, Attribute{Name: "Replayed", Type: "String", Value: "true"})
@@ -215,9 +215,8 @@ func (b *Broker) deliverTo(t *Topic, s *Subscription, m Message, fits bool, d *D
 	}
 }
 
-// put is sns.md 5: a FIFO queue is told the group and the effective id, and applies its
-// own rules to them, but never looks at the content. A standard queue gets neither from
-// a FIFO topic.
+// put delivers to a queue (sns.md 5). A FIFO queue gets group and effective id, and applies its own
+// rules to them, but never compares contents. A standard queue gets neither from a FIFO topic.
 func (b *Broker) put(t *Topic, name string, m Message) string {
 	q := b.queues[name]
 	if q == nil || q.FIFO && !t.FIFO {

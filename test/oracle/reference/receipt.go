@@ -5,9 +5,8 @@ import (
 	"strconv"
 )
 
-// issued remembers which deliveries a queue made, so that a handle of another
-// queue, or of a queue deleted meanwhile, is told from one of this queue whose
-// message is gone.
+// issued records a delivery with its queue. It distinguishes a handle of another or deleted queue
+// from one of this queue whose message is gone.
 type issued struct {
 	queue   *Queue
 	message *Message
@@ -120,8 +119,8 @@ func (b *Broker) changeOne(q *Queue, e VisibilityEntry, batch bool) *Error {
 		}
 	}
 	if m.Lock != 0 && e.Timeout > 0 {
-		// Messages of a session are locked as long as it is: giving one back is
-		// the only change there is.
+		// The lock of a message ends with the lock of its session. The only change is
+		// to abandon it.
 		return &Error{Code: "UnsupportedOperation"}
 	}
 	m.Lock = 0

@@ -8,7 +8,7 @@ type ReceiveRequest struct {
 	Visibility *int64
 	Attempt    *string
 	Session    *SessionRef // receives in a session
-	Delete     bool        // settles what it hands out
+	Delete     bool        // deletes the messages that it delivers
 }
 
 // Received is the answer to a ReceiveRequest.

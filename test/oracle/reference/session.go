@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// session is what is known of a message group beside its messages (servicebus.md 3).
+// session has the lock and state of a message group (servicebus.md 3).
 type session struct {
 	name  string
 	lock  int // 0: nobody holds it
@@ -175,8 +175,7 @@ func (b *Broker) Renew(name string, ref SessionRef, seconds *int64) (Locked, *Er
 	return Locked{s.name, s.lock, s.until}, nil
 }
 
-// Release ends a lock. The receives of what was not settled under it do not count
-// (servicebus.md 3).
+// Release ends a lock. Receives of its remaining messages do not count (servicebus.md 3).
 func (b *Broker) Release(name string, ref SessionRef) *Error {
 	q, err := b.find(name)
 	if err != nil {

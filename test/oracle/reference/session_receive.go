@@ -2,9 +2,9 @@ package reference
 
 import "slices"
 
-// receiveBus is a receive in a session, or one that settles what it hands out, or both
-// (servicebus.md 3, 4). Visibility timeouts have no meaning in a session, attempt ids none
-// where nothing is left to hand out again.
+// receiveBus receives in a session, or deletes the messages that it delivers, or both
+// (servicebus.md 3, 4). Visibility timeouts have no meaning in a session, and attempt ids none if
+// all delivered messages are deleted.
 func (b *Broker) receiveBus(q *Queue, r ReceiveRequest) (Received, *Error) {
 	if q.FIFO && r.Attempt != nil && !goodID(*r.Attempt) {
 		return Received{}, badID("ReceiveRequestAttemptId", *r.Attempt)

@@ -49,8 +49,8 @@ func defaults() Settings {
 	}
 }
 
-// preset is what CompatibilityProfile sets before the explicit attributes
-// (ymq.md 8, servicebus.md 5.2).
+// preset applies CompatibilityProfile before the explicit attributes (ymq.md 8, servicebus.md
+// 5.2).
 func (s *Settings) preset(profile string) {
 	s.Profile = profile
 	switch profile {

@@ -50,7 +50,7 @@ type (
 		lock    lockRef
 		max     *int64
 		hidden  *int64
-		settle  bool
+		remove  bool
 		attempt *string
 	}
 	settlement struct {
@@ -66,7 +66,7 @@ type (
 		lock    lockRef
 		numbers []numberRef
 		hidden  *int64
-		settle  bool
+		remove  bool
 	}
 	cancel struct {
 		name    string
@@ -100,7 +100,7 @@ func (c setState) String() string {
 }
 
 func (c busReceive) String() string {
-	return fmt.Sprintf("receive %s%s max=%s visibility=%s settle=%v attempt=%s", c.name, c.lock, shown(c.max), shown(c.hidden), c.settle, shown(c.attempt))
+	return fmt.Sprintf("receive %s%s max=%s visibility=%s settle=%v attempt=%s", c.name, c.lock, shown(c.max), shown(c.hidden), c.remove, shown(c.attempt))
 }
 
 func (c settlement) String() string {
@@ -108,7 +108,7 @@ func (c settlement) String() string {
 }
 
 func (c fetch) String() string {
-	return fmt.Sprintf("fetch %s%s %v visibility=%s settle=%v", c.name, c.lock, c.numbers, shown(c.hidden), c.settle)
+	return fmt.Sprintf("fetch %s%s %v visibility=%s settle=%v", c.name, c.lock, c.numbers, shown(c.hidden), c.remove)
 }
 
 func (c cancel) String() string {
@@ -172,7 +172,7 @@ func (c setState) command(w *world) queue.Command {
 func (c busReceive) command(w *world) queue.Command {
 	cmd := &queue.ReceiveMessages{
 		Queue: c.name, MaxMessages: given(c.max), VisibilityTimeout: given(c.hidden),
-		Options: &queue.ReceiveOptions{Session: w.lock(c.lock), Delete: c.settle},
+		Options: &queue.ReceiveOptions{Session: w.lock(c.lock), Delete: c.remove},
 	}
 	if c.attempt != nil {
 		cmd.AttemptID, cmd.AttemptIDGiven = *c.attempt, true
@@ -211,7 +211,7 @@ func (c settlement) command(w *world) queue.Command {
 
 func (c fetch) command(w *world) queue.Command {
 	return &queue.ReceiveDeferred{
-		Queue: c.name, Session: w.lock(c.lock), Sequences: w.allNumbers(c.numbers), VisibilityTimeout: given(c.hidden), Delete: c.settle,
+		Queue: c.name, Session: w.lock(c.lock), Sequences: w.allNumbers(c.numbers), VisibilityTimeout: given(c.hidden), Delete: c.remove,
 	}
 }
 

@@ -43,14 +43,14 @@ func (g *generator) busAction(k kind) action {
 	case n < 24:
 		return g.accept(k)
 	case n < 40 && lock != 0:
-		c := busReceive{name: k.name, lock: lock, settle: g.oneIn(6)}
+		c := busReceive{name: k.name, lock: lock, remove: g.oneIn(6)}
 		if !g.oneIn(4) {
 			c.max = new(pickOf(g, int64(1), 2, 3, 10))
 		}
-		c.attempt = g.attempt(c.settle)
+		c.attempt = g.attempt(c.remove)
 		return c
 	case n < 45:
-		return busReceive{name: k.name, max: new(pickOf(g, int64(1), 2, 3)), hidden: pickOf(g, nil, new(int64(2))), settle: !g.oneIn(4)}
+		return busReceive{name: k.name, max: new(pickOf(g, int64(1), 2, 3)), hidden: pickOf(g, nil, new(int64(2))), remove: !g.oneIn(4)}
 	case n < 51:
 		return renew{k.name, held, pickOf(g, nil, new(int64(1)), new(int64(5)), new(int64(60)))}
 	case n < 57:
@@ -91,8 +91,8 @@ func (g *generator) burstAction() action {
 	}
 	switch n := g.rng.IntN(100); {
 	case n < 36:
-		c := busReceive{name: k.name, lock: lock, max: new(pickOf(g, int64(1), 1, 2, 3, 10)), settle: g.oneIn(8)}
-		c.attempt = g.attempt(c.settle)
+		c := busReceive{name: k.name, lock: lock, max: new(pickOf(g, int64(1), 1, 2, 3, 10)), remove: g.oneIn(8)}
+		c.attempt = g.attempt(c.remove)
 		return c
 	case n < 62:
 		return g.settlement(k, lock)
@@ -171,7 +171,7 @@ func (g *generator) settlement(k kind, lock lockRef) action {
 }
 
 func (g *generator) fetch(k kind) fetch {
-	c := fetch{name: k.name, settle: g.oneIn(4)}
+	c := fetch{name: k.name, remove: g.oneIn(4)}
 	for range 1 + g.rng.IntN(2) {
 		n := newest(g, g.bus.deferred[k.name])
 		if n != (numberRef{}) && !slices.Contains(c.numbers, n) {
@@ -240,7 +240,7 @@ func (g *generator) sawBus(s step) {
 			n := numberRef{h.step, h.index}
 			g.bus.deferred[c.name] = keep(g.bus.deferred[c.name], n)
 			if g.oneIn(2) {
-				g.soon = append(g.soon, fetch{name: c.name, lock: c.lock, numbers: []numberRef{n}, settle: g.oneIn(3)})
+				g.soon = append(g.soon, fetch{name: c.name, lock: c.lock, numbers: []numberRef{n}, remove: g.oneIn(3)})
 			}
 		}
 	case send:

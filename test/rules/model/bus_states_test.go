@@ -232,7 +232,7 @@ func (w *world) countBus(s step, want oracle.Answer) {
 		if c.lock != 0 {
 			w.hits["received in a session"] += len(want.Received.Messages)
 		}
-		if c.settle {
+		if c.remove {
 			w.hits["received and deleted"] += len(want.Received.Messages)
 		}
 	}

@@ -167,19 +167,19 @@ func (g *generator) deadline(now int64) (int64, bool) {
 	if len(all) == 0 {
 		return 0, false
 	}
-	ahead := g.w.model.Deadlines(pickOf(g, all...))
+	deadlines := g.w.model.Deadlines(pickOf(g, all...))
 	if topics := g.w.model.Topics(); len(topics) > 0 && g.oneIn(8) {
-		ahead = g.w.model.TopicDeadlines(pickOf(g, topics...))
+		deadlines = g.w.model.TopicDeadlines(pickOf(g, topics...))
 	}
-	if len(ahead) == 0 {
+	if len(deadlines) == 0 {
 		return 0, false
 	}
-	slices.Sort(ahead)
-	i := min(g.rng.IntN(len(ahead)), g.rng.IntN(len(ahead)), g.rng.IntN(len(ahead)))
-	if ahead[i]-now > 60_000 && (g.crowd == crowdLarge || !g.oneIn(20)) {
+	slices.Sort(deadlines)
+	i := min(g.rng.IntN(len(deadlines)), g.rng.IntN(len(deadlines)), g.rng.IntN(len(deadlines)))
+	if deadlines[i]-now > 60_000 && (g.crowd == crowdLarge || !g.oneIn(20)) {
 		return now + 500, true
 	}
-	return ahead[i], true
+	return deadlines[i], true
 }
 
 func (g *generator) action() action {

@@ -73,8 +73,8 @@ func (t *logTwin) repeat(step int, at queue.Timestamp, cmd queue.Command, result
 	return ""
 }
 
-// settle applies the commands held back as one batch of entries.
-func (t *logTwin) settle() string {
+// flush applies the commands held back as one batch of entries.
+func (t *logTwin) flush() string {
 	var batch []*raft.Log
 	var sizes []int
 	for from := 0; from < len(t.held); {

@@ -22,9 +22,9 @@ type twin interface {
 	// repeat applies what another twin answered with result or refusal, and
 	// says how this one differs.
 	repeat(step int, at queue.Timestamp, cmd queue.Command, result queue.Result, refusal *queue.Error) string
-	// settle ends whatever the twin holds back, so that its state can be
+	// flush ends whatever the twin holds back, so that its state can be
 	// compared.
-	settle() string
+	flush() string
 }
 
 // allTwins is T0 to T4 of faults.md 7.1.
@@ -61,7 +61,7 @@ type plainTwin struct{ b *queue.Broker }
 
 func (t *plainTwin) name() string          { return "plain twin" }
 func (t *plainTwin) broker() *queue.Broker { return t.b }
-func (t *plainTwin) settle() string        { return "" }
+func (t *plainTwin) flush() string         { return "" }
 
 func (t *plainTwin) apply(_ int, at queue.Timestamp, cmd queue.Command) (queue.Result, *queue.Error) {
 	return t.b.Apply(at, cmd)
@@ -179,7 +179,7 @@ func (t *frozenTwin) repeat(step int, at queue.Timestamp, cmd queue.Command, res
 	return t.settle()
 }
 
-func (t *frozenTwin) settle() string {
+func (t *frozenTwin) flush() string {
 	if t.frozen == nil {
 		return ""
 	}

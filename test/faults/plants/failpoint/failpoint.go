@@ -26,8 +26,7 @@ var Places = []string{
 // ErrInjected is wrapped by every error that a failpoint makes.
 var ErrInjected = errors.New("failpoint")
 
-// armed is what is to happen at the places of this process. Failpoints are of
-// the process, as faults are: there is one set of them.
+// armed has the failpoints of this process.
 var armed struct {
 	any    atomic.Bool // lets Hit return at once as long as none is armed
 	mu     sync.Mutex
@@ -56,9 +55,9 @@ func Hit(place string) error {
 	}
 	armed.mu.Lock()
 	p := armed.points[place]
-	strikes := p != nil && p.strikes()
+	fires := p != nil && p.fires()
 	armed.mu.Unlock()
-	if !strikes {
+	if !fires {
 		return nil
 	}
 	switch p.action {
@@ -86,9 +85,8 @@ func Must(place string) {
 	}
 }
 
-// strikes counts a hit and says whether it is one of those that count. The
-// caller holds the lock.
-func (p *point) strikes() bool {
+// fires counts a hit and reports whether the failpoint acts on it. The caller holds the lock.
+func (p *point) fires() bool {
 	p.hits++
 	return (p.nth == 0 || p.hits == p.nth) && (!p.chance || p.next() < p.part)
 }
@@ -150,7 +148,7 @@ func SetOne(place, action string) error {
 	return nil
 }
 
-// Hits is how often the place of an armed failpoint was passed.
+// Hits returns how many times an armed failpoint was passed.
 func Hits(place string) int {
 	armed.mu.Lock()
 	defer armed.mu.Unlock()

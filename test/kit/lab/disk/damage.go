@@ -148,7 +148,7 @@ func Rollback(dir, from string) error {
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		return fmt.Errorf("roll back %s: %w", dir, err)
 	}
-	return Settle(dir)
+	return SyncFS(dir)
 }
 
 // Clear empties a data directory: a lost volume. The node must be stopped. It
@@ -166,5 +166,5 @@ func Clear(dir string) error {
 			return fmt.Errorf("empty %s: %w", dir, err)
 		}
 	}
-	return Settle(dir)
+	return SyncFS(dir)
 }

@@ -54,7 +54,7 @@ func PowerCut(victims ...Powered) (Loss, error) {
 	for i := range cuts {
 		cutting.Go(func() {
 			<-start
-			cuts[i].strike(victims[i].Kill)
+			cuts[i].apply(victims[i].Kill)
 		})
 	}
 	close(start)
@@ -120,7 +120,7 @@ func (c *cut) prepare(d *Disk) error {
 	})
 }
 
-func (c *cut) strike(kill func() error) {
+func (c *cut) apply(kill func() error) {
 	c.err = shutdown(c.root)
 	c.at = time.Now()
 	for _, file := range c.files {

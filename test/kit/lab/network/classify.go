@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Ports are those of the nodes, by which traffic is told apart.
+// Ports are those of the nodes, by which traffic is classified.
 type Ports struct{ API, Admin, Peer, Gossip uint16 }
 
 // The first bytes that a node sends to another one say what a connection is for:

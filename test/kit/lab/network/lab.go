@@ -9,7 +9,7 @@ import (
 // Options describe a lab.
 type Options struct {
 	Seed  uint64 // of all that a policy leaves to chance
-	Ports Ports  // by which the classes of traffic are told apart
+	Ports Ports  // by which the classes of traffic are recognized
 	// Names gives the hosts an /etc/hosts of their own, see Lab.Resolve. They then
 	// see no file system that is mounted later.
 	Names bool

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must come; silence is how long it
+// waitMax is how long a test waits for what must come; silence is how long it
 // waits before it says that nothing comes. Both are generous where a wrong answer
 // would fail the test: silence is only waited for when a counter has shown that
 // the switch had the frames.
-const patience = 30 * time.Second
+const waitMax = 30 * time.Second
 
 var testPorts = NodePorts()
 
@@ -78,7 +78,7 @@ func (b *box) send(t *testing.T, to *box, count int) {
 // receive returns the numbers of so many datagrams, and checks their content.
 func (b *box) receive(t *testing.T, count int) []int {
 	t.Helper()
-	must(t, b.conn.SetReadDeadline(time.Now().Add(patience)))
+	must(t, b.conn.SetReadDeadline(time.Now().Add(waitMax)))
 	var numbers []int
 	buffer := make([]byte, 2000)
 	for range count {
@@ -96,7 +96,7 @@ func (b *box) receive(t *testing.T, count int) []int {
 // waitFor waits until the switch has counted what is asked for.
 func (l *Lab) waitFor(t *testing.T, what string, enough func(Traffic) bool) Traffic {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitMax)
 	for {
 		traffic := l.Traffic()
 		if enough(traffic) {
@@ -145,7 +145,7 @@ func (l *Lab) serve(t *testing.T, host string, port uint16) string {
 }
 
 func exchange(conn net.Conn, content []byte) error {
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(waitMax)); err != nil {
 		return err
 	}
 	if _, err := conn.Write(content); err != nil {
@@ -165,7 +165,7 @@ func (l *Lab) dial(t *testing.T, host, address string) net.Conn {
 	t.Helper()
 	var conn net.Conn
 	dial := func() (err error) {
-		conn, err = net.DialTimeout("tcp4", address, patience)
+		conn, err = net.DialTimeout("tcp4", address, waitMax)
 		return err
 	}
 	if host == Client {
@@ -321,7 +321,7 @@ func TestResetBreaksBothEnds(t *testing.T) {
 	_, err = near.Write([]byte("breaks"))
 	must(t, err)
 	for name, conn := range map[string]net.Conn{"dialed": near, "accepted": far} {
-		must(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		must(t, conn.SetReadDeadline(time.Now().Add(waitMax)))
 		if _, err := conn.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "reset") {
 			t.Errorf("the %s end says %v", name, err)
 		}
@@ -344,11 +344,11 @@ func TestHalfOpenHidesTheEnd(t *testing.T) {
 	must(t, l.SetPolicy(HalfOpen("")))
 	near.Close()
 	l.waitFor(t, "hidden end", func(tr Traffic) bool { return tr.Of("a", "b", Admin).Hidden > 0 })
-	// The other end can still write: it was told nothing.
+	// The other end can still write: it got no notice.
 	_, err = far.Write([]byte("are you there?"))
 	must(t, err)
 	must(t, l.SetPolicy(Heal()))
-	must(t, far.SetReadDeadline(time.Now().Add(patience)))
+	must(t, far.SetReadDeadline(time.Now().Add(waitMax)))
 	if _, err := far.Read(make([]byte, 10)); err == nil {
 		t.Error("the end never showed")
 	}

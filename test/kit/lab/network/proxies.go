@@ -13,7 +13,7 @@ import (
 
 // Proxies are a network of loopback addresses, for machines that permit no
 // namespaces. Each host has two addresses: one to bind, from which it also dials,
-// and one that the others are told, where a proxy listens on each port. Who is
+// and one for the other hosts, where a proxy listens on each port. Who is
 // calling shows in the address that a connection comes from.
 //
 // Streams can be cut, delayed, slowed, broken and left half open, in each
@@ -107,14 +107,14 @@ func (p *Proxies) serve() {
 	}
 }
 
-// Addresses are the one that a host binds, and the one that others are told.
-func (p *Proxies) Addresses(host string) (bind, told netip.Addr) {
+// Addresses returns the address that a host binds, and the one that it announces to others.
+func (p *Proxies) Addresses(host string) (bind, announced netip.Addr) {
 	for _, f := range p.fronts {
 		if f.host == host {
 			return f.bind, f.address
 		}
 	}
-	return bind, told
+	return bind, announced
 }
 
 // SetPolicy makes the proxies go by another policy.

@@ -52,8 +52,8 @@ func (p *Proxies) connect(f *front, near *net.TCPConn, port uint16) {
 		return
 	}
 	dialer := net.Dialer{Timeout: time.Minute}
-	if _, told := p.Addresses(s.dialed.From); told.IsValid() {
-		dialer.LocalAddr = &net.TCPAddr{IP: told.AsSlice()}
+	if _, announced := p.Addresses(s.dialed.From); announced.IsValid() {
+		dialer.LocalAddr = &net.TCPAddr{IP: announced.AsSlice()}
 	}
 	far, err := dialer.DialContext(p.ctx, "tcp4", netip.AddrPortFrom(f.bind, port).String())
 	if err != nil || p.track(far) != nil {

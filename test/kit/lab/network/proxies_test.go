@@ -66,8 +66,8 @@ func (w *wired) dial(host string) net.Conn {
 	if bind, _ := w.Addresses(host); bind.IsValid() {
 		dialer.LocalAddr = &net.TCPAddr{IP: bind.AsSlice()}
 	}
-	_, told := w.Addresses("b")
-	conn, err := dialer.Dial("tcp4", netip.AddrPortFrom(told, NodePorts().Peer).String())
+	_, announced := w.Addresses("b")
+	conn, err := dialer.Dial("tcp4", netip.AddrPortFrom(announced, NodePorts().Peer).String())
 	check(w.t, err)
 	w.t.Cleanup(func() { conn.Close() })
 	return conn
@@ -150,11 +150,11 @@ func TestProxiesBreakAndSlowStreams(t *testing.T) {
 
 func TestProxiesRelayGossip(t *testing.T) {
 	w := newWired(t)
-	bind, told := w.Addresses("a")
-	_, toldB := w.Addresses("b")
+	bind, announced := w.Addresses("a")
+	_, announcedB := w.Addresses("b")
 	send := func(text string) {
 		t.Helper()
-		_, err := w.gossip["a"].WriteToUDPAddrPort([]byte(text), netip.AddrPortFrom(toldB, NodePorts().Gossip))
+		_, err := w.gossip["a"].WriteToUDPAddrPort([]byte(text), netip.AddrPortFrom(announcedB, NodePorts().Gossip))
 		check(t, err)
 	}
 	receive := func() string {
@@ -163,7 +163,7 @@ func TestProxiesRelayGossip(t *testing.T) {
 		buffer := make([]byte, 100)
 		n, from, err := w.gossip["b"].ReadFromUDPAddrPort(buffer)
 		check(t, err)
-		if from.Addr().Unmap() != told || from.Addr() == bind {
+		if from.Addr().Unmap() != announced || from.Addr() == bind {
 			t.Errorf("a datagram came from %v, and not from the proxy of a", from)
 		}
 		return string(buffer[:n])

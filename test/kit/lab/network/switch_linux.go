@@ -115,7 +115,7 @@ func (p *port) read() {
 		n, err := p.socket.Read(buffer)
 		switch {
 		case errors.Is(err, syscall.ENETDOWN) || errors.Is(err, syscall.EINTR):
-			continue // told once, when the line goes down
+			continue // reported once, when the line goes down
 		case err != nil:
 			if !errors.Is(err, os.ErrClosed) {
 				p.mu.Lock()

@@ -15,8 +15,8 @@ import (
 )
 
 // prepare makes disks, nodes and the history.
-func (r Run) prepare(ctx context.Context) (*stage, error) {
-	s := &stage{seed: r.Seed, pace: r.think(), hooks: r.Hooks, rules: r.rules()}
+func (r Run) prepare(ctx context.Context) (*testbed, error) {
+	s := &testbed{seed: r.Seed, pace: r.think(), hooks: r.Hooks, rules: r.rules()}
 	// What an earlier run left would be phantoms in this one.
 	nodes := filepath.Join(r.Dir, "nodes")
 	if err := disk.Sweep(nodes); err != nil {
@@ -44,7 +44,7 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 	if r.Hooks {
 		s.logChecker = logcheck.New(r.Dir)
 	}
-	if err := s.furnish(nodes, r); err != nil {
+	if err := s.addLabs(nodes, r); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	s.place.Binary, s.place.Dir, s.place.Nodes, s.place.Args, s.place.Env = r.Binary, nodes, r.nodes(), r.args(), func(node string) []string { return s.environment(r.Dir, node) }
@@ -66,7 +66,7 @@ func (r Run) prepare(ctx context.Context) (*stage, error) {
 
 // environment tells a fault build where to write what it commits, and what is to
 // happen at its failpoints from the start.
-func (s *stage) environment(dir, node string) (env []string) {
+func (s *testbed) environment(dir, node string) (env []string) {
 	if a := s.place.Authority; a != nil {
 		env = a.ClientEnvironment(node)
 	}
@@ -78,9 +78,9 @@ func (s *stage) environment(dir, node string) (env []string) {
 	return append(env, "SERIATIM_TAP="+filepath.Join(dir, "taps", node+".jsonl"), "SERIATIM_FAILPOINTS="+s.armed[node])
 }
 
-// furnish gives the nodes a network and disks of their own where the machine can,
-// and writes down what it cannot.
-func (s *stage) furnish(nodes string, r Run) error {
+// addLabs gives each node its own network host and disk if the machine supports that, and
+// records the unsupported areas.
+func (s *testbed) addLabs(nodes string, r Run) error {
 	able := func(what area, err error) {
 		e := history.Event{Kind: history.KindAble, Action: string(what), Result: history.OK}
 		if err != nil {
@@ -116,7 +116,7 @@ func (s *stage) furnish(nodes string, r Run) error {
 
 // lay makes the network: a lab, or proxies where there can be none. Those leave out
 // what they cannot do to streams.
-func (s *stage) lay(o network.Options, names []string) error {
+func (s *testbed) lay(o network.Options, names []string) error {
 	lab, err := network.New(o)
 	if err == nil {
 		s.network, s.place.Network = lab, lab
@@ -131,7 +131,7 @@ func (s *stage) lay(o network.Options, names []string) error {
 }
 
 // close ends the nodes and takes their disks away.
-func (s *stage) close() error {
+func (s *testbed) close() error {
 	if s.logChecker != nil {
 		s.logChecker.Close()
 	}

@@ -1,8 +1,8 @@
 package reference
 
-// settle finds the message of a handle for whoever still has it locked
-// (servicebus.md 4, 5.5): a lock that is over is an error here, not success.
-func (b *Broker) settle(q *Queue, h Handle, in *SessionRef) (*Message, *Error) {
+// locked returns the message of a handle under a valid lock (servicebus.md 4, 5.5). An ended lock
+// is an error here, not success.
+func (b *Broker) locked(q *Queue, h Handle, in *SessionRef) (*Message, *Error) {
 	was, known := b.issued[h.Delivery]
 	if !known || was.queue != q {
 		return nil, badHandle(h)
@@ -26,7 +26,7 @@ func (b *Broker) settle(q *Queue, h Handle, in *SessionRef) (*Message, *Error) {
 
 // Complete deletes messages under their locks.
 func (b *Broker) Complete(name string, in *SessionRef, handles []Handle) ([]*Error, *Error) {
-	return b.settleAll(name, in, handles, func(q *Queue, m *Message) *Error {
+	return b.eachLocked(name, in, handles, func(q *Queue, m *Message) *Error {
 		b.touch(q, m)
 		q.remove(m)
 		forget([]*Message{m})
@@ -34,8 +34,8 @@ func (b *Broker) Complete(name string, in *SessionRef, handles []Handle) ([]*Err
 	})
 }
 
-// settleAll settles each message of a queue by itself.
-func (b *Broker) settleAll(name string, in *SessionRef, handles []Handle, do func(*Queue, *Message) *Error) ([]*Error, *Error) {
+// eachLocked calls do for each message of a queue under its lock, and collects the errors.
+func (b *Broker) eachLocked(name string, in *SessionRef, handles []Handle, do func(*Queue, *Message) *Error) ([]*Error, *Error) {
 	q, err := b.find(name)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (b *Broker) settleAll(name string, in *SessionRef, handles []Handle, do fun
 	}
 	var answers []*Error
 	for _, h := range handles {
-		m, err := b.settle(q, h, in)
+		m, err := b.locked(q, h, in)
 		if err == nil {
 			err = do(q, m)
 		}
@@ -69,7 +69,7 @@ func (b *Broker) Abandon(name string, in *SessionRef, batch bool, entries []Visi
 			answers = append(answers, &Error{Code: "InvalidParameterValue"})
 			continue
 		}
-		_, err := b.settle(q, e.Handle, in)
+		_, err := b.locked(q, e.Handle, in)
 		if err == nil {
 			err = b.changeOne(q, e, batch)
 		}
@@ -97,7 +97,7 @@ func (b *Broker) DeadLetter(name string, in *SessionRef, entries []DeadLetterEnt
 	}
 	var answers []*Error
 	for _, e := range entries {
-		m, err := b.settle(q, e.Handle, in)
+		m, err := b.locked(q, e.Handle, in)
 		answers = append(answers, err)
 		if err != nil {
 			continue

@@ -16,8 +16,7 @@ const (
 	profileNight    = "night"
 )
 
-// minimum is how often something must have happened for a run to prove
-// something.
+// minimum is the least number of events with which a run proves something.
 type minimum struct {
 	name  string
 	least int
@@ -134,8 +133,8 @@ func (m minimum) of(profile string) int {
 	return m.least
 }
 
-// bite counts what happened and compares it with the minimums.
-func (c *checker) bite() {
+// checkMinimums counts the events and compares the counts with the minimums.
+func (c *checker) checkMinimums() {
 	for i := range c.events {
 		c.count(&c.events[i])
 	}
@@ -169,7 +168,7 @@ func (c *checker) count(e *history.Event) {
 	switch {
 	case e.Kind == history.KindFault && e.Error == "":
 		n["fault "+e.Action]++
-	case e.Kind == history.KindFault && e.Struck:
+	case e.Kind == history.KindFault && e.Injected:
 		n["faults whose mending had trouble"]++
 	case e.Kind == history.KindFault:
 		n["faults that did not run"]++

@@ -1,7 +1,7 @@
 package reference
 
-// Standing is how a message stands in its queue, for reports of differences.
-type Standing struct {
+// MessageState describes a message in its queue, for reports of differences.
+type MessageState struct {
 	Gone           bool // it is not in the queue (any more)
 	InFlight       bool
 	Behind         bool // an earlier message of its group is not delivered yet
@@ -9,16 +9,16 @@ type Standing struct {
 }
 
 // Standings tells how messages stand, in their order.
-func (b *Broker) Standings(q *Queue, ids []int) []Standing {
+func (b *Broker) Standings(q *Queue, ids []int) []MessageState {
 	place := map[int]int{}
-	all := make([]Standing, len(ids))
+	all := make([]MessageState, len(ids))
 	for i, id := range ids {
 		place[id] = i
 		all[i].Gone = true
 	}
-	ahead := map[string]Standing{}
+	earlier := map[string]MessageState{}
 	for _, m := range q.messages {
-		before := ahead[m.Group]
+		before := earlier[m.Group]
 		if i, asked := place[m.ID]; asked {
 			all[i] = before
 			all[i].InFlight = b.inFlight(q, m)
@@ -26,7 +26,7 @@ func (b *Broker) Standings(q *Queue, ids []int) []Standing {
 		}
 		before.Behind = true
 		before.BehindReturned = before.BehindReturned || m.Receives > 0
-		ahead[m.Group] = before
+		earlier[m.Group] = before
 	}
 	return all
 }

@@ -19,10 +19,9 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/logcheck"
 )
 
-// stage is what a run plays on: the nodes, their disks and the network between
-// them, and the history that is written. Its fields do not change while it is
-// used; its methods are safe for concurrent use.
-type stage struct {
+// testbed has the nodes of a run, their disks, the network between them, and the history. Its
+// fields do not change after it is made. Safe for concurrent use.
+type testbed struct {
 	place      harness.Options // of the nodes
 	cluster    *harness.Cluster
 	disks      *disk.Lab // nil: this machine cannot
@@ -32,7 +31,7 @@ type stage struct {
 	probe      *client           // makes the queues and looks at their counters; used by one goroutine
 	seed       uint64
 	pace       time.Duration // longest think time of a client
-	reading    time.Duration // how much longer a node may take to come back, for what is parked
+	reading    time.Duration // extra time for a node to return, for the parked messages
 	backlog    *parked       // nil: nothing is parked
 	part       int           // of a long run, each with queues and clients of its own
 	hooks      bool          // the nodes are a fault build
@@ -44,16 +43,16 @@ type stage struct {
 	progress
 }
 
-// progress is what changes while a stage is used.
+// progress is the mutable state of a testbed.
 type progress struct {
 	mu      sync.Mutex
-	claimed []*harness.Node // whose process or disk some fault has in its hands
+	claimed []*harness.Node // whose process or disk a fault uses
 	deposed string          // the node that lost leadership last
 	leads   string
 	spares  int               // nodes that were added
 	probes  int               // clients that asked for service
-	ran     []string          // faults that were done and mended
-	agreed  int               // how often all replicas were found alike
+	ran     []string          // faults that were injected and repaired
+	agreed  int               // number of times that all replicas were equal
 	skewed  int64             // until when a clock was wrong
 	read    map[string]int    // bytes of the nodes' logs that were counted
 	lost    *harness.Node     // whose disk was emptied and that was not replaced yet, nil: none
@@ -61,8 +60,8 @@ type progress struct {
 	damaged []damage          // bodies in segment files that were not seen healed yet
 }
 
-// setFailpoints says with which failpoints a node starts from now on.
-func (s *stage) setFailpoints(node, failpoints string) {
+// setFailpoints sets the failpoints with which a node starts from now on.
+func (s *testbed) setFailpoints(node, failpoints string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.armed == nil {
@@ -71,8 +70,8 @@ func (s *stage) setFailpoints(node, failpoints string) {
 	s.armed[node] = failpoints
 }
 
-// skewedUntil is the time until which a clock was wrong, 0 if none was.
-func (s *stage) skewedUntil() int64 {
+// skewedUntil returns the time until which a clock was wrong, or 0.
+func (s *testbed) skewedUntil() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skewed
@@ -85,8 +84,8 @@ type wiring interface {
 	Close() error
 }
 
-// suffix is that of the names of queues.
-func (s *stage) suffix() string {
+// suffix returns the suffix of queue names.
+func (s *testbed) suffix() string {
 	if s.part == 0 {
 		return ""
 	}
@@ -94,7 +93,7 @@ func (s *stage) suffix() string {
 }
 
 // claim takes a node for one fault, unless another has it.
-func (s *stage) claim(n *harness.Node) bool {
+func (s *testbed) claim(n *harness.Node) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if slices.Contains(s.claimed, n) {
@@ -104,20 +103,20 @@ func (s *stage) claim(n *harness.Node) bool {
 	return true
 }
 
-func (s *stage) release(nodes ...*harness.Node) {
+func (s *testbed) release(nodes ...*harness.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.claimed = slices.DeleteFunc(s.claimed, func(n *harness.Node) bool { return slices.Contains(nodes, n) })
 }
 
-func (s *stage) isClaimed(n *harness.Node) bool {
+func (s *testbed) isClaimed(n *harness.Node) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.claimed, n)
 }
 
-// leading notes who leads.
-func (s *stage) leading(name string) {
+// leading records the leader.
+func (s *testbed) leading(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if name != s.leads {
@@ -125,8 +124,8 @@ func (s *stage) leading(name string) {
 	}
 }
 
-// named is a node by its name, nil if there is none.
-func (s *stage) named(name string) *harness.Node {
+// named returns a node by its name, or nil.
+func (s *testbed) named(name string) *harness.Node {
 	for _, n := range s.cluster.Nodes {
 		if n.Name == name {
 			return n
@@ -135,8 +134,8 @@ func (s *stage) named(name string) *harness.Node {
 	return nil
 }
 
-// observe adds a line about something that shows that a fault bit.
-func (s *stage) observe(action, node string, count int64) {
+// observe records an event that shows the effect of a fault.
+func (s *testbed) observe(action, node string, count int64) {
 	now := s.recorder.Now()
 	s.recorder.Add(history.Event{Kind: history.KindObserved, Action: action, Node: node, Call: now, Return: now, Detail: history.Detail{Count: count}})
 }
@@ -145,7 +144,7 @@ func (s *stage) observe(action, node string, count int64) {
 const adminTimeout = 20 * time.Second
 
 // admin calls the admin port of a node with a JSON body.
-func (s *stage) admin(ctx context.Context, n *harness.Node, method, path, body string) error {
+func (s *testbed) admin(ctx context.Context, n *harness.Node, method, path, body string) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout+s.reading)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+n.Admin+path, bytes.NewReader([]byte(body)))
@@ -166,8 +165,8 @@ func (s *stage) admin(ctx context.Context, n *harness.Node, method, path, body s
 	return nil
 }
 
-// startMissing starts nodes that do not run and that no fault has in its hands.
-func (s *stage) startMissing() error {
+// startMissing starts nodes that do not run and that no fault uses.
+func (s *testbed) startMissing() error {
 	for _, n := range s.cluster.Nodes {
 		if n.Running() || s.isClaimed(n) {
 			continue
@@ -179,8 +178,8 @@ func (s *stage) startMissing() error {
 	return nil
 }
 
-// empty removes what is in a folder, but not the folder: it may be a mount. No
-// power cut brings it back.
+// empty deletes the contents of a folder, but not the folder, which may be a mount. The deletion
+// survives a power cut.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -194,5 +193,5 @@ func empty(dir string) error {
 			return fmt.Errorf("empty %s: %w", dir, err)
 		}
 	}
-	return disk.Settle(dir)
+	return disk.SyncFS(dir)
 }

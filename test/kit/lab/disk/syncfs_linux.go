@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Settle makes what was done in a directory outlast a power cut.
-func Settle(dir string) error {
+// SyncFS makes what was done in a directory outlast a power cut.
+func SyncFS(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync the file system of %s: %w", dir, err)
