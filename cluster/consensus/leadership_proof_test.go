@@ -99,7 +99,7 @@ func TestLeadershipProofNeedsAMajorityOfVoters(t *testing.T) {
 					t.Cleanup(func() { close(stub.let) })
 				}
 			}
-			timeout := clustertest.Patience
+			timeout := clustertest.Timeout
 			if !test.proven && !test.denied {
 				timeout = 50 * time.Millisecond
 			}

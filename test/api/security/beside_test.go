@@ -125,8 +125,8 @@ func TestSecondResources(t *testing.T) {
 	}
 	for service, api := range services {
 		for _, action := range api.Actions {
-			if tried[service+action.Name] != (action.Beside != nil) {
-				t.Errorf("%s needs more than one permission: %t, and was tried: %t", action.Name, action.Beside != nil, tried[service+action.Name])
+			if tried[service+action.Name] != (action.Needs != nil) {
+				t.Errorf("%s needs more than one permission: %t, and was tried: %t", action.Name, action.Needs != nil, tried[service+action.Name])
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func (t *logTwin) repeat(step int, at queue.Timestamp, cmd queue.Command, result
 	if !chance(t.seed, step, 6, 4) {
 		return ""
 	}
-	if text := t.settle(); text != "" {
+	if text := t.flush(); text != "" {
 		return text
 	}
 	if chance(t.seed, step, 20, 5) {
