@@ -13,8 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// An audit is told of with the state after its entry, and changes nothing that
-// two replicas could differ in.
+// Audited receives the position after the entry, and an Audit changes no state.
 func TestAuditIsToldWithItsPlace(t *testing.T) {
 	type told struct {
 		At    snapshot.Position
@@ -40,9 +39,8 @@ func TestAuditIsToldWithItsPlace(t *testing.T) {
 	}
 }
 
-// A node that knows fewer format versions than the cluster has must stop, not
-// guess: at the entry that raises the version and at a snapshot written under
-// it.
+// A node must stop if the cluster needs a higher format version: at the entry that raises the
+// version, and at a snapshot of it.
 func TestOlderProgramStops(t *testing.T) {
 	t.Run("entry that raises the version", func(t *testing.T) {
 		var fatal error

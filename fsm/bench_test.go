@@ -11,8 +11,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// BenchmarkApplyCycle sends, receives and deletes one message through the
-// log, 64 commands to an entry as under load.
+// BenchmarkApplyCycle sends, receives and deletes one message through the log, with 64 commands per
+// entry.
 func BenchmarkApplyCycle(b *testing.B) {
 	r := founded(b, Options{})
 	r.apply(start, &queue.CreateQueue{Queue: "orders.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
@@ -50,8 +50,7 @@ func BenchmarkApplyCycle(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(cycles*size), "ns/cycle")
 }
 
-// BenchmarkSends sends so many messages in each entry, ten in a command if there are
-// many, with ids that are all remembered.
+// BenchmarkSends sends messages in entries of different sizes, with ids that stay remembered.
 func BenchmarkSends(b *testing.B) {
 	for _, size := range []struct{ commands, sends int }{{32, 1}, {64, 10}, {25, 100}} {
 		b.Run(fmt.Sprint(size.commands, "x", size.sends), func(b *testing.B) { benchmarkSends(b, size.commands, size.sends) })

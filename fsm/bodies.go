@@ -9,37 +9,37 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// BodyStore has the bodies of messages in files of this node. Which they are and where
-// they lie is no part of the state.
+// BodyStore keeps bodies of messages in files of this node. The files are not part of the
+// replicated state.
 type BodyStore interface {
 	content.Reader
-	// Begin returns what a new state keeps its bodies in, which counts only its own.
+	// Begin returns an empty store for the bodies of a new state.
 	Begin() StateBodies
 }
 
-// StateBodies are the bodies that one state has in a BodyStore. Capture is safe for
-// concurrent use with Read only; the goroutine that changes the state calls all else.
+// StateBodies holds the bodies of one state in a BodyStore. Capture and Read are safe for
+// concurrent use; the goroutine that changes the state calls the other methods.
 type StateBodies interface {
 	content.Store
-	// Adopt says that the state is the one this node goes on with, and can be brought
-	// back without what earlier ones had. It fails if a body of the state is not there.
+	// Adopt makes this state the present one and releases the bodies of earlier states. It fails if
+	// a body of the state is missing.
 	Adopt() error
-	// Capture keeps all bodies that the state has at this moment until Release.
+	// Capture keeps all bodies of the present state until Release.
 	Capture() CapturedBodies
 }
 
-// CapturedBodies are those of a state at some moment.
+// CapturedBodies holds the bodies of a captured state.
 type CapturedBodies interface {
 	// Sync returns when all of them are on disk.
 	Sync() error
-	// Stored says that a snapshot which refers to them is on disk: what was free by
-	// then is never asked for again.
+	// Stored reports that a snapshot with references to them is on disk. The store may then reclaim
+	// the space freed before the capture.
 	Stored()
-	// Release lets go of them. More than once is allowed.
+	// Release releases the bodies. It may be called more than once.
 	Release()
 }
 
-// inMemory are the StateBodies of an FSM without a BodyStore.
+// inMemory is the StateBodies of an FSM without a BodyStore.
 type inMemory struct{ content.Memory }
 
 func (inMemory) Adopt() error            { return nil }
@@ -48,36 +48,35 @@ func (inMemory) Sync() error             { return nil }
 func (inMemory) Stored()                 {}
 func (inMemory) Release()                {}
 
-// InlineSnapshot copies a snapshot that Captured.Persist wrote, with the bodies that it
-// refers to in it.
+// InlineSnapshot copies a snapshot of Captured.Persist and replaces references by the bodies.
 func InlineSnapshot(w io.Writer, r io.Reader, bodies content.Reader) error {
 	return snapshot.Inline(w, r, bodies)
 }
 
-// InlineSnapshotSize is how much InlineSnapshot would write. It reads no bodies.
+// InlineSnapshotSize returns the size of the output of InlineSnapshot. It reads no bodies.
 func InlineSnapshotSize(r io.Reader) (int64, error) { return snapshot.InlineSize(r) }
 
-// FillSnapshot copies a snapshot that another node wrote, with what source gives in the
-// place of bodies: the texts, or where this node has them.
+// FillSnapshot copies a snapshot of another node and replaces its references: by bodies, or by
+// references to this node's files.
 func FillSnapshot(w io.Writer, r io.Reader, source SnapshotSource) error {
 	return snapshot.Fill(w, r, source)
 }
 
-// What FillSnapshot works with.
+// Types for FillSnapshot.
 type (
-	// SnapshotSource gives the bodies of a snapshot that another node wrote.
+	// SnapshotSource supplies the bodies.
 	SnapshotSource = snapshot.Source
-	// WantedBody is one of them.
+	// WantedBody identifies a body.
 	WantedBody = snapshot.Wanted
-	// Body is the text of a message, or where it is.
+	// Body is the text of a message, or its location.
 	Body = queue.Body
 )
 
-// NewBody is a body that is in memory.
+// NewBody returns a body in memory.
 func NewBody(text string) Body { return content.NewBody(text) }
 
-// HeldBody is the body that a message has in the present state, if it is the wanted one:
-// as long, and with the same keyed hash. It may have to be read.
+// HeldBody returns the body of a message in the present state, if it has the wanted length and
+// keyed hash. It may have to be read from a file.
 func (f *FSM) HeldBody(wanted WantedBody) (body Body, held bool) {
 	f.Read(func(v queue.View) {
 		messages, refusal := v.Peek(wanted.Queue, wanted.Sequence, "", 1)
@@ -94,7 +93,6 @@ func (f *FSM) HeldBody(wanted WantedBody) (body Body, held bool) {
 	return body, held
 }
 
-// beginBodies returns what a new state keeps its bodies in.
 func (f *FSM) beginBodies() StateBodies {
 	if f.options.Bodies == nil {
 		return inMemory{}
@@ -102,8 +100,8 @@ func (f *FSM) beginBodies() StateBodies {
 	return f.options.Bodies.Begin()
 }
 
-// ReadBodies puts into an answer the bodies that it refers to. It reads files: call it on
-// no goroutine that others wait for. Safe for concurrent use.
+// ReadBodies loads the bodies of an answer into memory. It reads files, so do not block other work
+// with it. Safe for concurrent use.
 func (f *FSM) ReadBodies(response codec.Response) (codec.Response, error) {
 	received, ok := response.Result.(queue.MessagesReceived)
 	if !ok || f.options.Bodies == nil {
@@ -114,8 +112,8 @@ func (f *FSM) ReadBodies(response codec.Response) (codec.Response, error) {
 	return codec.Response{Result: received, Err: response.Err}, err
 }
 
-// readBodies returns messages with their bodies in memory. It leaves the list as it is,
-// which others have, too.
+// readBodies returns messages with their bodies in memory. It copies the list before a change,
+// because others share it.
 func readBodies(messages []queue.ReceivedMessage, bodies content.Reader) ([]queue.ReceivedMessage, error) {
 	copied := false
 	for i := range messages {

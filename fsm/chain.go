@@ -7,13 +7,12 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// nextChainHash continues the log hash chain, c(i) = H(c(i-1), term, index, XXH64(entry)):
-// two nodes compare all commands they have applied with one value. H is SHA-256 cut to 16
-// bytes. Entries without commands are not part of it.
+// nextChainHash continues the log hash chain, c(i) = H(c(i-1), term, index, XXH64(entry)). With it,
+// two nodes compare all commands they applied by one value. H is SHA-256 truncated to 16 bytes.
+// Entries without commands are skipped.
 //
-// The chain finds mistakes of programs and disks. It is no protection against an attacker
-// with write access, so 64 bits of an entry are enough. SHA-256 over the whole entry would
-// take 15 % of the time to apply batches.
+// The chain detects faults of programs and disks, not attackers with write access, so 64 bits per
+// entry are enough. SHA-256 over whole entries would cost 15 % of the time to apply batches.
 func nextChainHash(last [16]byte, term, index uint64, entry []byte) [16]byte {
 	numbers := make([]byte, 0, 40)
 	numbers = append(numbers, last[:]...)

@@ -1,6 +1,6 @@
-// Package fsm is the replicated state machine: it applies committed log entries to a
-// queue.Broker, and turns the state of the Broker into snapshots and back. It implements the FSM
-// interface of the consensus library, which calls it from one goroutine.
+// Package fsm is the replicated state machine: it applies committed log entries to a queue.Broker,
+// and writes and reads snapshots of it. It implements the FSM interface of the consensus library,
+// which calls it from one goroutine.
 //
 // The packages below it own the stored forms:
 //
@@ -12,23 +12,24 @@
 //
 // # Design
 //
-// An entry is decoded as a whole before its first command is applied. A
-// damaged entry, an unknown number, a broken invariant or a body that a command
-// goes by and that cannot be read ends the process through Options.Fatal: skipping
-// would split the replicas.
+// An entry is decoded as a whole before its first command is applied. Four faults end the process
+// through Options.Fatal, because skipping the entry would split the replicas: a damaged entry, an
+// unknown number, a broken invariant, and an unreadable body that a command depends on.
 //
-// Bodies of messages may be in files of this node (BodyStore), where the state refers to
-// them. They come from the log: as long as their entries are in it nothing else has to be
-// on disk. So the order in which a snapshot takes the place of the log is what keeps them
-// (Captured.Persist). First all bodies that the captured state has are on disk (Sync). Then
-// the snapshot that refers to them is written and closed, which is when it counts as
-// there; only then does the consensus library remove entries. Then the store is told
-// (Stored), and gives back the space of what was freed before the capture: a restart begins
-// with this snapshot or a later one, and none of them refers to that. What was freed after
-// the capture waits for the next, as the restart would find it in this one. And as long as
-// a Captured is not released, nothing that it refers to is given back, whatever snapshots
-// come. A restore goes the other way: the state that is read counts its bodies by itself
-// (Begin), and takes the place of the one before only if all of them are there (Adopt).
+// # Bodies in files
+//
+// The state may refer to bodies in files of this node (BodyStore). Until a snapshot replaces the
+// log, a body can be restored from its log entry. Captured.Persist therefore keeps this order:
+//
+//  1. Sync: all bodies of the captured state are on disk.
+//  2. The snapshot with references is written and closed. Only then may the library remove log
+//     entries.
+//  3. Stored: the store reclaims the space freed before the capture. A restart begins with this
+//     snapshot or a later one, and none refers to that space.
+//
+// Space freed after the capture waits for the next snapshot. A Captured that is not released keeps
+// all its bodies. Restore counts the bodies of the new state by themselves (Begin), and replaces
+// the old state only if none is missing (Adopt).
 package fsm
 
 //go:generate go run -C ../test/tools ./protogen -out fsm/fsmpb fsm/command.proto fsm/result.proto fsm/snapshot.proto

@@ -64,8 +64,7 @@ func drawnQueue(name string) *queue.CreateQueue {
 	return cmd
 }
 
-// What an entry computes once for all of its commands is what each of them would give in
-// an entry of its own.
+// Commands give the same results and state in one entry as in entries of their own.
 func TestEntriesOfAnySizeGiveTheSameState(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		one, many := founded(t, Options{}), founded(t, Options{})
@@ -104,11 +103,10 @@ func TestEntriesOfAnySizeGiveTheSameState(t *testing.T) {
 	})
 }
 
-// An entry tells once that a queue has something to receive, and what is left at its end
-// decides.
+// An entry emits MessagesAvailable once, by the state at its end.
 func TestEntryTellsOnceWhatIsAvailable(t *testing.T) {
-	var told []queue.Event
-	r := founded(t, Options{Applied: func(_ uint64, _ queue.Timestamp, events []queue.Event) { told = events }})
+	var emitted []queue.Event
+	r := founded(t, Options{Applied: func(_ uint64, _ queue.Timestamp, events []queue.Event) { emitted = events }})
 	r.apply(start, &queue.CreateQueue{Queue: "c"})
 	send := &queue.SendMessages{Queue: "c", Entries: []queue.SendEntry{{Body: "b"}}}
 	receive := &queue.ReceiveMessages{Queue: "c"}
@@ -121,17 +119,16 @@ func TestEntryTellsOnceWhatIsAvailable(t *testing.T) {
 		{[]queue.Command{send, receive}, nil},
 		{[]queue.Command{send, &queue.DeleteQueue{Queue: "c"}}, []queue.Event{{Kind: queue.QueueDeleted, Queue: "c"}}},
 	} {
-		told = nil
+		emitted = nil
 		r.fsm.Apply(r.entry(start, c.commands...))
-		if diff := cmp.Diff(c.want, told); diff != "" {
-			t.Errorf("%d commands (-want +told):\n%s", len(c.commands), diff)
+		if diff := cmp.Diff(c.want, emitted); diff != "" {
+			t.Errorf("%d commands (-want +emitted):\n%s", len(c.commands), diff)
 		}
 	}
 	r.sound()
 }
 
-// What the state keeps of an entry does not keep the rest of it: here most of each entry is
-// a send that is dropped.
+// The state keeps no memory of an entry's dropped sends.
 func TestStateKeepsNoEntries(t *testing.T) {
 	const entries, size = 200, 200 << 10
 	r := founded(t, Options{})
@@ -145,7 +142,7 @@ func TestStateKeepsNoEntries(t *testing.T) {
 	heap := func() uint64 {
 		var memory runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what a pool kept
+		runtime.GC() // freed pool memory
 		runtime.ReadMemStats(&memory)
 		return memory.HeapAlloc
 	}

@@ -2,9 +2,8 @@ package fsm
 
 import "github.com/seriatimq/seriatim/queue"
 
-// BeginEpoch makes the state the beginning of a history of its own, see
-// queue.Broker.BeginEpoch. It does nothing to a state in which that has been
-// done for this cluster already, so that a broken recovery can be repeated.
+// BeginEpoch calls queue.Broker.BeginEpoch, unless the state already belongs to the cluster: so you
+// can repeat an interrupted recovery.
 func (f *FSM) BeginEpoch(clusterID string) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()

@@ -15,11 +15,10 @@ const (
 	fanOutBody      = 10 << 10
 )
 
-// footprint is what publishes made a replica grow by, in bytes for each of them.
+// footprint is the growth of a replica in bytes per publish.
 type footprint struct{ snapshot, state, heap float64 }
 
-// fanOutFootprint publishes bodies of a size to a topic with a hundred queues, whose
-// messages all stay.
+// fanOutFootprint publishes bodies of a size to a topic with a hundred queues.
 func fanOutFootprint(t *testing.T, bodyBytes int) footprint {
 	r := founded(t, Options{})
 	apply := func(cmd queue.Command) {
@@ -57,16 +56,15 @@ func fanOutFootprint(t *testing.T, bodyBytes int) footprint {
 func measure(r *replica) footprint {
 	snapshot := len(r.snapshot())
 	var memory runtime.MemStats
-	for range 2 { // what a finalizer or a pool kept, the second one frees
+	for range 2 { // the second run frees memory of finalizers and pools
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&memory)
 	return footprint{float64(snapshot), float64(r.fsm.View().StateBytes()), float64(memory.HeapAlloc)}
 }
 
-// A publish to a hundred queues costs its body once: in snapshots, in the size that the
-// state counts, and in memory. What a large body costs more than a body of one byte is
-// one large body, whatever the deliveries cost beside it.
+// A publish to a hundred queues costs its body once: in snapshots, in the size of the state, and in
+// memory. The difference between large and small bodies is one body.
 func TestFanOutHoldsOneBody(t *testing.T) {
 	small, large := fanOutFootprint(t, 1), fanOutFootprint(t, fanOutBody)
 	for _, c := range []struct {

@@ -17,63 +17,61 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// Errors that end the process as a command could not be applied.
+// Errors for Options.Fatal.
 var (
-	// ErrBrokenInvariant says that applying a command found the state inconsistent.
+	// ErrBrokenInvariant means that a command found the state inconsistent.
 	ErrBrokenInvariant = errors.New("broken invariant")
-	// ErrUnreadableBody says that a command goes by a text which this node cannot read.
+	// ErrUnreadableBody means that this node cannot read a body that a command depends on.
 	ErrUnreadableBody = errors.New("a command cannot be applied")
 )
 
-// Options connect an FSM to the node around it. Any member may be left out.
+// Options connect an FSM to its node. All fields are optional.
 type Options struct {
-	// StateLock is held while the state changes, its read side by Read and Inspect.
-	// Without one the state belongs to one goroutine.
+	// StateLock is locked while the state changes; Read and Inspect lock its read side. Without it,
+	// only one goroutine may use the state.
 	StateLock RWLocker
-	// Applied is called after each batch with the index reached, the log
-	// time and what happened, on the library's state machine goroutine and
-	// without StateLock. The events belong to the callee.
+	// Applied is called after each batch with the last index, the log time and the events, on the
+	// library's state machine goroutine, without StateLock. It may keep the events.
 	Applied func(index uint64, at queue.Timestamp, events []queue.Event)
-	// Tap sees every applied entry with its answers, in order, without
-	// StateLock. It must not keep data.
+	// Tap is called with every applied entry and its answers, in order, without StateLock. It must
+	// not keep data.
 	Tap func(index, term uint64, data []byte, result EntryResult)
-	// Audited sees every applied Audit with where the state stands after its
-	// entry, in order, without StateLock. It must not block, nor keep the Audit.
+	// Audited is called with every applied Audit and the position after its entry, in order,
+	// without StateLock. It must not block or keep the Audit.
 	Audited func(at snapshot.Position, audit *queue.Audit)
-	// Origin is that of the requests Answered is called for.
+	// Origin selects the requests for Answered.
 	Origin uint64
-	// Answered is called with the answer to each command of a request of Origin, in
-	// order and before Applied, without StateLock. It must not block.
+	// Answered is called with the answer to each command of a request with Origin, in order and
+	// before Applied, without StateLock. It must not block.
 	Answered func(number uint64, response codec.Response, index uint64, at queue.Timestamp)
-	// Restored is called when a snapshot has taken the place of the state, before
-	// Applied: commands that this FSM did not see may be part of it.
+	// Restored is called when a snapshot has replaced the state, before Applied. The new state may
+	// include commands that this FSM did not apply.
 	Restored func()
-	// VersionMax is the highest format version of this node; 0 means
-	// format.CurrentVersion. Tests of mixed clusters set another.
+	// VersionMax is the highest format version of this node; 0 means format.CurrentVersion. Tests
+	// of mixed clusters set another one.
 	VersionMax uint32
-	// Bodies has the bodies of messages; nil: they are in memory.
+	// Bodies stores the bodies of messages; nil keeps them in memory.
 	Bodies BodyStore
-	// Fatal ends the process, as this replica could answer wrongly from here on. The
-	// error is one of those above or one of package format's. It must not return;
-	// StateLock may be held.
+	// Fatal ends the process, because this replica could answer wrongly. The error is one of those
+	// above or of package format. Fatal must not return; StateLock may be locked.
 	Fatal func(error)
 }
 
-// RWLocker is a lock with a read side, such as a *sync.RWMutex.
+// RWLocker is a lock with a read side, such as *sync.RWMutex.
 type RWLocker interface {
 	sync.Locker
 	RLock()
 	RUnlock()
 }
 
-// FSM applies the log to a Broker. Apply, ApplyBatch, Snapshot and Restore are
-// called by the consensus library from one goroutine; others read the state
-// with Read and Inspect, and positions at any time.
+// FSM applies the log to a Broker. The consensus library calls Apply, ApplyBatch, Snapshot and
+// Restore from one goroutine. Other goroutines may call Read, Inspect and the methods for
+// positions.
 type FSM struct {
 	options  Options
 	broker   *queue.Broker
 	bodies   StateBodies     // of broker
-	commands []queue.Command // of the entry being applied, reused
+	commands []queue.Command // of the current entry, reused
 	decoder  codec.Decoder   // of commands
 	position atomic.Pointer[snapshot.Position]
 	access   atomic.Pointer[access.Table]
@@ -97,7 +95,7 @@ func New(options Options) *FSM {
 	return f
 }
 
-// noLock is the lock of a state that nobody reads concurrently.
+// noLock is the lock of a state that one goroutine uses.
 type noLock struct{}
 
 func (noLock) Lock()    {}
@@ -105,8 +103,8 @@ func (noLock) Unlock()  {}
 func (noLock) RLock()   {}
 func (noLock) RUnlock() {}
 
-// Read calls read with the present state, which cannot change meanwhile, and
-// returns where it stands. read must not keep the View.
+// Read calls read with the present state and returns its position. The state does not change during
+// the call; read must not keep the View.
 func (f *FSM) Read(read func(queue.View)) snapshot.Position {
 	f.options.StateLock.RLock()
 	defer f.options.StateLock.RUnlock()
@@ -114,75 +112,71 @@ func (f *FSM) Read(read func(queue.View)) snapshot.Position {
 	return f.Position()
 }
 
-// Inspect calls inspect with the Broker while the state cannot change.
+// Inspect calls inspect with the Broker. The state does not change during the call.
 func (f *FSM) Inspect(inspect func(*queue.Broker)) {
 	f.options.StateLock.RLock()
 	defer f.options.StateLock.RUnlock()
 	inspect(f.broker)
 }
 
-// BetweenCommands calls do while the state cannot change.
+// BetweenCommands calls do. The state does not change during the call.
 func (f *FSM) BetweenCommands(do func()) {
 	f.options.StateLock.RLock()
 	defer f.options.StateLock.RUnlock()
 	do()
 }
 
-// FormatVersion is the format version in force.
+// FormatVersion returns the format version in force.
 func (f *FSM) FormatVersion() (version uint32) {
 	f.Inspect(func(b *queue.Broker) { version = b.FormatVersion() })
 	return version
 }
 
-// Broker is the present state. Use it only on the goroutine that calls Apply and
-// Restore, or while holding the read side of StateLock: Restore replaces it.
+// Broker returns the present state. Use it only on the goroutine that calls Apply and Restore, or
+// under the read side of StateLock: Restore replaces it.
 func (f *FSM) Broker() *queue.Broker { return f.broker }
 
-// View reads the present state, as Broker does.
+// View returns a View of Broker.
 func (f *FSM) View() queue.View { return f.broker.View() }
 
-// Position is where the state stands. Safe for concurrent use; under the read
-// side of StateLock it is the position of exactly the state that is read.
+// Position returns the position of the state. It is safe for concurrent use; under the read side of
+// StateLock it belongs to exactly that state.
 func (f *FSM) Position() snapshot.Position { return *f.position.Load() }
 
-// Access is who may use the cluster, of the state that Position speaks of or a later one.
-// Safe for concurrent use: it takes no lock, as every request asks it.
+// Access returns the access keys, user policies and accounts, of the state at Position or a later
+// one. It takes no lock, because every request needs it, and is safe for concurrent use.
 func (f *FSM) Access() *access.Table { return f.access.Load() }
 
-// publishAccess is called when the state has changed, under StateLock.
+// publishAccess publishes changed access keys. Call it under StateLock after every change.
 func (f *FSM) publishAccess() {
 	if now := f.broker.View().Access(); now != f.access.Load() {
 		f.access.Store(now)
 	}
 }
 
-// AppliedIndex is the index of the last entry the library has handed over. It
-// hands over commands and configurations only, so this index can stay behind
-// the library's own by the entries a new leader writes. Safe for concurrent
-// use.
+// AppliedIndex returns the index of the last entry from the library. The library passes on commands
+// and configurations only, so its own index may be higher. Safe for concurrent use.
 func (f *FSM) AppliedIndex() uint64 { return f.position.Load().Index }
 
-// StateHash is the hash over the state and the index it stands at. Safe for
-// concurrent use.
+// StateHash returns the hash of the state and its index. Safe for concurrent use.
 func (f *FSM) StateHash() (index uint64, hash [16]byte) {
 	p := f.position.Load()
 	return p.Index, p.StateHash
 }
 
-// ChainHash is the hash over all commands of the log up to an index. Safe for
-// concurrent use.
+// ChainHash returns the hash over all commands of the log up to an index. Safe for concurrent use.
 func (f *FSM) ChainHash() (index uint64, hash [16]byte) {
 	p := f.position.Load()
 	return p.Index, p.ChainHash
 }
 
-// Apply applies one log entry. The answer is an EntryResult.
+// Apply applies one log entry and returns an EntryResult.
 func (f *FSM) Apply(log *raft.Log) any {
 	return f.ApplyBatch([]*raft.Log{log})[0]
 }
 
-// ApplyBatch applies log entries in order and answers each with an
-// EntryResult, or nil for entries that hold no commands.
+// ApplyBatch applies log entries in order. It returns an EntryResult for each, or nil for an entry
+// without commands.
 func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 	results := make([]any, len(logs))
 	var events []queue.Event
@@ -203,18 +197,17 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 	return results
 }
 
-// LogTime is that of the last entry applied. It never goes back.
+// LogTime returns the log time of the last applied entry. It never decreases.
 func (f *FSM) LogTime() queue.Timestamp { return f.position.Load().At }
 
-// skip moves past an entry without commands, such as a membership change. Its
-// data belongs to the library and is no command.
+// skip moves past an entry without commands, such as a membership change.
 func (f *FSM) skip(log *raft.Log) {
 	p := f.Position()
 	p.Index, p.Term = log.Index, log.Term
 	f.moveTo(p)
 }
 
-// moveTo publishes a position of the same state.
+// moveTo publishes a new position of the same state.
 func (f *FSM) moveTo(p snapshot.Position) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
@@ -233,8 +226,8 @@ func (f *FSM) reportAnswers(head codec.EntryHead, result EntryResult) {
 	}
 }
 
-// applyEntry decodes all commands of an entry, then applies them. The events
-// are appended to events.
+// applyEntry decodes all commands of an entry, then applies them. It appends their events to
+// events.
 func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []queue.Event) {
 	f.commands = f.commands[:0]
 	head, err := f.decoder.DecodeEntry(log.Data, func(cmd queue.Command) error {
@@ -271,8 +264,8 @@ func (f *FSM) applyEntry(log *raft.Log, events []queue.Event) (EntryResult, []qu
 	return result, events
 }
 
-// checkVersion refuses what only a newer program may read. The leader writes
-// nothing of the kind before every member can.
+// checkVersion refuses a command that needs a newer program. The leader writes none before every
+// member can read it.
 func (f *FSM) checkVersion(cmd queue.Command) error {
 	version := uint32(0)
 	if set, ok := cmd.(*queue.SetFormatVersion); ok {
@@ -286,7 +279,7 @@ func (f *FSM) checkVersion(cmd queue.Command) error {
 	return nil
 }
 
-// reportAudits calls Audited for the audits among the commands of the entry just applied.
+// reportAudits calls Audited for the audits of the applied entry.
 func (f *FSM) reportAudits(at snapshot.Position) {
 	if f.options.Audited == nil {
 		return
@@ -298,9 +291,8 @@ func (f *FSM) reportAudits(at snapshot.Position) {
 	}
 }
 
-// change applies the decoded commands under StateLock and completes and publishes
-// position. The lock is taken per entry, not per batch, so that readers wait
-// for one entry at most.
+// change applies the decoded commands under StateLock and publishes their position. It locks per
+// entry, not per batch, so that readers wait for one entry at most.
 func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses []codec.Response, events []queue.Event) []queue.Event {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
@@ -331,25 +323,23 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	return f.Capture(), nil
 }
 
-// Capture is Freeze, and keeps the bodies of the state until it is released. Safe for
-// concurrent use.
+// Capture freezes the state and keeps its bodies until Release. Safe for concurrent use.
 func (f *FSM) Capture() *Captured {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	return &Captured{Position: f.Position(), frozen: f.broker.Freeze(), bodies: f.bodies.Capture()}
 }
 
-// Freeze captures the state and where it stands, in constant time. Safe for concurrent
-// use. Bodies in files that the state has no more can go meanwhile, see Capture.
+// Freeze captures the state and its position in constant time. Safe for concurrent use. Later
+// commands may delete its bodies in files, see Capture.
 func (f *FSM) Freeze() (snapshot.Position, *queue.Frozen) {
 	f.options.StateLock.Lock()
 	defer f.options.StateLock.Unlock()
 	return f.Position(), f.broker.Freeze()
 }
 
-// Restore replaces the state by that of a snapshot, if all of it is sound: what fails
-// changes nothing. The log behind a snapshot that is damaged (snapshot.IsDamage) is gone, so
-// that the caller has to end the node.
+// Restore replaces the state by that of a snapshot. An error changes nothing. If the snapshot is
+// damaged (snapshot.IsDamage), its part of the log is gone, and the caller must end the node.
 func (f *FSM) Restore(source io.ReadCloser) error {
 	bodies := f.beginBodies()
 	position, broker, err := snapshot.ReadWith(source, bodies)
@@ -363,7 +353,7 @@ func (f *FSM) Restore(source io.ReadCloser) error {
 	if err != nil {
 		return err
 	}
-	if missing := bodies.Adopt(); missing != nil { // last: the store lets go of what the state so far had
+	if missing := bodies.Adopt(); missing != nil { // last: it releases the bodies of the old state
 		return fmt.Errorf("%w: %w", format.ErrMalformed, missing)
 	}
 	f.options.StateLock.Lock()

@@ -48,7 +48,7 @@ func TestPositionFollowsTheLog(t *testing.T) {
 		t.Fatalf("position %+v after entry %d", before, r.index)
 	}
 
-	// A membership change moves the index and nothing else.
+	// A membership change moves only the index.
 	r.index++
 	results := r.fsm.ApplyBatch([]*raft.Log{{Index: r.index, Term: 2, Type: raft.LogConfiguration, Data: []byte("not a command")}})
 	want := before
@@ -57,7 +57,7 @@ func TestPositionFollowsTheLog(t *testing.T) {
 		t.Fatalf("results %v, position (-want +got):\n%s", results, diff)
 	}
 
-	// Entries of other kinds leave gaps. Log time never goes back.
+	// Entries of other kinds leave gaps. Log time never decreases.
 	r.index += 3
 	r.apply(start.Add(-logtime.Hour), &queue.AdvanceClock{})
 	after := r.fsm.Position()
@@ -89,7 +89,7 @@ func TestChainHashTellsTheLogsApart(t *testing.T) {
 	}
 }
 
-// recordedLock notes whether it is held.
+// recordedLock records whether it is locked.
 type recordedLock struct{ held, taken int }
 
 func (g *recordedLock) Lock()    { g.held++; g.taken++ }
@@ -145,8 +145,7 @@ func TestLockAndHooks(t *testing.T) {
 	}
 }
 
-// fatal runs f and returns what it reported to Options.Fatal, which leaves by
-// panicking as the process would by exiting.
+// fatal runs f and returns the error reported to Options.Fatal, which panics instead of exiting.
 func fatal(t *testing.T, r *replica, f func()) (reported error) {
 	t.Helper()
 	type exit struct{ err error }
@@ -189,7 +188,7 @@ func TestEntriesThatEndTheProcess(t *testing.T) {
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("reported %v", err)
 			}
-			// Nothing of the entry was applied, also not what was sound.
+			// No command of the entry was applied.
 			if r.fsm.Position() != before || r.fsm.View().QueueExists("first") {
 				t.Error("part of the entry was applied")
 			}

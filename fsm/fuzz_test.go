@@ -14,8 +14,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// FuzzDecodeCommand: no input may panic; what is accepted has one canonical
-// encoding, and applying it gives the same on two replicas.
+// FuzzDecodeCommand: no input panics. An accepted one has one encoding, and gives the same result
+// on two replicas.
 func FuzzDecodeCommand(f *testing.F) {
 	for _, frame := range fsmtest.GoldenFrames(f, filepath.Join("codec", "testdata", "commands")) {
 		f.Add(frame)
@@ -41,7 +41,7 @@ func FuzzDecodeCommand(f *testing.F) {
 			t.Fatal("two encodings of one command")
 		}
 		if raise, is := cmd.(*queue.SetFormatVersion); is && raise.Version > format.CurrentVersion {
-			return // leaders refuse it; a node that finds it in its log ends on purpose
+			return // leaders refuse it; a node with it in its log stops
 		}
 		one, two := eventful(t), eventful(t)
 		at := start.Add(logtime.Minute)

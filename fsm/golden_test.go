@@ -16,8 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// TestGoldenSnapshot restores a snapshot that was written once, and writes the same state
-// again. The test data of package snapshot holds one for each format version.
+// TestGoldenSnapshot restores a stored snapshot and writes the same bytes again. The test data of
+// package snapshot holds one for each format version.
 func TestGoldenSnapshot(t *testing.T) {
 	r := eventful(t)
 	now := r.snapshot()
@@ -35,7 +35,7 @@ func TestGoldenSnapshot(t *testing.T) {
 	}
 }
 
-// eventful is a replica with every kind of record in its state.
+// eventful returns a replica with every kind of record.
 func eventful(t testing.TB) *replica {
 	r := founded(t, Options{})
 	redrive := `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":1}`
@@ -103,7 +103,7 @@ func eventful(t testing.TB) *replica {
 	return r
 }
 
-// accountHistory gives a state a second account with a queue and a topic of their names.
+// accountHistory adds a second account with a queue and a topic.
 func accountHistory() []queue.Command {
 	const owner, fifo = "111111111111", "q.fifo"
 	return []queue.Command{
@@ -125,7 +125,7 @@ func accountHistory() []queue.Command {
 	}
 }
 
-// topicHistory gives a state every kind of record of topics.
+// topicHistory adds every kind of record of topics.
 func topicHistory() []queue.Command {
 	const topic = "arn:aws:sns:us-east-1:000000000000:t.fifo"
 	return []queue.Command{
@@ -164,8 +164,8 @@ func topicHistory() []queue.Command {
 	}
 }
 
-// eventfulWeb adds subscriptions of URLs: one that is not confirmed, and one with a message
-// that was tried once and another one.
+// eventfulWeb adds subscriptions of URLs: an unconfirmed one, and one with two pending messages,
+// one of them tried once.
 func eventfulWeb(view func() queue.View, do func(logtime.Duration, queue.Command) queue.Result) {
 	do(0, &queue.CreateTopic{Topic: "web", TopicARN: "arn:aws:sns:us-east-1:000000000000:web"})
 	subscribe := func(p attributes.Protocol, url string) uint64 {
@@ -220,8 +220,8 @@ func eventfulServiceBus(do func(logtime.Duration, queue.Command) queue.Result) {
 	do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: back}})
 	do(0, &queue.ReleaseSession{Queue: "bus.fifo", Session: back})
 	send("6", "aside", nil)
-	aside := accept("aside")
-	got := do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: aside}}).(queue.MessagesReceived).Messages[0]
-	do(0, &queue.Defer{Queue: "bus.fifo", Session: aside, Handles: []string{got.Handle.String()}})
-	do(0, &queue.ReceiveDeferred{Queue: "bus.fifo", Session: aside, Sequences: []queue.SequenceNumber{got.Sequence}})
+	later := accept("aside")
+	got := do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: later}}).(queue.MessagesReceived).Messages[0]
+	do(0, &queue.Defer{Queue: "bus.fifo", Session: later, Handles: []string{got.Handle.String()}})
+	do(0, &queue.ReceiveDeferred{Queue: "bus.fifo", Session: later, Sequences: []queue.SequenceNumber{got.Sequence}})
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// start is the log time tests begin at; deadlines in them are relative to it.
+// start is the log time at which tests begin.
 const start queue.Timestamp = 1_700_000_000_000
 
-// replica is an FSM with the log that fed it.
+// replica is an FSM with its log.
 type replica struct {
 	t     testing.TB
 	fsm   *FSM
@@ -25,7 +25,7 @@ type replica struct {
 	term  uint64
 }
 
-// newReplica starts an empty state that ends the test on a fatal error.
+// newReplica returns a replica with an empty state that fails the test on a fatal error.
 func newReplica(t testing.TB, options Options) *replica {
 	if options.Fatal == nil {
 		options.Fatal = func(err error) { t.Fatalf("fatal: %v", err) }
@@ -33,7 +33,7 @@ func newReplica(t testing.TB, options Options) *replica {
 	return &replica{t: t, fsm: New(options), term: 1}
 }
 
-// founded is a replica with the settings of a new cluster.
+// founded returns a replica with the settings of a new cluster.
 func founded(t testing.TB, options Options) *replica {
 	r := newReplica(t, options)
 	for _, cmd := range founding() {
@@ -74,8 +74,7 @@ func (r *replica) entry(at queue.Timestamp, commands ...queue.Command) *raft.Log
 	return &raft.Log{Index: r.index, Term: r.term, Type: raft.LogCommand, Data: codec.AppendEntry(nil, at, frames)}
 }
 
-// apply commits one command in an entry of its own. The answer travels as it
-// would to another node.
+// apply commits one command in its own entry and encodes the answer as for another node.
 func (r *replica) apply(at queue.Timestamp, cmd queue.Command) codec.Response {
 	r.t.Helper()
 	result := r.fsm.Apply(r.entry(at, cmd)).(EntryResult)
@@ -123,8 +122,7 @@ func (r *replica) restore(data []byte) {
 	r.index = r.fsm.AppliedIndex()
 }
 
-// sound checks that the state keeps its own rules and that restoring its
-// snapshot into a new replica gives the same state and the same bytes.
+// sound checks invariants, and that a snapshot restores the same state and bytes.
 func (r *replica) sound() {
 	r.t.Helper()
 	if err := r.fsm.Broker().CheckInvariants(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// proposalOf is an entry of a term with one command of a request.
+// proposalOf returns an entry of a term with one request.
 func proposalOf(t *testing.T, term uint64, id codec.RequestID, cmds ...queue.Command) []byte {
 	t.Helper()
 	p := codec.Proposal{At: 1000, Term: term}
@@ -25,8 +25,8 @@ func proposalOf(t *testing.T, term uint64, id codec.RequestID, cmds ...queue.Com
 	return codec.AppendProposal(nil, p)
 }
 
-// An entry that was proposed in one term and written in a later one does nothing,
-// and is part of the log's hash all the same.
+// An entry that was written in a later term than proposed changes nothing, but is part of the log's
+// hash.
 func TestEntryOfAnotherTermIsVoid(t *testing.T) {
 	type answer struct {
 		number, index uint64

@@ -12,8 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// scenario runs command lines on one replica. Ids and handles are shown as
-// labels in the order in which they appear: m1 is a message, r1 a delivery.
+// scenario runs command lines on one replica. It shows ids and handles as labels in order of
+// appearance: m1 is a message, r1 a delivery.
 type scenario struct {
 	t         *testing.T
 	replica   *replica
@@ -219,7 +219,7 @@ func (s *scenario) visibility(name string, args []string) queue.Command {
 	return cmd
 }
 
-// lookup turns labels into handles; other words are sent as they are.
+// lookup replaces labels by handles; other words stay.
 func (s *scenario) lookup(labels []string) []string {
 	out := slices.Clone(labels)
 	for i, label := range out {

@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/session"
 )
 
-// option reads an option of a message: its time of enqueueing in seconds since the
-// start of the scenario, or its partition key.
+// option reads an option of a message: its scheduled time in seconds since the start of the
+// scenario, or its partition key.
 func (s *scenario) option(entry *queue.SendEntry, key, value string) {
 	if entry.Options == nil {
 		entry.Options = &queue.SendOptions{}
@@ -23,10 +23,10 @@ func (s *scenario) option(entry *queue.SendEntry, key, value string) {
 	entry.Options.EnqueueAt = start.Add(logtime.Duration(s.number(value)) * logtime.Second)
 }
 
-// serviceBus reads the commands that have no action of SQS.
+// serviceBus reads commands without an action of SQS.
 func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 	switch verb {
-	case "cancel-scheduled": // queue, numbers, and forget to free the ids
+	case "cancel-scheduled": // queue, numbers, and "forget" to free the ids
 		cmd := &queue.CancelScheduled{Queue: args[0]}
 		for _, word := range args[1:] {
 			if word == "forget" {
@@ -59,7 +59,7 @@ func (s *scenario) serviceBus(verb string, args []string) queue.Command {
 		return &queue.RenewSession{Queue: args[0], Session: s.session(args[1]), LockSeconds: s.seconds(args[2:])}
 	case "release":
 		return &queue.ReleaseSession{Queue: args[0], Session: s.session(args[1])}
-	case "state": // queue, session, the state, which is cleared without
+	case "state": // queue, session, the state; without one, it is cleared
 		cmd := &queue.SetSessionState{Queue: args[0], Session: s.session(args[1])}
 		if len(args) > 2 {
 			cmd.State, cmd.StateGiven = args[2], true
@@ -84,7 +84,7 @@ func (s *scenario) receiveOption(cmd *queue.ReceiveMessages, key, value string) 
 	cmd.Options.Session = s.session(value)
 }
 
-// session is what a label stands for: s1 is a lock, x/s1 its token for the session x.
+// session returns the session of a label: s1 is a lock, x/s1 its token for the session x.
 func (s *scenario) session(label string) queue.SessionRef {
 	id, lock, other := strings.Cut(label, "/")
 	if other {
@@ -100,14 +100,14 @@ func (s *scenario) seconds(words []string) queue.Int {
 	return queue.Some(s.number(words[0]))
 }
 
-// locked shows the lock of a session. It gets a label when it is first seen.
+// locked shows the lock of a session and labels a new one.
 func (s *scenario) locked(r queue.SessionLocked) string {
 	if r.SessionID == "" {
 		return "no session"
 	}
 	ref := queue.SessionRef{SessionID: r.SessionID, Token: r.Token.String()}
 	label := fmt.Sprintf("s%d", len(s.sessions)+1)
-	for known, other := range s.sessions { // order does not matter: each lock is there once
+	for known, other := range s.sessions { // order does not matter: each lock occurs once
 		if other == ref {
 			label = known
 		}
@@ -116,8 +116,8 @@ func (s *scenario) locked(r queue.SessionLocked) string {
 	return fmt.Sprintf("%s = %s until %gs", label, r.SessionID, float64(r.LockedUntil.Sub(start))/1000)
 }
 
-// settlement reads the commands about received and deferred messages. The words after
-// the queue are labels and numbers; session=s1 is the session they are in.
+// settlement reads commands about received and deferred messages. After the queue come labels and
+// numbers; session=s1 is their session.
 func (s *scenario) settlement(verb string, args []string) queue.Command {
 	var in queue.SessionRef
 	visibility, destroy := queue.Int{}, false
@@ -137,10 +137,10 @@ func (s *scenario) settlement(verb string, args []string) queue.Command {
 	})
 	switch verb {
 	case "complete":
-		return &queue.DeleteMessages{Queue: args[0], Handles: s.lookup(words), Options: &queue.SettleOptions{Session: in}}
+		return &queue.DeleteMessages{Queue: args[0], Handles: s.lookup(words), Options: &queue.SettlementOptions{Session: in}}
 	case "abandon":
 		return &queue.ChangeMessageVisibility{
-			Queue: args[0], Options: &queue.SettleOptions{Session: in},
+			Queue: args[0], Options: &queue.SettlementOptions{Session: in},
 			Entries: []queue.VisibilityEntry{{Handle: s.lookup(words)[0], VisibilityTimeout: queue.Some(visibility.Value)}},
 		}
 	case "defer":
@@ -174,7 +174,7 @@ func (s *scenario) look(verb string, args []string) []string {
 		return s.knownIDs(args[0])
 	case "show-state":
 		return s.showState(args[0], s.session(args[1]))
-	case "sessions": // queue, how many, perhaps behind which time and name
+	case "sessions": // queue, limit, perhaps the position after which to list
 		after := session.Position{}
 		if len(args) > 3 {
 			after = session.Position{At: start.Add(logtime.Duration(s.number(args[2])) * logtime.Second), Name: args[3]}

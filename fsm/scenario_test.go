@@ -39,8 +39,7 @@ func TestScenarios(t *testing.T) {
 			if diff := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("answers changed (-file +now):\n%s", diff)
 			}
-			// A replica that is replaced by its own snapshot after every
-			// command must answer alike.
+			// A replica that is restored from its snapshot after every command must answer alike.
 			if restored := play(t, string(text), true); restored != got {
 				t.Errorf("with restored snapshots (-without +with):\n%s", cmp.Diff(got, restored))
 			}
@@ -48,7 +47,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// play runs a scenario and returns it with the answers it got.
+// play runs a scenario and returns it with the answers.
 func play(t *testing.T, text string, restoring bool) string {
 	var out strings.Builder
 	s := newScenario(t, restoring)

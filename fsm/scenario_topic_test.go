@@ -13,8 +13,7 @@ const (
 	scenarioQueues = "arn:aws:sqs:us-east-1:000000000000:"
 )
 
-// topics are the labels of what topics have: p1 is what a topic accepted, s1 a
-// subscription.
+// topics holds the labels of topics: p1 is a publication, s1 a subscription.
 type topics struct {
 	publications  map[queue.MessageID]string
 	subscriptions map[string]string // ARN to label
@@ -117,7 +116,7 @@ func (s *scenario) topicAnswer(result queue.Result) ([]string, bool) {
 	return nil, false
 }
 
-// topicEvents shows what happened to deliveries beyond arriving where they should.
+// topicEvents shows the deliveries that did not reach their queue.
 func (s *scenario) topicEvents() (lines []string) {
 	words := map[queue.EventKind]string{
 		queue.TopicDeliveriesDeduplicated: "was a duplicate in ",
@@ -132,7 +131,7 @@ func (s *scenario) topicEvents() (lines []string) {
 	return lines
 }
 
-// body quotes the text of a message. An envelope is shown as it is, with labels.
+// body quotes the text of a message. An envelope is shown with labels.
 func (s *scenario) body(text string) string {
 	if !strings.HasPrefix(text, `{"Type":"Notification"`) {
 		return fmt.Sprintf("%q", text)

@@ -11,17 +11,16 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Captured is a state at some moment, on its way to a sink or into a backup, both beside
-// the goroutine that goes on applying. It keeps what the state had in memory and in
-// files until it is released.
+// Captured is a frozen state for a snapshot or a backup, written while further commands are
+// applied. It keeps the state's memory and bodies until Release.
 type Captured struct {
 	Position snapshot.Position
 	frozen   *queue.Frozen
 	bodies   CapturedBodies
 }
 
-// Persist writes a snapshot that only this node can use: it names bodies in files instead
-// of copying them, once they are on disk. Pace, sync and name of the file are the sink's.
+// Persist writes a snapshot for this node: it refers to bodies in files instead of copying them,
+// after syncing them.
 func (c *Captured) Persist(sink raft.SnapshotSink) error {
 	err := c.bodies.Sync()
 	if err == nil {
@@ -37,10 +36,10 @@ func (c *Captured) Persist(sink raft.SnapshotSink) error {
 	return nil
 }
 
-// Write writes the state with all that belongs to it.
+// Write writes the state with its bodies.
 func (c *Captured) Write(w io.Writer) error { return snapshot.Write(w, c.Position, c.frozen) }
 
-// Release lets go of the captured state. More than once is allowed.
+// Release releases the captured state. It may be called more than once.
 func (c *Captured) Release() {
 	c.frozen = nil
 	c.bodies.Release()

@@ -31,7 +31,7 @@ func TestSnapshotRestoresEverything(t *testing.T) {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
 
-	// The restored replica goes on exactly as the first.
+	// The restored replica continues exactly as the first.
 	other := newReplica(t, Options{})
 	other.restore(data)
 	for _, cmd := range []queue.Command{
@@ -55,10 +55,9 @@ func TestEmptyStateHasASnapshot(t *testing.T) {
 	r.sound()
 }
 
-// TestSnapshotWhileCommandsGoOn persists a captured state slowly, beside the
-// goroutine that changes the live one: the bytes must be those of the moment
-// of capture.
-func TestSnapshotWhileCommandsGoOn(t *testing.T) {
+// A captured state is written slowly while commands change the live one. The bytes must be those at
+// the capture.
+func TestSnapshotDuringCommands(t *testing.T) {
 	r := eventful(t)
 	for i := range 200 {
 		r.apply(start.Add(logtime.Minute), &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: fmt.Sprint("before ", i)}}})
@@ -82,7 +81,7 @@ func TestSnapshotWhileCommandsGoOn(t *testing.T) {
 		r.apply(at, &queue.ReceiveMessages{Queue: "plain", MaxMessages: queue.Some(10)})
 		r.apply(at, &queue.AdvanceClock{})
 		if i == 100 {
-			close(sink.step) // the writer gets on only from here
+			close(sink.step) // the writer continues from here
 		}
 	}
 	persist.Wait()
@@ -92,7 +91,7 @@ func TestSnapshotWhileCommandsGoOn(t *testing.T) {
 	r.sound()
 }
 
-// steppedSink holds the writer back until step is closed.
+// steppedSink blocks the writer until step is closed.
 type steppedSink struct {
 	memorySink
 	step chan struct{}
@@ -119,7 +118,7 @@ func TestFailedSinkIsCancelled(t *testing.T) {
 	}
 }
 
-// fullSink takes so many bytes and then fails.
+// fullSink fails after so many bytes.
 type fullSink struct {
 	memorySink
 	room int
@@ -133,7 +132,7 @@ func (s *fullSink) Write(p []byte) (int, error) {
 	return s.memorySink.Write(p)
 }
 
-// adopting notes for which of its states it was told to go on.
+// adopting records the adopted state.
 type adopting struct {
 	content.Memory
 	begun   int
@@ -156,7 +155,7 @@ func (a adoptedState) Adopt() error {
 	return nil
 }
 
-// A restore that fails leaves the bodies to the state that stays.
+// A failed restore keeps the bodies of the present state.
 func TestFailedRestoreAdoptsNoBodies(t *testing.T) {
 	data := eventful(t).snapshot()
 	const next = format.CurrentVersion + 1
@@ -190,7 +189,7 @@ func TestFailedRestoreAdoptsNoBodies(t *testing.T) {
 	}
 }
 
-// closingSource is a snapshot whose Close gives an error.
+// closingSource is a snapshot whose Close fails.
 type closingSource struct {
 	io.Reader
 	err error

@@ -10,13 +10,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// accessCommands makes random commands about who may use the cluster. They draw from a
-// source of their own, so that they change nothing about the other commands.
+// accessCommands generates commands about access keys and policies. Their own random source keeps
+// the other commands unchanged.
 type accessCommands struct{ random *rand.Rand }
 
 func newAccessCommands() accessCommands { return accessCommands{rand.New(rand.NewPCG(1, 2))} }
 
-// command changes an access key or the policy of a user.
+// command changes an access key or a user's policy.
 func (c accessCommands) command(view func() queue.View) queue.Command {
 	const account = "000000000000"
 	key := fmt.Sprint("AKIAEXAMPLE00000000", c.random.IntN(3))
@@ -50,7 +50,7 @@ func (c accessCommands) command(view func() queue.View) queue.Command {
 	return &queue.DeleteAccessKey{ID: key}
 }
 
-// createdAt is when an access key was made, zero if there is none.
+// createdAt returns the creation time of an access key, zero if there is none.
 func createdAt(view func() queue.View, id string) queue.Timestamp {
 	if view == nil {
 		return 0

@@ -10,12 +10,11 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// accountCommands makes random commands of accounts with quotas, whose queues and topics
-// have the names that others have, too. They draw from a source of their own and learn for
-// themselves, so that they change nothing about the other commands.
+// accountCommands generates commands of accounts with quotas, whose queues and topics share names
+// with others. Their own random source and handles keep the other commands unchanged.
 type accountCommands struct {
 	random *rand.Rand
-	queues map[string][]string // handles; looked up, never walked
+	queues map[string][]string // handles; looked up, never iterated
 	seen   map[string]int
 }
 
@@ -30,7 +29,7 @@ func (c *accountCommands) quota() account.Quota {
 	return account.Quota{Queues: c.random.Int64N(4), Topics: c.random.Int64N(2), Messages: c.random.Int64N(8), Bytes: c.random.Int64N(30)}
 }
 
-// command changes an account, or what it owns.
+// command changes an account or its resources.
 func (c *accountCommands) command(topics bool) queue.Command {
 	owner := c.one("111111111111", "222222222222")
 	name := account.Qualify(owner, c.one("a.fifo", "dead.fifo"))
@@ -79,7 +78,7 @@ func (c *accountCommands) command(topics bool) queue.Command {
 	return send
 }
 
-// topicCommand is about a topic that delivers to queues of all accounts.
+// topicCommand changes a topic that delivers to queues of all accounts.
 func (c *accountCommands) topicCommand(owner string) queue.Command {
 	own := c.one("t.fifo", "t.fifo", "u.fifo")
 	name, arn := account.Qualify(owner, own), "arn:aws:sns:us-east-1:"+owner+":"+own
@@ -104,7 +103,7 @@ func (c *accountCommands) topicCommand(owner string) queue.Command {
 	}}}
 }
 
-// learn keeps handles and counts outcomes.
+// learn records handles and counts outcomes.
 func (c *accountCommands) learn(cmd queue.Command, r codec.Response) {
 	switch result := r.Result.(type) {
 	case queue.MessagesReceived:
@@ -143,7 +142,7 @@ func (c *accountCommands) count(outcome string, happened bool) {
 	}
 }
 
-// accountOutcomes are those that random commands have to have.
+// accountOutcomes must occur in every run.
 var accountOutcomes = []string{
 	"dead-lettered in an account", "sent by an account", "over its quota", "published by an account", "subscribed across accounts",
 	"deleted as an account", "one queue too many", "one topic too many", "published over its quota", "kept as an account",

@@ -6,13 +6,13 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// lock is the lock of a session and the queue it is in.
+// lock is a session lock and its queue.
 type lock struct {
 	queue   string
 	session queue.SessionRef
 }
 
-// serviceBus makes one of the commands that SQS does not have.
+// serviceBus generates a command that SQS does not have.
 func (c *commands) serviceBus() queue.Command {
 	name := c.one("a.fifo", "b.fifo")
 	switch n := c.random.IntN(20); {
@@ -43,8 +43,7 @@ func (c *commands) serviceBus() queue.Command {
 	}
 }
 
-// settlement defers, dead-letters or completes what was received lately, or fetches what
-// may have been deferred.
+// settlement defers, dead-letters or completes recent messages, or receives deferred ones.
 func (c *commands) settlement() queue.Command {
 	d, in := c.delivery(), queue.SessionRef{}
 	if len(c.locks) > 0 && c.random.IntN(2) == 0 {
@@ -56,23 +55,23 @@ func (c *commands) settlement() queue.Command {
 	case 3:
 		return &queue.DeadLetter{Queue: d.queue, Session: in, Entries: []queue.DeadLetterEntry{{Handle: d.handle, Reason: "why"}}}
 	case 4:
-		return &queue.DeleteMessages{Queue: d.queue, Handles: []string{d.handle}, Options: &queue.SettleOptions{Session: in}}
+		return &queue.DeleteMessages{Queue: d.queue, Handles: []string{d.handle}, Options: &queue.SettlementOptions{Session: in}}
 	default:
-		if len(c.aside) == 0 {
+		if len(c.deferred) == 0 {
 			return &queue.ReceiveDeferred{Queue: "a.fifo", Sequences: []queue.SequenceNumber{1}}
 		}
-		set := c.aside[len(c.aside)-1-c.random.IntN(min(5, len(c.aside)))]
+		set := c.deferred[len(c.deferred)-1-c.random.IntN(min(5, len(c.deferred)))]
 		return &queue.ReceiveDeferred{Queue: set.queue, Sequences: []queue.SequenceNumber{set.sequence}, Delete: c.random.IntN(3) == 0}
 	}
 }
 
-// numbered is a message by its number.
+// numbered is a message by number.
 type numbered struct {
 	queue    string
 	sequence queue.SequenceNumber
 }
 
-// session makes a command of the holder of a session.
+// session generates a command of a session receiver.
 func (c *commands) session() queue.Command {
 	if len(c.locks) == 0 {
 		return &queue.AcceptSession{Queue: "a.fifo"}
@@ -97,7 +96,7 @@ func (c *commands) session() queue.Command {
 	}
 }
 
-// numbers are up to three that were given out lately, newest first.
+// numbers returns up to three recent sequence numbers, newest first.
 func (c *commands) numbers() []queue.SequenceNumber {
 	list := []queue.SequenceNumber{1}
 	for i := len(c.waiting) - 1; i >= 0 && len(list) < 4; i-- {

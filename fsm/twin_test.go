@@ -15,13 +15,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// TestTwins gives one random log to replicas that live differently and must
-// not differ in answers, hashes or snapshot bytes:
+// TestTwins applies one random log to replicas in different ways. Answers, hashes and snapshot
+// bytes must be equal:
 //
 //   - plain: an entry at a time
 //   - restored: its state replaced by its own snapshot at random points
 //   - batched: random numbers of entries at once
-//   - late: starts from a snapshot in the middle, then the tail of the log
+//   - late: starts from a snapshot in the middle, then the rest of the log
 func TestTwins(t *testing.T) {
 	seen := make(map[string]int)
 	for seed := range uint64(6) {
@@ -96,28 +96,28 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// commands makes random commands with times near deadlines.
+// commands generates random commands with times near deadlines.
 type commands struct {
-	random  *rand.Rand
-	now     queue.Timestamp
-	last    []queue.Command // given out and not learned from yet
-	handles []delivered
-	waiting []queue.SequenceNumber // of messages that may be scheduled or deferred
-	tasks   []string
-	locks   []lock
-	aside   []numbered             // deferred, perhaps
-	receive *queue.ReceiveMessages // newest, to be retried
-	seen    map[string]int         // outcomes
+	random   *rand.Rand
+	now      queue.Timestamp
+	last     []queue.Command // generated, answers pending
+	handles  []delivered
+	waiting  []queue.SequenceNumber // perhaps scheduled or deferred
+	tasks    []string
+	locks    []lock
+	deferred []numbered             // perhaps deferred
+	receive  *queue.ReceiveMessages // newest, to be retried
+	seen     map[string]int         // outcomes
 
 	access        accessCommands
 	accounts      *accountCommands
-	ofAccounts    int  // index in last from which on they are of accounts
-	topics        bool // commands of topics are among them
+	ofAccounts    int  // index in last where commands of accounts begin
+	topics        bool // generate commands of topics
 	subscriptions []string
-	view          func() queue.View // of a replica that has applied all that was given out
+	view          func() queue.View // of a replica that applied all generated commands
 }
 
-// delivered is a handle and the queue it came from.
+// delivered is a handle and its queue.
 type delivered struct {
 	queue, handle string
 	sequence      queue.SequenceNumber
@@ -131,7 +131,7 @@ func (c *commands) one(list ...string) string { return list[c.random.IntN(len(li
 
 func (c *commands) queue() string { return c.one("a.fifo", "b.fifo", "dead.fifo", "plain", "dead") }
 
-// some makes one to three commands of one entry and lets time pass.
+// some generates one to three commands of one entry and advances time.
 func (c *commands) some() []queue.Command {
 	steps := []logtime.Duration{0, 0, 0, 1, 1, 249, 499, 999, logtime.Second, 2 * logtime.Second}
 	c.now = c.now.Add(steps[c.random.IntN(len(steps))])
@@ -149,7 +149,7 @@ func (c *commands) some() []queue.Command {
 	return c.last
 }
 
-// learn keeps handles and tasks for later commands and counts outcomes.
+// learn records handles and tasks for later commands and counts outcomes.
 func (c *commands) learn(result EntryResult) {
 	for i, response := range result.Responses {
 		if i >= c.ofAccounts {
@@ -189,7 +189,7 @@ func (c *commands) learn(result EntryResult) {
 					c.count("deferred", err == nil)
 					for _, d := range c.handles {
 						if err == nil && d.handle == cmd.Handles[0] {
-							c.aside = append(c.aside, numbered{d.queue, d.sequence})
+							c.deferred = append(c.deferred, numbered{d.queue, d.sequence})
 						}
 					}
 				}
@@ -234,7 +234,7 @@ func (c *commands) count(outcome string, happened bool) {
 	}
 }
 
-// delivery picks one that was made lately, seldom a handle that never was.
+// delivery picks a recent handle, or rarely an invalid one.
 func (c *commands) delivery() delivered {
 	if len(c.handles) == 0 || c.random.IntN(20) == 0 {
 		return delivered{queue: c.queue(), handle: "not a handle"}
@@ -328,7 +328,7 @@ func (c *commands) administration() queue.Command {
 	return c.create(c.queue())
 }
 
-// create makes a queue with or without a dead-letter queue.
+// create creates a queue with or without a dead-letter queue.
 func (c *commands) create(name string) queue.Command {
 	cmd := &queue.CreateQueue{Queue: name}
 	if strings.HasSuffix(name, ".fifo") {

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// createTopics makes the topics of a random log, with some of the queues subscribed.
+// createTopics creates topics and subscribes some queues.
 func (c *commands) createTopics() []queue.Command {
 	return []queue.Command{
 		c.createTopic("t.fifo"), c.createTopic("u.fifo"), c.createTopic("standard"),
@@ -43,7 +43,7 @@ func (c *commands) subscribe(topic, name string) queue.Command {
 	return cmd
 }
 
-// replay asks for a replay of the last seconds, perhaps up to a time before or after now.
+// replay requests a replay of the last seconds, perhaps with an end before or after now.
 func (c *commands) replay() queue.Command {
 	point := func(at queue.Timestamp) string { return string(at.AppendRFC3339(nil)) }
 	policy := `{"PointType":"Timestamp","StartingPoint":"` + point(c.now.Add(-logtime.Seconds(c.random.Int64N(30)))) + `"`
@@ -56,7 +56,7 @@ func (c *commands) replay() queue.Command {
 	}
 }
 
-// webCommand subscribes a URL, or does what comes next for one that is subscribed.
+// webCommand subscribes a URL, or continues with a subscribed one.
 func (c *commands) webCommand() queue.Command {
 	waiting := c.view().OutboxSubscriptions()
 	if len(waiting) == 0 || c.random.IntN(4) == 0 {
@@ -90,7 +90,7 @@ func (c *commands) webCommand() queue.Command {
 	return cmd
 }
 
-// topicCommand publishes, for the most part.
+// topicCommand mostly publishes.
 func (c *commands) topicCommand() queue.Command {
 	if c.random.IntN(5) == 0 {
 		return c.webCommand()

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// unreadable has bodies that cannot be read.
+// unreadable is a store whose bodies cannot be read.
 type unreadable struct{ inMemory }
 
 var errUnreadable = errors.New("nobody can read this")
@@ -24,7 +24,7 @@ func (unreadable) Append(text string, digest uint64) content.Body {
 }
 func (unreadable) Require(content.Body) (content.Body, error) { return content.Body{}, errUnreadable }
 
-// A body that cannot be read is no broken invariant: nothing is wrong with the state.
+// An unreadable body is not a broken invariant, because the state is sound.
 func TestUnreadableBodyEndsTheProcess(t *testing.T) {
 	r := founded(t, Options{Bodies: unreadable{}})
 	r.apply(start, &queue.CreateQueue{Queue: "q.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})

@@ -14,16 +14,15 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// CreateAccessKey gives a user a key. Id and secret are drawn by the node that accepts
-// the command, or are those of a key that was made elsewhere. Repeated, it does nothing.
+// CreateAccessKey creates an access key for a user. Repeating the command with the same key changes
+// nothing.
 type CreateAccessKey struct {
 	ID      string // 16 to 128 letters, digits, '_' and '-'
-	Secret  string // 16 to 128 visible characters of ASCII; empty: it is sealed
-	Sealed  string // the secret as package cluster/sealing seals it, in bytes
+	Secret  string // 16 to 128 visible ASCII characters; empty if Sealed is set
+	Sealed  string // ciphertext of the secret, see package cluster/sealing
 	Account string // twelve digits
 	User    string // empty: the account itself
-	// Tenant says that the account is not the cluster's own, so that it must have been
-	// created.
+	// Tenant requires that the account was created with CreateAccount.
 	Tenant bool
 }
 
@@ -48,7 +47,7 @@ func (c *CreateAccessKey) Validate() *Error {
 	}
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }
 	if c.Sealed != "" || len(c.Secret) < secretLengthMin || len(c.Secret) > secretLengthMax || strings.IndexFunc(c.Secret, not(visible)) >= 0 {
-		return refusal.New(refusal.IAMInvalidInput, "A secret access key has 16 to 128 visible characters of ASCII and no blanks.")
+		return refusal.New(refusal.IAMInvalidInput, "A secret access key must have 16 to 128 visible ASCII characters, without blanks.")
 	}
 	return checkUser(c.Account, c.User)
 }
@@ -62,18 +61,18 @@ func alphanumeric(r rune) bool {
 func checkAccessKeyID(id string) *Error {
 	accepted := func(r rune) bool { return alphanumeric(r) || r == '_' || r == '-' }
 	if len(id) < accessKeyIDLengthMin || len(id) > accessKeyIDLengthMax || strings.IndexFunc(id, not(accepted)) >= 0 {
-		return refusal.New(refusal.IAMInvalidInput, "The id of an access key has 16 to 128 letters, digits, '_' and '-'.")
+		return refusal.New(refusal.IAMInvalidInput, "The id of an access key must have 16 to 128 letters, digits, '_' and '-'.")
 	}
 	return nil
 }
 
 func checkUser(owner, name string) *Error {
 	if !account.IsID(owner) {
-		return refusal.New(refusal.IAMInvalidInput, "An account id has 12 digits.")
+		return refusal.New(refusal.IAMInvalidInput, "An account id must have 12 digits.")
 	}
 	accepted := func(r rune) bool { return alphanumeric(r) || strings.ContainsRune("_+=,.@-", r) }
 	if len(name) > userNameLengthMax || strings.IndexFunc(name, not(accepted)) >= 0 {
-		return refusal.New(refusal.IAMInvalidInput, "The name of a user has up to 64 letters, digits and the characters _+=,.@-")
+		return refusal.New(refusal.IAMInvalidInput, "The name of a user can have up to 64 letters, digits and the characters _+=,.@-")
 	}
 	return nil
 }
@@ -90,7 +89,7 @@ func (c *CreateAccessKey) apply(b *Broker) (Result, *Error) {
 		if old.Secret == key.Secret && old.Sealed == key.Sealed && old.User == key.User {
 			return Done{}, nil
 		}
-		return nil, refusal.New(refusal.EntityAlreadyExists, "There is an access key with the id ", c.ID, " already.")
+		return nil, refusal.New(refusal.EntityAlreadyExists, "An access key with the id ", c.ID, " already exists.")
 	}
 	if b.access.KeyCount() >= limits.AccessKeysMax {
 		return nil, refusal.New(refusal.LimitExceeded, "A cluster can have ", strconv.Itoa(limits.AccessKeysMax), " access keys.")
@@ -99,7 +98,7 @@ func (c *CreateAccessKey) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// UpdateAccessKey has a key be accepted, or not for the time being.
+// UpdateAccessKey activates or deactivates an access key.
 type UpdateAccessKey struct {
 	ID     string
 	Active bool
@@ -123,12 +122,11 @@ func (c *UpdateAccessKey) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// noSuchAccessKey refuses in the words of IAM.
 func noSuchAccessKey(id string) *Error {
 	return refusal.New(refusal.NoSuchEntity, "The Access Key with id ", id, " cannot be found.")
 }
 
-// DeleteAccessKey takes a key away for good.
+// DeleteAccessKey deletes an access key.
 type DeleteAccessKey struct{ ID string }
 
 // QueueName implements Command.
@@ -145,19 +143,19 @@ func (c *DeleteAccessKey) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// PutUserPolicy says what a user may do. Without a text the user may do nothing but what
-// the policies of queues and topics permit.
+// PutUserPolicy sets the policy of a user. Without one, the user can do only what the policies of
+// queues and topics permit.
 type PutUserPolicy struct {
 	Account string
 	User    string
-	Policy  string // in the language of IAM, read by the node that accepts the command; empty: none
-	Tenant  bool   // that of CreateAccessKey
+	Policy  string // an IAM policy; empty: deleted
+	Tenant  bool   // as in CreateAccessKey
 }
 
 // QueueName implements Command.
 func (*PutUserPolicy) QueueName() string { return "" }
 
-// userPolicyBytesMax is that of IAM for the policies of a role, the largest it has.
+// userPolicyBytesMax is IAM's largest policy limit, that for roles.
 const userPolicyBytesMax = 10_240
 
 // Validate checks the user, and that the policy is an object.
@@ -166,10 +164,10 @@ func (c *PutUserPolicy) Validate() *Error {
 		return err
 	}
 	if c.User == "" {
-		return refusal.New(refusal.IAMInvalidInput, "The account itself may do everything with what is its own: only users have a policy.")
+		return refusal.New(refusal.IAMInvalidInput, "Only users have policies: the account itself may do everything with its own resources.")
 	}
 	if len(c.Policy) > userPolicyBytesMax {
-		return refusal.New(refusal.LimitExceeded, "The policy of a user has ", strconv.Itoa(userPolicyBytesMax), " bytes at the most.")
+		return refusal.New(refusal.LimitExceeded, "The policy of a user can have at most ", strconv.Itoa(userPolicyBytesMax), " bytes.")
 	}
 	if c.Policy != "" && !policy.IsAccess(c.Policy) {
 		return refusal.New(refusal.MalformedPolicyDocument, "Syntax errors in policy.")
@@ -189,16 +187,16 @@ func (c *PutUserPolicy) apply(b *Broker) (Result, *Error) {
 	}
 	p := access.Policy{User: access.User{Account: c.Account, Name: c.User}, Text: c.Policy}
 	if c.Policy != "" && b.access.Policy(p.User) == "" && b.access.PolicyCount() >= limits.UserPoliciesMax {
-		return nil, refusal.New(refusal.LimitExceeded, "A cluster can have ", strconv.Itoa(limits.UserPoliciesMax), " policies of users.")
+		return nil, refusal.New(refusal.LimitExceeded, "A cluster can have ", strconv.Itoa(limits.UserPoliciesMax), " user policies.")
 	}
 	b.access = b.access.WithPolicy(b.key, p)
 	return Done{}, nil
 }
 
-// Access is who may use the cluster.
+// Access returns the access keys, user policies and accounts.
 func (v View) Access() *access.Table { return v.b.access }
 
-// AddAccessKey adds an access key.
+// AddAccessKey adds an access key. Its id must be new.
 func (r *Restorer) AddAccessKey(k access.Key) error {
 	if _, known := r.b.access.Key(k.ID); known {
 		return fmt.Errorf("access key %q appears twice", k.ID)
@@ -210,7 +208,7 @@ func (r *Restorer) AddAccessKey(k access.Key) error {
 	return nil
 }
 
-// AddUserPolicy adds the policy of a user.
+// AddUserPolicy adds the policy of a user. The user must have none.
 func (r *Restorer) AddUserPolicy(p access.Policy) error {
 	if p.Text == "" || r.b.access.Policy(p.User) != "" {
 		return fmt.Errorf("the policy of user %q is empty or appears twice", p.User.Name)
@@ -222,14 +220,14 @@ func (r *Restorer) AddUserPolicy(p access.Policy) error {
 	return nil
 }
 
-// SetSealingKey gives the cluster its sealing key, or gives the key it has to other holders.
-// Of two nodes that draw a key at the same time, the second is refused. A key that nobody can
-// open any more can be replaced when no secret is sealed with it. Repeated, it does nothing.
+// SetSealingKey creates the cluster's sealing key, or changes the holders of the present one. If
+// two nodes create a key at the same time, the second is refused. A key can be replaced while no
+// secret is sealed with it. Repeating the command changes nothing.
 type SetSealingKey struct {
 	ID       string
-	Replaces string        // the id of the key that it replaces; empty: none
-	Wraps    []access.Wrap // for holders that are new or have another public key
-	Drop     []string      // holders that need the key no more
+	Replaces string        // id of the key to replace; empty: none
+	Wraps    []access.Wrap // the key, encrypted for new holders or new public keys
+	Drop     []string      // names of holders to remove
 }
 
 // QueueName implements Command.
@@ -254,7 +252,7 @@ func (c *SetSealingKey) Validate() *Error {
 		sound = sound && holder != "" && len(holder) <= holderLengthMax
 	}
 	if !sound {
-		return refusal.New(refusal.IAMInvalidInput, "This is no sealing key.")
+		return refusal.New(refusal.IAMInvalidInput, "The sealing key is invalid.")
 	}
 	return nil
 }
@@ -323,7 +321,7 @@ func sealedWithAnother() *Error {
 	return refusal.New(refusal.EntityAlreadyExists, "The cluster has another sealing key. Try again.")
 }
 
-// AddSealingKey adds the sealing key.
+// AddSealingKey adds the sealing key. Call it at most once.
 func (r *Restorer) AddSealingKey(s *access.SealingKey) error {
 	if r.b.access.SealingKey() != nil {
 		return errors.New("there are two sealing keys")
@@ -343,10 +341,10 @@ func (r *Restorer) AddSealingKey(s *access.SealingKey) error {
 	return nil
 }
 
-// UseSealingKey replaces the sealing key, or has none in its place. Like BeginEpoch it is for
-// a state that another cluster goes on with, and it is not a command.
+// UseSealingKey replaces the sealing key, or removes it if s is nil. It is not a command: like
+// BeginEpoch, it adapts a state to another cluster.
 func (b *Broker) UseSealingKey(s *access.SealingKey) { b.access = b.access.WithSealingKey(b.key, s) }
 
-// UseAccessKeys replaces the access keys by those of another state. It is not a command, see
+// UseAccessKeys replaces all access keys with those of another state. It is not a command, see
 // UseSealingKey.
 func (b *Broker) UseAccessKeys(of *access.Table) { b.access = b.access.WithKeysOf(b.key, of) }

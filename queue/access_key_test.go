@@ -71,7 +71,7 @@ func TestUserPolicies(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	put("")
-	put("") // nothing is taken away again
+	put("") // changes nothing
 	if table := w.b.View().Access(); table.PolicyCount() != 0 || table.Bytes() != 0 || table.Policy(anna) != "" {
 		t.Errorf("%d policies are left", table.PolicyCount())
 	}
@@ -114,7 +114,7 @@ func TestAccessValidation(t *testing.T) {
 	}
 }
 
-// sealedFor is a sealed secret as far as the state machine can tell.
+// sealedFor returns a secret with the form of a sealed one.
 func sealedFor(id string) string {
 	raw, err := hex.DecodeString(id)
 	if err != nil {
@@ -140,12 +140,12 @@ func TestSealedAccessKeys(t *testing.T) {
 	w.must(create)                                                                                                // repeated
 	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{n1}})                                             // likewise
 	w.must(&SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{Holder: "n2", PublicKey: "p2", Text: "other"}}}) // for the same public key
-	w.must(&SealAccessKey{ID: exampleKey, Sealed: sealed + "y", CreatedAt: w.b.Now()})                            // it is sealed
+	w.must(&SealAccessKey{ID: exampleKey, Sealed: sealed + "y", CreatedAt: w.b.Now()})                            // already sealed
 	w.must(&SetSealingKey{ID: firstSealer, Replaces: secondSealer, Drop: []string{"nobody"}})                     // nothing to drop
 	if w.b.View().Access() != before {
 		t.Error("what says nothing new changed the state")
 	}
-	// Another key never takes the place of one that seals something.
+	// No key can replace one that seals a secret.
 	for _, cmd := range []Command{
 		&SetSealingKey{ID: secondSealer, Wraps: []access.Wrap{n1}},
 		&SetSealingKey{ID: secondSealer, Replaces: firstSealer, Wraps: []access.Wrap{n1}},
@@ -199,8 +199,7 @@ func TestClearSecretsAreSealed(t *testing.T) {
 	}
 }
 
-// A state that goes on with the access keys of another one leaves out those of accounts that it
-// does not have.
+// UseAccessKeys omits the keys of accounts that the state does not have.
 func TestUseAccessKeys(t *testing.T) {
 	t.Parallel()
 	const tenant, shared = "111111111111", "222222222222"

@@ -13,8 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// CreateAccount makes an account beside that of the cluster, which always exists. Repeated
-// with the same quota, it does nothing.
+// CreateAccount creates an account. The cluster's own account always exists. Repeating the command
+// with the same quota changes nothing.
 type CreateAccount struct {
 	Account string // twelve digits
 	Quota   account.Quota
@@ -33,7 +33,7 @@ func (c *CreateAccount) Validate() *Error {
 
 func checkQuota(q account.Quota) *Error {
 	if !q.Valid() {
-		return refusal.New(refusal.IAMInvalidInput, "The limits of a quota are zero, which is no limit, or above.")
+		return refusal.New(refusal.IAMInvalidInput, "The limits of a quota must be zero, which means no limit, or above.")
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (c *CreateAccount) apply(b *Broker) (Result, *Error) {
 		if old.Quota == c.Quota {
 			return Done{}, nil
 		}
-		return nil, refusal.New(refusal.EntityAlreadyExists, "There is an account ", c.Account, " already, with another quota.")
+		return nil, refusal.New(refusal.EntityAlreadyExists, "The account ", c.Account, " already exists with another quota.")
 	}
 	if b.access.AccountCount() >= limits.AccountsMax {
 		return nil, refusal.New(refusal.LimitExceeded, "A cluster can have ", strconv.Itoa(limits.AccountsMax), " accounts.")
@@ -57,9 +57,9 @@ func (b *Broker) putAccount(a access.Account) {
 	b.usage.Of(a.ID).Quota = a.Quota
 }
 
-// SetAccountQuota says how much an account may have. What it has already stays.
+// SetAccountQuota sets the quota of an account. Nothing is deleted if the account exceeds it.
 type SetAccountQuota struct {
-	Account string // empty: the cluster's own
+	Account string // empty: the cluster's own account
 	Quota   account.Quota
 }
 
@@ -94,7 +94,7 @@ func (c *SetAccountQuota) apply(b *Broker) (Result, *Error) {
 }
 
 func noSuchAccount(id string) *Error {
-	return refusal.New(refusal.NoSuchEntity, "There is no account ", id, ": create it first.")
+	return refusal.New(refusal.NoSuchEntity, "The account ", id, " does not exist. Create it first.")
 }
 
 // checkAccount refuses an account that was not created, unless it is the cluster's own.
@@ -105,7 +105,7 @@ func (b *Broker) checkAccount(id string, tenant bool) *Error {
 	return nil
 }
 
-// DeleteAccount removes an account that has nothing any more.
+// DeleteAccount deletes an account that has no queues, topics, access keys or policies.
 type DeleteAccount struct{ Account string }
 
 // QueueName implements Command.
@@ -127,9 +127,8 @@ func (c *DeleteAccount) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// roomForQueues refuses queues that the quota of the account leaves no room for: so many,
-// and the built-in dead-letter queue that one of these attributes would get. An account
-// that does not exist has room for none.
+// roomForQueues refuses n new queues that exceed the account's quota. It counts the implicit
+// dead-letter queue that attributes a would create.
 func (b *Broker) roomForQueues(name string, n int64, a *QueueAttributes) *Error {
 	if a.ImplicitDeadLetterQueue && a.Redrive.Target == "" {
 		if _, exists := b.queues.Get(ImplicitDeadLetterName(name)); !exists {
@@ -146,7 +145,7 @@ func (b *Broker) roomForQueues(name string, n int64, a *QueueAttributes) *Error 
 	return nil
 }
 
-// roomForTopic is roomForQueues for a topic.
+// roomForTopic refuses a new topic that exceeds the account's quota.
 func (b *Broker) roomForTopic(name string) *Error {
 	owner := account.OwnerOf(name)
 	if err := b.checkAccount(owner, owner != ""); err != nil {
@@ -158,7 +157,7 @@ func (b *Broker) roomForTopic(name string) *Error {
 	return nil
 }
 
-// roomFor refuses a message that the quota of the queue's account leaves no room for.
+// roomFor refuses a message that exceeds the quota of the queue's account.
 func (b *Broker) roomFor(q *Queue, s *sending) *Error {
 	u := q.sums.usage
 	has := u.Counted()
@@ -169,14 +168,13 @@ func (b *Broker) roomFor(q *Queue, s *sending) *Error {
 }
 
 func overQuota(code refusal.Code, has account.Amount) *Error {
-	return refusal.New(code, "The quota of the account leaves no room: it has ", strconv.FormatInt(has.Messages, 10), " messages of ",
+	return refusal.New(code, "The quota of the account is exhausted: it has ", strconv.FormatInt(has.Messages, 10), " messages of ",
 		strconv.FormatInt(has.Bytes, 10), " bytes. Nothing was stored: retry when some were deleted.")
 }
 
-// roomForPublish refuses a publish when the quota of the topic's account leaves no room
-// for what is new in it. Each message counts as often as the topic stores it, and once if
-// the topic does not. Deliveries to queues ask for no room: what is accepted goes to every
-// subscription.
+// roomForPublish refuses a publish that exceeds the quota of the topic's account. Each message
+// counts once for each copy that the topic itself stores, and at least once. Deliveries to queues
+// are not checked: an accepted message goes to every subscription.
 func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
 	u := b.usage.Of(account.OwnerOf(t.Name))
 	if u.Quota.Messages == 0 && u.Quota.Bytes == 0 {
@@ -201,9 +199,9 @@ func (b *Broker) roomForPublish(t *topic.Topic, c *Publish) *Error {
 	return overQuota(refusal.Throttled, has)
 }
 
-// copiesKept is how often a topic would store a message itself: in its archive, and once
-// for each HTTP subscriber that it goes to. If the outbox has no room for one of these, the
-// message goes to a dead-letter queue of the same account.
+// copiesKept counts the copies that a topic stores itself: one in its archive, and one for each
+// HTTP subscriber. If the outbox is full, that copy goes to a dead-letter queue of the same
+// account.
 func (b *Broker) copiesKept(t *topic.Topic, e *PublishEntry) (copies int64) {
 	if t.Attributes.Archive.Days > 0 {
 		copies++
@@ -219,15 +217,16 @@ func (b *Broker) copiesKept(t *topic.Topic, e *PublishEntry) (copies int64) {
 	return copies
 }
 
-// Usage is what counts for the quota of an account; the empty text is the cluster's own.
+// Usage returns the usage that counts against the quota of an account. Owner is empty for the
+// cluster's own account.
 func (v View) Usage(owner string) account.Amount {
 	return v.b.usage.Counted(owner)
 }
 
-// AddAccount adds an account, or the quota of the cluster's own.
+// AddAccount adds an account, or the quota of the cluster's own account.
 func (r *Restorer) AddAccount(a access.Account) error {
 	if _, known := r.b.access.Account(a.ID); known || a.ID == "" && a.Quota.IsZero() {
-		return fmt.Errorf("account %q appears twice or has nothing to say", a.ID)
+		return fmt.Errorf("account %q appears twice or has no quota", a.ID)
 	}
 	if err := (&SetAccountQuota{Account: a.ID, Quota: a.Quota}).Validate(); err != nil {
 		return err

@@ -15,7 +15,7 @@ const (
 	otherTenant = "222222222222"
 )
 
-// of is a name of the tenant.
+// of returns a qualified name of the tenant.
 func of(name string) string { return account.Qualify(tenant, name) }
 
 func tenantARN(service, name string) string {
@@ -30,7 +30,7 @@ func newTenants(t *testing.T) *world {
 	return w
 }
 
-// TestEqualNames has two accounts with a queue of one name, which share nothing.
+// Two accounts have a queue of the same name and share nothing.
 func TestEqualNames(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t)
@@ -61,14 +61,14 @@ func TestEqualNames(t *testing.T) {
 	}
 }
 
-// refusalOf is how a command is refused, nil if it is not.
+// refusalOf returns the refusal of a command, nil if it is accepted.
 func (w *world) refusalOf(cmd Command) *Error {
 	w.t.Helper()
 	_, err := w.apply(cmd)
 	return err
 }
 
-// TestListsOfAccounts has plain names on both sides of qualified ones.
+// The list has plain names before and after the qualified ones.
 func TestListsOfAccounts(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t)
@@ -142,7 +142,7 @@ func TestNamesOfAccounts(t *testing.T) {
 	}
 }
 
-// TestRedriveStaysInTheAccount redrives to a queue of the account, and to no other one.
+// A dead-letter queue must belong to the same account.
 func TestRedriveStaysInTheAccount(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t)
@@ -161,7 +161,7 @@ func TestRedriveStaysInTheAccount(t *testing.T) {
 			t.Errorf("%s to %s: %v", tc.queue, tc.target, err)
 		}
 	}
-	w.create("q", redrive(elsewhere("999999999999"))) // as a client moved here has it
+	w.create("q", redrive(elsewhere("999999999999"))) // as a migrated client sends it
 	w.create(of("q"), redrive(tenantARN("sqs", "dead")))
 	for _, name := range []string{"q", of("q")} {
 		w.send(name, "", "", "of "+name)
@@ -189,8 +189,7 @@ func TestRedriveStaysInTheAccount(t *testing.T) {
 	}
 }
 
-// TestTopicsOfAccounts delivers to queues of the account and, where the accepting node says
-// so, to those of another one.
+// Topics deliver to queues of their account and, if the accepting node permits it, of another one.
 func TestTopicsOfAccounts(t *testing.T) {
 	t.Parallel()
 	w := newTenants(t)
@@ -226,7 +225,7 @@ func TestTopicsOfAccounts(t *testing.T) {
 	if _, err := subscribe("t", tenantARN("sqs", "missing"), of("missing"), queueARN("dead")); err != nil {
 		t.Fatal(err)
 	}
-	// A name with the slash of another account is no way to it.
+	// A name with another account and a slash does not reach its queue.
 	disguised := queueARN(of("q"))
 	if _, err := subscribe("t", disguised, "", disguised); err != nil {
 		t.Fatal(err)
@@ -266,7 +265,7 @@ func TestTopicsOfAccounts(t *testing.T) {
 	}
 }
 
-// TestQuotas fills accounts up to the last byte.
+// Quotas apply to the last byte.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []string{"", tenant} {
@@ -353,9 +352,9 @@ func TestQuotas(t *testing.T) {
 func TestAccountsComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.refused(&SetAccountQuota{Account: tenant}, refusal.NoSuchEntity, "There is no account 111111111111: create it first.")
+	w.refused(&SetAccountQuota{Account: tenant}, refusal.NoSuchEntity, "The account 111111111111 does not exist. Create it first.")
 	w.refused(&CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: tenant, Tenant: true}, refusal.NoSuchEntity,
-		"There is no account 111111111111: create it first.")
+		"The account 111111111111 does not exist. Create it first.")
 	before := w.b.StateHash()
 	create := &CreateAccount{Account: tenant, Quota: account.Quota{Queues: 1}}
 	w.must(create)

@@ -15,12 +15,12 @@ func archivedDays(days string) Attribute {
 	return Attribute{Name: "ArchivePolicy", Value: `{"MessageRetentionPeriod":"` + days + `"}`}
 }
 
-// replayFrom is a ReplayPolicy from a log time on.
+// replayFrom returns a ReplayPolicy that starts at a log time.
 func replayFrom(at Timestamp) Attribute {
 	return Attribute{Name: "ReplayPolicy", Value: `{"PointType":"Timestamp","StartingPoint":"` + string(at.AppendRFC3339(nil)) + `"}`}
 }
 
-// replay makes the steps of all replays, as a leader does.
+// replay runs all replays, as a leader does.
 func (w *world) replay() {
 	w.t.Helper()
 	for range 1000 {
@@ -62,7 +62,7 @@ func TestReplayLimit(t *testing.T) {
 	const text = "A topic can have 10 replays at a time. Wait until one is completed, or remove a ReplayPolicy."
 	w.refused(&SetSubscriptionAttributes{SubscriptionARN: subscriptions[0], Attributes: []Attribute{replayFrom(w.at)}}, refusal.ReplayLimitExceeded, text)
 	w.refused(&Subscribe{Topic: "t.fifo", Endpoint: queueARN("more.fifo"), Attributes: []Attribute{replayFrom(w.at)}}, refusal.ReplayLimitExceeded, text)
-	// One that runs may have another policy.
+	// The policy of a running replay can change.
 	w.must(&SetSubscriptionAttributes{SubscriptionARN: subscriptions[1], Attributes: []Attribute{replayFrom(w.at - 1)}})
 	w.must(&Unsubscribe{SubscriptionARN: subscriptions[1]})
 	w.must(&SetSubscriptionAttributes{SubscriptionARN: subscriptions[0], Attributes: []Attribute{replayFrom(w.at)}})
@@ -72,8 +72,7 @@ func TestReplayLimit(t *testing.T) {
 	w.replay()
 }
 
-// A replay is made of bounded steps, whose size does not matter to what is delivered, and
-// neither does what is published in between.
+// The size of the steps and concurrent publishes do not change the delivered messages.
 func TestReplayInSteps(t *testing.T) {
 	for step := 1; step <= 8; step++ {
 		w := newWorld(t)
@@ -112,8 +111,7 @@ func TestReplayInSteps(t *testing.T) {
 	}
 }
 
-// What is archived and delivered is held once, and by the archive alone once it is
-// consumed; what is replayed refers to it again.
+// A publication is stored once: archive, first deliveries and replays refer to it.
 func TestArchiveHoldsABodyOnce(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
@@ -144,7 +142,7 @@ func TestArchiveHoldsABodyOnce(t *testing.T) {
 	}
 }
 
-// An archive is dropped in the same time whatever it has; later commands release it.
+// Dropping an archive takes constant time; later commands release it.
 func TestDroppedArchiveIsReleasedLater(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo", archivedDays("1"))
@@ -162,7 +160,7 @@ func TestDroppedArchiveIsReleasedLater(t *testing.T) {
 	w.must(&DeleteTopic{Topic: "t.fifo"})
 }
 
-// Retention is bounded work per command, and the clock asks for all of it.
+// Expiry is bounded per command; the clock is advanced until all of it is done.
 func TestArchiveExpires(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo", archivedDays("1"), Attribute{Name: "DeduplicationWindowSeconds", Value: "20"})
@@ -192,8 +190,8 @@ func TestArchiveExpires(t *testing.T) {
 	}
 }
 
-// What fails in a replay goes where it went at first: raw messages with too many
-// attributes to the dead-letter queue.
+// A failed replayed delivery follows the rules of the first: raw messages with too many attributes
+// go to the dead-letter queue.
 func TestReplayDeadLetters(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
@@ -228,8 +226,8 @@ func TestReplayCommandIsBounded(t *testing.T) {
 	}
 }
 
-// An archive counts for the quota of the account of its topic until it expires or is turned
-// off, and a publish that would exceed the quota changes nothing.
+// An archive counts against the account's quota until it expires or is removed. A publish over the
+// quota changes nothing.
 func TestArchiveCountsForTheQuota(t *testing.T) {
 	w := newWorld(t)
 	w.must(&CreateAccount{Account: tenant, Quota: account.Quota{Messages: 3, Bytes: 100}})
@@ -244,7 +242,7 @@ func TestArchiveCountsForTheQuota(t *testing.T) {
 	}
 	over := func(code refusal.Code, cmd Command) {
 		t.Helper()
-		w.refused(cmd, code, fmt.Sprintf("The quota of the account leaves no room: it has %d messages of %d bytes. Nothing was stored: retry when some were deleted.",
+		w.refused(cmd, code, fmt.Sprintf("The quota of the account is exhausted: it has %d messages of %d bytes. Nothing was stored: retry when some were deleted.",
 			w.b.View().Usage(tenant).Messages, w.b.View().Usage(tenant).Bytes))
 	}
 	w.publish(of("t.fifo"), entry("g", "1", strings.Repeat("a", 60)))
@@ -263,8 +261,8 @@ func TestArchiveCountsForTheQuota(t *testing.T) {
 	usage(0, 0)
 }
 
-// BenchmarkReplay replays 100,000 messages of 256 bytes into a queue. What an archived
-// message takes beyond its text is measured before.
+// BenchmarkReplay replays 100,000 messages of 256 bytes into a queue, and measures an archived
+// message without its text.
 func BenchmarkReplay(b *testing.B) {
 	const messages = 100_000
 	text := strings.Repeat("x", 256)

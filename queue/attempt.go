@@ -11,19 +11,19 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// ReceiveAttempt is what a ReceiveRequestAttemptId was answered, so that a
-// retry gets the same messages with the same handles. Never changed in place.
+// ReceiveAttempt records the answer to a ReceiveRequestAttemptId, so that a retry returns the same
+// messages and handles. A stored ReceiveAttempt never changes.
 type ReceiveAttempt struct {
 	id         string
-	number     uint64 // tells registrations of one id apart
+	number     uint64 // unique among the attempts of a queue, also for a reused id
 	receivedAt Timestamp
-	invalid    bool // a visibility timeout of it was changed
+	invalid    bool // the visibility timeout of a message changed
 	deliveries []AttemptDelivery
 }
 
 type attemptIndex struct {
 	byID  *btree.Map[string, *ReceiveAttempt]
-	order *btree.Map[uint64, string] // by number, hence by time
+	order *btree.Map[uint64, string] // by number, which rises with time
 	last  uint64
 }
 
@@ -67,14 +67,14 @@ func (q *Queue) clearAttempts() {
 	q.sums.attempts = statehash.Sum{}
 }
 
-// liveAttempt finds the attempt of id inside its window. Retries do not extend
-// the window: it counts from the first successful receive.
+// liveAttempt finds an attempt inside its window, which starts at the first successful receive.
+// Retries do not extend the window.
 func (q *Queue) liveAttempt(id string, now Timestamp) (*ReceiveAttempt, bool) {
 	a, ok := q.attempts.byID.Get(id)
 	return a, ok && now.Sub(a.receivedAt) < logtime.Seconds(q.attributes.AttemptSeconds)
 }
 
-// forgetAttempts drops at most budget attempts whose window is over.
+// forgetAttempts drops at most budget expired attempts and returns the remaining budget.
 func (q *Queue) forgetAttempts(k statehash.Key, now Timestamp, budget int) int {
 	for ; budget > 0; budget-- {
 		_, id, ok := q.attempts.order.Min()
@@ -98,10 +98,9 @@ func (q *Queue) attemptDeadline() Timestamp {
 	return a.receivedAt.Add(logtime.Seconds(q.attributes.AttemptSeconds))
 }
 
-// endAttempt ends the attempt that handed out m because m is deleted or its
-// visibility changed. AWS then answers a retry with an error (the record stays
-// and says so; a deleted message is missed by itself), YMQ forgets the attempt
-// as a whole and a retry is an ordinary receive.
+// endAttempt ends the attempt that delivered m, because m is deleted or its visibility changed. AWS
+// answers a later retry with an error: the record stays and is marked invalid, unless m is deleted,
+// which replay detects. YMQ forgets the attempt, so a retry is an ordinary receive.
 func (q *Queue) endAttempt(k statehash.Key, m *Message, deleted bool) {
 	d := m.delivery
 	if d == nil || d.attemptNumber == 0 {
@@ -123,10 +122,9 @@ func (q *Queue) endAttempt(k statehash.Key, m *Message, deleted bool) {
 	q.putAttempt(k, &c)
 }
 
-// replay hands out the messages of a live attempt again: same messages, same
-// order, same handles, receive counts unmoved, each hidden for the visibility
-// timeout of this call. AWS refuses if any of them was deleted, timed out or
-// had its visibility changed; YMQ returns what no other attempt has taken.
+// replay delivers the messages of a live attempt again: same messages, order, handles and receive
+// counts, with a new visibility timeout. AWS refuses if a message was deleted, timed out, or
+// changed its visibility. YMQ returns the messages that no other attempt received since.
 func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visibleAt Timestamp) (Result, *Error) {
 	var again []*Message
 	for _, d := range a.deliveries {
@@ -153,14 +151,14 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 	return out, nil
 }
 
-// spent refuses a retry of an attempt of which not all is as it was.
+// spent refuses a retry of an attempt whose messages changed.
 func (a *ReceiveAttempt) spent() *Error {
 	return refusal.InvalidValue(a.id, "ReceiveRequestAttemptId",
 		"The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
 }
 
-// replayInSession is replay for an attempt in a session, whose lock hides the messages. One
-// that was made under another lock, or outside of the session, is spent.
+// replayInSession replays an attempt in a session, where the session lock hides the messages. An
+// attempt under another lock or outside the session is refused.
 func (b *Broker) replayInSession(q *Queue, a *ReceiveAttempt, r *session.Record, c *ReceiveMessages) (Result, *Error) {
 	out := MessagesReceived{Messages: make([]ReceivedMessage, 0, len(a.deliveries)), Replayed: true}
 	for _, d := range a.deliveries {
@@ -176,9 +174,9 @@ func (b *Broker) replayInSession(q *Queue, a *ReceiveAttempt, r *session.Record,
 	return out, nil
 }
 
-// leads reports whether nothing of m's group stands before m but messages that
-// are handed out before it in the same answer: on a ymq replay another consumer
-// may have taken an earlier one since, and m must not pass it.
+// leads reports whether every message of m's group ahead of m is in before, the messages delivered
+// ahead of it in the same answer. On a YMQ replay, another consumer may hold an earlier message,
+// which m must not pass.
 func (q *Queue) leads(m *Message, before []*Message) (leads bool) {
 	if !q.ordered(m) {
 		return true

@@ -6,7 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// attempt receives with an attempt id and returns the bodies, or the refusal.
+// attempt receives with an attempt id and returns the bodies or the error.
 func (s *script) attempt(id string, limit, timeout int64) (string, *Error) {
 	s.t.Helper()
 	r, err := s.apply(&ReceiveMessages{
@@ -106,7 +106,7 @@ func TestVisibilityTimeoutZeroLeavesNoAttempt(t *testing.T) {
 	}
 }
 
-// A generation of A that is over must not lend its messages to a later one.
+// A later attempt with the same id must not return messages of an expired one.
 func TestAttemptGenerations(t *testing.T) {
 	s := newScript(t, Attribute{Name: "ReceiveCompatibility", Value: "ymq"})
 	s.run("s:a-1 s:b-1")
@@ -120,7 +120,7 @@ func TestAttemptGenerations(t *testing.T) {
 	}
 }
 
-// What a long poll asks to know whether a receive would be a replay.
+// A long poll uses AttemptKnown to detect a replay.
 func TestAttemptKnown(t *testing.T) {
 	s := newScript(t)
 	s.run("s:a-1")

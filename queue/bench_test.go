@@ -12,8 +12,7 @@ import (
 
 const benchBody = 256
 
-// filler makes distinct sends: 256-byte bodies, 36-character deduplication
-// ids as clients that use UUIDs have.
+// filler generates distinct sends: 256-byte bodies, 36-character deduplication ids.
 type filler struct {
 	b    *Broker
 	at   Timestamp
@@ -55,8 +54,7 @@ func (f *filler) send(tb testing.TB, groups int) {
 	f.must(tb, &SendMessages{Queue: "q.fifo", SenderID: "000000000000", Entries: []SendEntry{f.entry(groups)}})
 }
 
-// BenchmarkCycle is one message's life with a window of 300,000 ids: send,
-// receive, delete.
+// BenchmarkCycle sends, receives and deletes a message, with a window of 300,000 ids.
 func BenchmarkCycle(b *testing.B) {
 	f := newFiller(b)
 	for f.n < 300_000 {
@@ -84,8 +82,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkMemoryPerMessage parks one million messages whose ids are
-// forgotten, so that only the messages count.
+// BenchmarkMemoryPerMessage stores one million messages with forgotten ids, so that only messages
+// count.
 func BenchmarkMemoryPerMessage(b *testing.B) {
 	for b.Loop() {
 		before := heap()
@@ -99,7 +97,7 @@ func BenchmarkMemoryPerMessage(b *testing.B) {
 	}
 }
 
-// elsewhere has bodies outside of memory, one behind the other.
+// elsewhere is a Store that keeps bodies outside of memory.
 type elsewhere struct {
 	content.Memory
 	offset uint32
@@ -112,8 +110,8 @@ func (e *elsewhere) Append(text string, digest uint64) Body {
 	return content.StoredBody(content.Place{Segment: 1 + e.offset>>26, Offset: e.offset}, uint32(len(text)), digest)
 }
 
-// BenchmarkMemoryPerBody is what a parked message takes with its body, in memory and in a
-// store: which bodies are worth a place in files.
+// BenchmarkMemoryPerBody measures a message with its body, in memory and in a store, to choose the
+// size from which bodies go into files.
 func BenchmarkMemoryPerBody(b *testing.B) {
 	for _, size := range []int{32, 64, 128, 256, 512, 1024} {
 		for name, store := range map[string]content.Store{"memory": content.Memory{}, "store": &elsewhere{}} {
@@ -135,8 +133,7 @@ func BenchmarkMemoryPerBody(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryPerDeduplicationID remembers one million ids of messages that
-// were received and deleted.
+// BenchmarkMemoryPerDeduplicationID remembers the ids of one million deleted messages.
 func BenchmarkMemoryPerDeduplicationID(b *testing.B) {
 	for b.Loop() {
 		before := heap()
@@ -151,8 +148,7 @@ func BenchmarkMemoryPerDeduplicationID(b *testing.B) {
 	}
 }
 
-// BenchmarkFreeze is the pause a snapshot makes at one million messages, and
-// the price of the first change after it.
+// BenchmarkFreeze measures Freeze at one million messages, and the first change after it.
 func BenchmarkFreeze(b *testing.B) {
 	f := newFiller(b)
 	for f.n < 1_000_000 {

@@ -17,19 +17,19 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// Broker is the whole replicated state: queues, topics and move tasks, the clock, the
-// settings and the counters for identifiers. Used by one goroutine.
+// Broker is the whole replicated state: queues, topics, move tasks, clock, settings and the
+// counters for identifiers. One goroutine uses it.
 type Broker struct {
 	now           Timestamp
 	formatVersion uint32
 	epoch         uint32
 
-	// Counters of what must have a number of its own for ever.
-	nextIncarnation uint64 // of queues, topics and subscriptions
+	// Counters for identifiers, which are never reused.
+	nextIncarnation uint64 // for queues, topics and subscriptions
 	nextMoveTask    uint64
 	sequenceFloor   uint64
 
-	// The configuration by operators, for the whole cluster.
+	// Cluster-wide configuration.
 	settings *btree.Map[string, string]
 	key      statehash.Key // from SettingReceiptKey
 	access   *access.Table
@@ -41,31 +41,31 @@ type Broker struct {
 	moveTasks  moveTasks
 	deadlines  *btree.BTreeG[queueDeadline]
 	generation uint64
-	sum        statehash.Sum // over the records of queues, tombstones, tasks
+	sum        statehash.Sum // of the records of queues, tombstones and tasks
 
 	outbox       outbox.Outbox
 	publications topic.Ledger
 	releases     releases
 
-	// The size of the state, and where bodies are. It is not state.
+	// The size of the state and the location of bodies, which are not part of the state.
 	bytes  int64 // estimated size of all queues
 	usage  account.Usages
-	bodies content.Store // of messages; publications are in memory
+	bodies content.Store // bodies of messages; publications are in memory
 
-	workspace
-	senders   *btree.Map[string, *string] // shares equal sender ids; not state
-	unchecked int                         // commands since the last check, build tag invariants
+	scratch
+	senders   *btree.Map[string, *string] // shares equal sender ids; not part of the state
+	unchecked int                         // commands since the last check, with build tag invariants
 }
 
-// workspace is what commands need while they are applied, and what they leave for the end
-// of their entry. It is not state.
-type workspace struct {
-	changed  []*Queue // by the command being applied
-	behind   []*Queue // changed by commands before it, in ApplyAll
-	events   []Event
-	selected []*Message // empty, to be used again by receives
-	sought   sought
-	sent     pages.Blocks[SentEntry]
+// scratch holds buffers for the command being applied, and the work that is left for the end of its
+// entry. It is not part of the state.
+type scratch struct {
+	changed    []*Queue // by the command being applied
+	dirty      []*Queue // changed by earlier commands of the entry
+	events     []Event
+	selected   []*Message // empty, kept for its capacity
+	prefetched prefetched
+	sent       pages.Blocks[SentEntry]
 }
 
 // New returns an empty Broker.
@@ -86,11 +86,11 @@ func New() *Broker {
 	}
 }
 
-// UseStore has bodies from now on put into a store, which must have those that messages
-// refer to already. Where bodies are is no part of the state.
+// UseStore stores the bodies of new messages in store, which must hold the bodies of existing
+// messages. The location of bodies is not part of the state.
 func (b *Broker) UseStore(store content.Store) { b.bodies = store }
 
-// keep is the body of a new message. A text that stays in memory stays as it is.
+// keep returns the body of a new message, in the store or in memory.
 func (b *Broker) keep(text string) Body {
 	if !b.stores(text) {
 		return content.NewBody(text)
@@ -103,9 +103,9 @@ func (b *Broker) stores(text string) bool {
 	return b.bodies.Keeps(len(text))
 }
 
-// textOf reads a body for a rule that goes by the text. Few do: a task that moves to a
-// queue which compares contents, and a cancellation that forgets ids. A node that cannot
-// read its copy cannot go on, as it would decide differently from the others.
+// textOf reads a body for a rule that depends on the text: a move to a queue with content-based
+// deduplication, or a cancellation that forgets ids. It panics with UnreadableBody if the body is
+// damaged: without it, this replica would decide differently from the others.
 func (b *Broker) textOf(body Body) string {
 	read, err := b.bodies.Require(body)
 	if err != nil {
@@ -114,44 +114,41 @@ func (b *Broker) textOf(body Body) string {
 	return read.String()
 }
 
-// UnreadableBody is what Apply panics with if it cannot read a body that the command goes
-// by. No invariant is broken, but the command is half applied.
+// UnreadableBody is the panic value of Apply if it cannot read a body that the command depends on.
+// No invariant is broken, but the command is half applied.
 type UnreadableBody struct{ Err error }
 
-// Error is why it cannot be read.
+// Error returns the text of Err.
 func (u *UnreadableBody) Error() string { return u.Err.Error() }
 
-// Unwrap is that, too.
+// Unwrap returns Err.
 func (u *UnreadableBody) Unwrap() error { return u.Err }
 
-// Apply executes cmd at log time at and returns its result or its refusal. A
-// refused command changes nothing but the clock, and what the clock makes due
-// on the queue it names. It panics if an invariant of the state is broken, and with an
+// Apply executes cmd at a log time. A refused command changes nothing except the clock and the
+// overdue records of the queue it names. Apply panics if an invariant is broken, and with
 // UnreadableBody.
 func (b *Broker) Apply(at Timestamp, cmd Command) (Result, *Error) {
 	result, err := b.execute(at, cmd)
-	b.catchUp()
+	b.updateIndexes()
 	return result, err
 }
 
-// ApplyAll is Apply for the commands of one entry, in order; answered is called with what
-// each of them gave. What follows from the records of a queue (its part of the state hash,
-// its deadline, whether a receive would find something) is computed once for all of them:
-// nobody sees the state in between.
+// ApplyAll applies the commands of one entry in order and calls answered with each result. The
+// indexes and the state hash are updated once, after the last command.
 func (b *Broker) ApplyAll(at Timestamp, commands []Command, answered func(i int, result Result, err *Error)) {
-	through := 0 // the commands before it were sought
+	through := 0 // deduplication ids of commands below it are prefetched
 	for i, cmd := range commands {
 		if i == through {
-			through += b.seek(commands[i:])
+			through += b.prefetch(commands[i:])
 		}
 		result, err := b.execute(at, cmd)
 		answered(i, result, err)
 	}
-	b.sought.reset()
-	b.catchUp()
+	b.prefetched.reset()
+	b.updateIndexes()
 }
 
-// execute applies a command, after which catchUp has to be called some time.
+// execute applies a command. The caller must call updateIndexes later.
 func (b *Broker) execute(at Timestamp, cmd Command) (Result, *Error) {
 	b.now = max(b.now, at)
 	result, err := b.apply(cmd)
@@ -179,19 +176,19 @@ func (b *Broker) apply(cmd Command) (Result, *Error) {
 	return cmd.apply(b)
 }
 
-// begin returns a queue for changing, nil if there is none. After a Freeze the
-// first change of a queue clones it; endCommand and catchUp complete all that were begun.
+// begin returns a queue that the command may change, nil if there is none. The first change after a
+// Freeze clones the queue.
 func (b *Broker) begin(name string) *Queue {
 	q, ok := b.queues.Get(name)
 	if !ok {
 		return nil
 	}
 	q = b.own(q)
-	b.refresh(q)
+	b.touch(q)
 	return q
 }
 
-// own returns a queue that no Frozen state shares: q, or its clone.
+// own returns a version of q that no Frozen state shares: q or its clone.
 func (b *Broker) own(q *Queue) *Queue {
 	if q.generation != b.generation {
 		q = q.clone(b.generation)
@@ -200,7 +197,7 @@ func (b *Broker) own(q *Queue) *Queue {
 	return q
 }
 
-// beginNow begins a change of a queue and brings it up to the present time.
+// beginNow begins a change of a queue and expires its overdue records.
 func (b *Broker) beginNow(name string) *Queue {
 	q := b.begin(name)
 	if q != nil {
@@ -209,25 +206,25 @@ func (b *Broker) beginNow(name string) *Queue {
 	return q
 }
 
-// refresh has catchUp bring the broker-wide indexes up to date with q.
-func (b *Broker) refresh(q *Queue) {
+// touch marks q as changed by the present command.
+func (b *Broker) touch(q *Queue) {
 	if !slices.Contains(b.changed, q) {
 		b.changed = append(b.changed, q)
 	}
 }
 
-// finish ends a command that nothing follows in its entry.
+// finish ends a command that is the last of its entry.
 func (b *Broker) finish() {
 	b.endCommand()
-	b.catchUp()
+	b.updateIndexes()
 }
 
-// endCommand notes which queues catchUp has to do with.
+// endCommand adds the changed queues to the dirty ones.
 func (b *Broker) endCommand() {
 	for i, q := range b.changed {
-		if !q.sums.behind {
-			q.sums.behind = true
-			b.behind = append(b.behind, q)
+		if !q.sums.dirty {
+			q.sums.dirty = true
+			b.dirty = append(b.dirty, q)
 		}
 		b.changed[i] = nil
 	}
@@ -236,43 +233,42 @@ func (b *Broker) endCommand() {
 	b.releases.step(releaseBudget)
 }
 
-// catchUp brings the broker-wide indexes up to date with the queues that commands changed,
-// and tells what happened to them.
-func (b *Broker) catchUp() {
+// updateIndexes updates the broker-wide indexes for the dirty queues and emits their events.
+func (b *Broker) updateIndexes() {
 	b.index()
-	for i, q := range b.behind {
+	for i, q := range b.dirty {
 		if q.deliverable(b.now) {
 			b.emit(MessagesAvailable, q.name, 0)
 		}
 		for _, name := range q.groups.sessions.TakeWoken() {
 			b.events = append(b.events, Event{Kind: SessionAvailable, Queue: q.name, Session: name})
 		}
-		q.sums.behind = false
-		b.behind[i] = nil
+		q.sums.dirty = false
+		b.dirty[i] = nil
 	}
-	b.behind = b.behind[:0]
+	b.dirty = b.dirty[:0]
 }
 
-// index is the part of catchUp that may be needed before the end of an entry.
+// index updates the indexes without events. AdvanceClock needs it before the end of an entry.
 func (b *Broker) index() {
-	for _, q := range b.behind {
-		b.count(q)
-		b.register(q)
+	for _, q := range b.dirty {
+		b.updateSum(q)
+		b.updateDeadline(q)
 	}
 }
 
-// leave takes a queue that is deleted out of the broker-wide indexes.
-func (b *Broker) leave(q *Queue) {
+// dropFromIndexes removes a deleted queue from the broker-wide indexes.
+func (b *Broker) dropFromIndexes(q *Queue) {
 	b.sum.Sub(q.sums.counted)
 	b.bytes -= q.sums.countedBytes
 	if q.deadline != 0 {
 		b.deadlines.Delete(queueDeadline{q.deadline, q.incarnation, q.name})
 	}
-	b.behind = slices.DeleteFunc(b.behind, func(other *Queue) bool { return other == q })
+	b.dirty = slices.DeleteFunc(b.dirty, func(other *Queue) bool { return other == q })
 }
 
-// count carries the change of a queue's record hashes into the broker's sum.
-func (b *Broker) count(q *Queue) {
+// updateSum replaces the queue's share of the broker's hash and size.
+func (b *Broker) updateSum(q *Queue) {
 	if q.sums.headerStale {
 		q.sums.header = q.headerSum(b.key)
 		q.sums.headerStale = false
@@ -295,23 +291,23 @@ func (b *Broker) emit(kind EventKind, queue string, count int) {
 	b.events = append(b.events, Event{Kind: kind, Queue: queue, Count: count})
 }
 
-// TakeEvents appends the events since the last call to dst and forgets them.
+// TakeEvents appends the events since the last call to dst and removes them from the Broker.
 func (b *Broker) TakeEvents(dst []Event) []Event {
 	dst = append(dst, b.events...)
 	b.events = b.events[:0]
 	return dst
 }
 
-// Now is the log time: the highest stamp applied so far.
+// Now returns the log time: the highest applied stamp.
 func (b *Broker) Now() Timestamp { return b.now }
 
-// FormatVersion is the version set by SetFormatVersion, 0 in a new state.
+// FormatVersion returns the version set by SetFormatVersion, 0 in a new state.
 func (b *Broker) FormatVersion() uint32 { return b.formatVersion }
 
-// View reads the present state.
+// View returns a reader of the present state.
 func (b *Broker) View() View { return View{b} }
 
-// StateHash is the incremental 128-bit hash over all records.
+// StateHash returns the incremental 128-bit hash over all records.
 func (b *Broker) StateHash() [16]byte {
 	sum := b.sum
 	sum.Add(b.topics.Sum())
@@ -321,7 +317,7 @@ func (b *Broker) StateHash() [16]byte {
 	return sum.Bytes()
 }
 
-// recordSum hashes what belongs to no queue.
+// recordSum hashes the state outside of queues.
 func (b *Broker) recordSum() statehash.Sum {
 	var buf [256]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindBroker).Time(b.now).Num(uint64(b.formatVersion)).Num(uint64(b.epoch))
@@ -333,7 +329,7 @@ func (b *Broker) recordSum() statehash.Sum {
 	return b.key.Sum(r)
 }
 
-// intern shares equal sender ids: there are few, and every message has one.
+// intern shares equal sender ids: there are few, but every message has one.
 func (b *Broker) intern(sender string) *string {
 	if shared, ok := b.senders.Get(sender); ok {
 		return shared
@@ -347,5 +343,4 @@ func (b *Broker) intern(sender string) *string {
 	return shared
 }
 
-// sendersShared bounds the table of shared sender ids.
 const sendersShared = 4096

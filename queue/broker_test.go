@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// world drives one Broker in tests: it panics on nothing, fails on surprises.
+// world drives one Broker and fails the test on unexpected results.
 type world struct {
 	t  *testing.T
 	b  *Broker

@@ -8,33 +8,31 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Command is one change of the replicated state. The set is closed: package
-// fsm/codec holds the number and the encoding of each. Commands are plain
-// data; they are not changed after they were handed to Apply.
+// Command is one change of the replicated state. Package fsm/codec holds the number and encoding of
+// each command. A command does not change after it is passed to Apply.
 type Command interface {
-	// Validate checks everything that needs no state: required members,
-	// ranges, lengths, characters, policies. A node calls it, by Prepare,
-	// before it proposes the command, so that bad input costs no log entry.
+	// Validate checks everything that needs no state: required members, ranges, lengths,
+	// characters, policies. Prepare calls it before a node proposes the command, so that bad input
+	// writes no log entry.
 	Validate() *Error
-	// QueueName is the name of the queue the command is about, empty for
-	// commands about the whole cluster or about a move task.
+	// QueueName returns the queue that the command changes, empty for commands about the whole
+	// cluster or a move task.
 	QueueName() string
-	// apply changes the state, or refuses to and changes nothing but what
-	// the clock makes due on the queue. It checks what depends on the state.
+	// apply changes the state, or refuses after the checks that need state. A refused command
+	// changes only the clock and overdue records of the queue.
 	apply(b *Broker) (Result, *Error)
 }
 
-// Int is an integer of a request that may be absent, which differs from zero
-// in many SQS members.
+// Int is an optional integer of a request. Many SQS members distinguish absent from zero.
 type Int struct {
 	Value int64
 	Given bool
 }
 
-// Some is a given Int.
+// Some returns a given Int.
 func Some(v int64) Int { return Int{Value: v, Given: true} }
 
-// Or is the value, or other if absent.
+// Or returns the value, or other if it is absent.
 func (i Int) Or(other int64) int64 {
 	if i.Given {
 		return i.Value
@@ -42,70 +40,65 @@ func (i Int) Or(other int64) int64 {
 	return other
 }
 
-// Result is the answer of a command that was not refused. The set is closed,
-// as that of Command is.
+// Result is the answer to an accepted command.
 type Result interface{ result() }
 
-// Done is the answer of every command that has nothing to say.
+// Done is the answer to commands without a result.
 type Done struct{}
 
 func (Done) result() {}
 
-// EventKind says what happened.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
-// Event kinds. The numbers are not stored anywhere.
+// Event kinds. The numbers are not stored.
 const (
 	// MessagesAvailable: a receive on Queue may now return messages.
 	MessagesAvailable EventKind = iota + 1
-	// QueueDeleted: waiting receives on Queue end with QueueDoesNotExist.
+	// QueueDeleted: waiting receives on Queue must end with QueueDoesNotExist.
 	QueueDeleted
-	// MoveTaskAdded: the leader should begin to run a move task.
+	// MoveTaskAdded: the leader must run a move task.
 	MoveTaskAdded
 	// MessagesExpired: Count messages of Queue passed their retention.
 	MessagesExpired
-	// MessagesDeadLettered: Count messages of Queue moved to its DLQ.
+	// MessagesDeadLettered: Count messages of Queue moved to its dead-letter queue.
 	MessagesDeadLettered
-	// TopicDeliveriesDeduplicated: Queue knew Count messages of Topic already, by its
-	// own deduplication, and dropped them.
+	// TopicDeliveriesDeduplicated: Queue dropped Count messages of Topic as duplicates.
 	TopicDeliveriesDeduplicated
-	// TopicDeliveriesDeadLettered: Count messages of Topic could not be delivered to
-	// Queue and went to the dead-letter queue of its subscription.
+	// TopicDeliveriesDeadLettered: Count messages of Topic failed for Queue and went to the
+	// subscription's dead-letter queue.
 	TopicDeliveriesDeadLettered
-	// TopicDeliveriesLost: Count messages of Topic could not be delivered to Queue, nor
-	// to a dead-letter queue.
+	// TopicDeliveriesLost: Count messages of Topic failed for Queue and for a dead-letter queue.
 	TopicDeliveriesLost
-	// SessionAvailable: a receive in Session, a locked session of Queue, may now
-	// return messages, or finds that the lock has ended.
+	// SessionAvailable: a receive in the locked Session of Queue may now return messages, or fail
+	// because the lock ended.
 	SessionAvailable
-	// ReplayAdded: the leader should begin to run a replay.
+	// ReplayAdded: the leader must run a replay.
 	ReplayAdded
-	// DeliveryAdded: the leader should deliver to Subscription over HTTP.
+	// DeliveryAdded: the leader must deliver to Subscription over HTTP.
 	DeliveryAdded
 	// MessageDeleted: a message of Queue was deleted at Age.
 	MessageDeleted
 )
 
-// Event is a side effect for package cluster to act upon: wake a waiter, start
-// a job, count something. Events are not part of the state.
+// Event is a side effect for package cluster, such as waking a waiting receive or starting a job.
+// Events are not part of the state.
 type Event struct {
 	Kind  EventKind
 	Queue string
-	Topic string // of the events of topics
-	// Session is that of SessionAvailable.
+	Topic string // for events of topics
+	// Session is set for SessionAvailable.
 	Session string
-	// Subscription is the number of that of DeliveryAdded.
+	// Subscription is the number of the subscription, set for DeliveryAdded.
 	Subscription uint64
 	Count        int
-	Age          logtime.Duration // of the message of MessageDeleted
+	Age          logtime.Duration // of the message, set for MessageDeleted
 }
 
-// The types that commands, results and records are made of are named here again,
-// because whoever handles a command needs most of them: one import then does.
-// Everything else of the packages below is imported from where it is: functions,
-// constants, error codes, and types that few callers mention.
+// Aliases of the types that commands, results and records consist of, so that most callers need
+// only this package.
 type (
-	// Error is what a client is refused with.
+	// Error is the error that a client receives.
 	Error = refusal.Error
 	// Timestamp is a point in log time.
 	Timestamp = logtime.Timestamp

@@ -14,19 +14,19 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// CreateQueue creates a queue, or confirms that an equal one exists.
+// CreateQueue creates a queue, or confirms that an equal queue exists.
 type CreateQueue struct {
 	Queue      string
 	Attributes []Attribute // sorted by name, names distinct
 	Tags       []Tag       // sorted by key, keys distinct
-	Policies   Policies    // filled by Prepare
+	Policies   Policies    // set by Prepare
 }
 
 // QueueName implements Command.
 func (c *CreateQueue) QueueName() string { return "" }
 
-// Validate checks the name, the tags, and of the attributes what is not a
-// matter of a cluster setting.
+// Validate checks the name, the tags, and the attributes except for limits that are cluster
+// settings.
 func (c *CreateQueue) Validate() *Error {
 	if err := c.wellFormed(); err != nil {
 		return err
@@ -38,8 +38,7 @@ func (c *CreateQueue) checkAttributes(in attributes.Assignment) *Error {
 	return attributes.Check(isFIFOName(c.Queue), c.Attributes, in)
 }
 
-// wellFormed checks the name, against the rule that FifoQueue selects, and the
-// tags.
+// wellFormed checks the name, by the rule that FifoQueue selects, and the tags.
 func (c *CreateQueue) wellFormed() *Error {
 	name := account.PlainName(c.Queue)
 	value, _ := attributes.ValueOf(c.Attributes, attributes.NameFIFO)
@@ -49,7 +48,7 @@ func (c *CreateQueue) wellFormed() *Error {
 				"must end with .fifo suffix and be 1 to 80 in length.")
 		}
 	} else if !plainName(name) || len(name) > limits.QueueNameLengthMax {
-		// This is also what AWS says of a name ending in .fifo.
+		// AWS returns the same text for a name that ends in .fifo.
 		return refusal.InvalidParameter(nameRule)
 	}
 	return attributes.CheckTags(name, c.Tags)
@@ -66,8 +65,8 @@ func (c *CreateQueue) prepare() (Prepared, *Error) {
 
 func (c *CreateQueue) accessPolicy() (AccessPolicy, bool) { return queuePolicy(c.Queue, c.Attributes) }
 
-// apply creates a queue. An existing one with equal attributes is
-// confirmed; attributes not in the request are not compared, nor are tags.
+// apply creates a queue, or confirms an existing one whose attributes equal those of the request.
+// Tags are not compared.
 func (c *CreateQueue) apply(b *Broker) (Result, *Error) {
 	if q, exists := b.queues.Get(c.Queue); exists {
 		name, err := q.attributes.Differs(c.Attributes, b.assignment(c.Policies))
@@ -107,8 +106,8 @@ type QueueCreated struct{ Queue string }
 
 func (QueueCreated) result() {}
 
-// deletionWait is how long AWS refuses a deleted name, and purgeWait how long
-// a second purge; both only with the setting aws-cooldowns (decision 13).
+// Cool-offs of AWS, with the setting aws-cooldowns: before a name can be created again, and between
+// two purges.
 const (
 	deletionWait = 60 * logtime.Second
 	purgeWait    = 60 * logtime.Second
@@ -121,18 +120,17 @@ func (b *Broker) addQueue(name string, attributes QueueAttributes, tags []Tag) {
 	q.createdAt, q.modifiedAt = b.now, b.now
 	q.timers.fired = timed{b.now, lastTimed}
 	q.generation = b.generation
-	// Numbers go on above those of any deleted queue: one of them may have
-	// had this name, and a number is never used twice under one name.
+	// A deleted queue may have had this name, and a sequence number is never reused under one name.
 	q.lastSequence = b.sequenceFloor
 	b.queues.Set(name, q)
 	b.access = b.access.WithQueuePolicy(name, attributes.Policy)
-	b.refresh(q)
+	b.touch(q)
 	b.followRedrive(q, "")
 	b.addImplicitDeadLetter(q)
 }
 
-// checkImplicitDeadLetter refuses ImplicitDeadLetterQueue where the built-in
-// queue could not have its name.
+// checkImplicitDeadLetter refuses ImplicitDeadLetterQueue if the name of that queue would be too
+// long.
 func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error {
 	if a.ImplicitDeadLetterQueue && len(ImplicitDeadLetterName(account.PlainName(name))) > limits.QueueNameLengthMax {
 		return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter ImplicitDeadLetterQueue. "+
@@ -141,8 +139,8 @@ func (b *Broker) checkImplicitDeadLetter(name string, a *QueueAttributes) *Error
 	return nil
 }
 
-// addImplicitDeadLetter creates the built-in dead-letter queue if it is asked
-// for and missing. It is an ordinary queue in every other way.
+// addImplicitDeadLetter creates the implicit dead-letter queue if q needs one. It is an ordinary
+// queue.
 func (b *Broker) addImplicitDeadLetter(q *Queue) {
 	if !q.attributes.ImplicitDeadLetterQueue || q.attributes.Redrive.Target != "" {
 		return
@@ -164,7 +162,7 @@ func fifoAttribute(fifo bool) []Attribute {
 	return []Attribute{{Name: "FifoQueue", Value: "true"}}
 }
 
-// headerSum hashes what rarely changes: name, attributes, tags, times.
+// headerSum hashes the fields that rarely change: name, attributes, tags, times.
 func (q *Queue) headerSum(k statehash.Key) statehash.Sum {
 	r := append(statehash.Record(nil), statehash.KindHeader).Num(q.incarnation).Text(q.name).Flag(q.attributes.FIFO)
 	for _, a := range q.attributes.List() {
@@ -177,7 +175,7 @@ func (q *Queue) headerSum(k statehash.Key) statehash.Sum {
 	return k.Sum(r.Time(q.createdAt).Time(q.modifiedAt))
 }
 
-// countersSum hashes what changes with most commands.
+// countersSum hashes the fields that most commands change.
 func (q *Queue) countersSum(k statehash.Key) statehash.Sum {
 	var buf [96]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindCounters).Num(q.incarnation).Time(q.purgedAt).Num(q.lastSequence)
@@ -192,20 +190,20 @@ func (q *Queue) countersSum(k statehash.Key) statehash.Sum {
 	return k.Sum(r)
 }
 
-// text is the number as a client wrote it, for error messages.
+// text formats the number for error messages.
 func (i Int) text() string { return strconv.FormatInt(i.Value, 10) }
 
-// DeleteQueue removes a queue with all it holds.
+// DeleteQueue deletes a queue and its messages.
 type DeleteQueue struct{ Queue string }
 
 // QueueName implements Command.
 func (c *DeleteQueue) QueueName() string { return c.Queue }
 
-// Validate has nothing to check but the length of the name.
+// Validate checks the length of the name.
 func (c *DeleteQueue) Validate() *Error { return checkQueueName(c.Queue) }
 
-// apply removes a queue with its messages, records and tags. Queues that
-// redrive to it keep their policy and their messages.
+// apply deletes a queue with its messages, records and tags. Queues that use it as dead-letter
+// queue keep their policy and messages.
 func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	q, ok := b.queues.Get(c.Queue)
 	if !ok {
@@ -216,7 +214,7 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	q.sums.usage.Queues--
 	q.leaveUsage()
 	b.releases.drop(q)
-	b.leave(q)
+	b.dropFromIndexes(q)
 	if target, _ := q.deadLetterTarget(); target != "" {
 		b.sources.Delete(sourceKey(target, q.name))
 	}
@@ -227,7 +225,7 @@ func (c *DeleteQueue) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// tombstones remember deleted queues for the 60-second rule.
+// tombstones record deleted queues for the 60-second rule.
 type tombstones struct {
 	byName *btree.Map[string, Timestamp]
 	byTime *btree.BTreeG[queueDeadline]
@@ -272,7 +270,7 @@ func (t tombstones) deadline() Timestamp {
 	return 0
 }
 
-// expire forgets at most budget tombstones older than the rule.
+// expire forgets at most budget expired tombstones and returns the remaining budget.
 func (t tombstones) expire(b *Broker, budget int) int {
 	for ; budget > 0; budget-- {
 		oldest, ok := t.byTime.Min()
@@ -290,12 +288,11 @@ type PurgeQueue struct{ Queue string }
 // QueueName implements Command.
 func (c *PurgeQueue) QueueName() string { return c.Queue }
 
-// Validate has nothing to check but the length of the name.
+// Validate checks the length of the name.
 func (c *PurgeQueue) Validate() *Error { return checkQueueName(c.Queue) }
 
-// apply deletes all messages: available, in flight, delayed, scheduled,
-// and forgets receive attempts. Deduplication records go as recorded on AWS,
-// unless PurgeClearsDeduplicationHistory=false.
+// apply deletes all messages and receive attempts. It also deletes deduplication records, as AWS
+// does, unless PurgeClearsDeduplicationHistory is false.
 func (c *PurgeQueue) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {

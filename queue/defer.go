@@ -9,43 +9,42 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// A deferred message is stored beside its group: it blocks nothing, an ordinary receive
-// never finds it, and it is handed out by its number alone. It stays deferred until it
-// is deleted or dead-lettered, however old it is.
+// A deferred message is stored outside its group: it blocks no other message, and only
+// ReceiveDeferred returns it. It never expires, but can be deleted or dead-lettered.
 
 func (m *Message) deferred() bool { return m.delivery != nil && m.delivery.deferred }
 
-// find is the message of a number among those that can have been handed out.
+// find returns a message by number, unless it is scheduled.
 func (q *Queue) find(sequence uint64) (*Message, bool) {
 	if m, ok := q.messages.Get(sequence); ok {
 		return m, true
 	}
-	return q.aside.deferred.Get(sequence)
+	return q.deferred.Get(sequence)
 }
 
 func (q *Queue) insertDeferred(k statehash.Key, m *Message) {
-	q.aside.deferred.Set(m.sequence, m)
+	q.deferred.Set(m.sequence, m)
 	q.sums.messages.Add(m.sum(k, q.incarnation, false))
 	q.hold(m)
 }
 
 func (q *Queue) removeDeferred(k statehash.Key, m *Message) {
-	q.aside.deferred.Delete(m.sequence)
+	q.deferred.Delete(m.sequence)
 	q.sums.messages.Sub(m.sum(k, q.incarnation, false))
 	q.release(m)
 }
 
-// Defer sets received messages aside.
+// Defer defers received messages.
 type Defer struct {
 	Queue   string
-	Session SessionRef // zero if the messages were received without one
+	Session SessionRef // zero if they were received without a session
 	Handles []string
 }
 
 // QueueName implements Command.
 func (c *Defer) QueueName() string { return c.Queue }
 
-// Validate checks the session and how many handles there are.
+// Validate checks the session and the number of handles.
 func (c *Defer) Validate() *Error { return checkSettlement(c.Queue, c.Session, len(c.Handles)) }
 
 func (c *Defer) apply(b *Broker) (Result, *Error) {
@@ -55,7 +54,7 @@ func (c *Defer) apply(b *Broker) (Result, *Error) {
 	}
 	out := EntriesDone{Errs: make([]*Error, len(c.Handles))}
 	for i, handle := range c.Handles {
-		m, err := b.settle(q, handle, c.Session)
+		m, err := b.lockedMessage(q, handle, c.Session)
 		if err != nil {
 			out.Errs[i] = err
 			continue
@@ -70,16 +69,14 @@ func (c *Defer) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// ReceiveDeferred hands out deferred messages by their numbers: all that are asked for,
-// or none.
+// ReceiveDeferred receives deferred messages by their sequence numbers: all of them, or none.
 type ReceiveDeferred struct {
 	Queue     string
 	Sequences []SequenceNumber
-	// Session is the session of the messages, under whose lock they then are; zero for
-	// messages whose group no session has locked.
+	// Session locks the messages; zero for messages whose group no session has locked.
 	Session           SessionRef
-	VisibilityTimeout Int  // seconds 0..43200, default from the queue; not with a session
-	Delete            bool // settles the messages as they are handed out
+	VisibilityTimeout Int  // seconds 0..43200, default from the queue; absent with a session
+	Delete            bool // deletes the messages in the same step
 }
 
 // QueueName implements Command.
@@ -98,7 +95,7 @@ func (c *ReceiveDeferred) Validate() *Error {
 	}
 	for i, sequence := range c.Sequences {
 		if slices.Contains(c.Sequences[:i], sequence) {
-			return refusal.InvalidValue(sequence.String(), "SequenceNumber", "It is asked for twice.")
+			return refusal.InvalidValue(sequence.String(), "SequenceNumber", "It is repeated.")
 		}
 	}
 	if c.Session == (SessionRef{}) {
@@ -126,7 +123,7 @@ func (c *ReceiveDeferred) apply(b *Broker) (Result, *Error) {
 	}
 	messages := make([]*Message, 0, limits.BatchEntriesMax)
 	for _, sequence := range c.Sequences {
-		m, ok := q.aside.deferred.Get(uint64(sequence))
+		m, ok := q.deferred.Get(uint64(sequence))
 		if !ok || q.expired(m, b.now) || q.inFlightNow(m, b.now) || d.session != 0 && m.group != c.Session.SessionID {
 			return nil, refusal.New(refusal.MessageNotFound, "There is no deferred message with the sequence number ", sequence.String(), ".")
 		}

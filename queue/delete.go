@@ -5,22 +5,21 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// DeleteMessages is DeleteMessage and DeleteMessageBatch.
+// DeleteMessages is the command for DeleteMessage and DeleteMessageBatch.
 type DeleteMessages struct {
 	Queue   string
 	Batch   bool
-	Handles []string       // receipt handles as sent by the client
-	Options *SettleOptions // nil for SQS
-	// Streamed says that they are settled on a stream of the native API, where one
-	// command may have more than a batch: StreamEntriesMax.
+	Handles []string           // receipt handles as sent by the client
+	Options *SettlementOptions // nil for SQS
+	// Streamed permits up to StreamEntriesMax handles, for a stream of the native API.
 	Streamed bool
 }
 
 // QueueName implements Command.
 func (c *DeleteMessages) QueueName() string { return c.Queue }
 
-// Validate checks the number of entries and the form of the handles. A batch is
-// refused for its handles only if all are malformed.
+// Validate checks the number and form of the handles. A batch is refused for its handles only if
+// all of them are malformed.
 func (c *DeleteMessages) Validate() *Error {
 	_, err := c.check()
 	return err
@@ -34,7 +33,7 @@ func (c *DeleteMessages) wellFormed() *Error {
 	return checkEntries(len(c.Handles), c.Streamed, "DeleteMessageBatchRequestEntry")
 }
 
-// check is what needs no state.
+// check makes the checks that need no state.
 func (c *DeleteMessages) check() (entries entryRefusals, whole *Error) {
 	if err := c.wellFormed(); err != nil {
 		return entries, err
@@ -71,7 +70,6 @@ func (c *DeleteMessages) refuse(*Broker, *Queue) (Result, *Error) {
 	return EntriesDone{Errs: refused.errs}, nil
 }
 
-// apply is DeleteMessage and DeleteMessageBatch.
 func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
@@ -94,21 +92,21 @@ func (c *DeleteMessages) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// entryDone answers most commands with one entry; nobody changes it.
+// entryDone answers most commands with one entry. It never changes.
 var entryDone Result = EntriesDone{Errs: make([]*Error, 1)}
 
 func (c *DeleteMessages) delete(b *Broker, q *Queue, handle string) *Error {
 	if c.Options == nil {
 		return b.deleteMessage(q, handle, c.Batch)
 	}
-	m, err := b.settle(q, handle, c.Options.Session)
+	m, err := b.lockedMessage(q, handle, c.Options.Session)
 	if err == nil {
 		b.deleteFound(q, m)
 	}
 	return err
 }
 
-// deleteFound takes out a message whose receiver is done with it.
+// deleteFound deletes a message and ends its receive attempt.
 func (b *Broker) deleteFound(q *Queue, m *Message) {
 	q.endAttempt(b.key, m, true)
 	q.remove(b.key, m)
@@ -121,8 +119,8 @@ type EntriesDone struct{ Errs []*Error }
 
 func (EntriesDone) result() {}
 
-// openHandle reads a handle that a client sent. It reports false unless the
-// text is, character by character, a handle issued for a delivery of q.
+// openHandle reads a client's handle. ok is false unless the text is exactly a handle issued for a
+// delivery from q.
 func (b *Broker) openHandle(q *Queue, text string) (identifier.Receipt, bool) {
 	h, ok := identifier.ParseReceiptHandle(text)
 	if !ok {
@@ -135,12 +133,10 @@ func invalidHandle(handle string) *Error {
 	return refusal.New(refusal.ReceiptHandleIsInvalid, `The input receipt handle "`, refusal.Echo(handle), `" is not a valid receipt handle.`)
 }
 
-// deleteMessage deletes what a handle names. A message that is gone already
-// was deleted: success. On standard queues any handle of the message will do.
-// On FIFO queues the handle must be the last one issued and its visibility
-// timeout must run; the ymq receive compatibility lets an expired handle
-// delete while nobody received the message again, and a superseded one do
-// nothing (ymq.md 8.1).
+// deleteMessage deletes the message of a handle. It succeeds for a message that is already gone. A
+// standard queue accepts any handle of the message. A FIFO queue accepts only the last handle,
+// while its visibility timeout runs. In YMQ mode an expired handle works until the next receive,
+// and an older handle changes nothing (ymq.md 8.1).
 func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 	r, ok := b.openHandle(q, handle)
 	if !ok {
@@ -156,7 +152,7 @@ func (b *Broker) deleteMessage(q *Queue, handle string, batch bool) *Error {
 		case q.attributes.YMQReceive && !current:
 			return nil
 		case !q.attributes.YMQReceive && (!current || !q.inFlightNow(m, b.now)):
-			if batch { // recorded: another code and text than the single call
+			if batch { // recorded from AWS: differs from the single call
 				return refusal.New(refusal.ReceiptHandleIsInvalid, "The receipt handle has expired")
 			}
 			return refusal.InvalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")

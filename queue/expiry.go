@@ -8,21 +8,18 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// Expiry happens only here: at the start of each command for the queue it
-// names, and in AdvanceClock. It handles a bounded number of items, so that no
-// entry takes long; what is left waits for the next one. Rules that must be
-// exact (is a handle still valid, is an id a duplicate) compare times
-// themselves and never rely on expiry having run.
+// Expiry happens only here: at the start of each command for the queue it names, and in
+// AdvanceClock. Each run handles a bounded number of records and leaves the others for the next
+// run. Rules that must be exact, such as the validity of a handle, compare times themselves.
 
-// expiryBudget bounds the timers and expired records handled by one AdvanceClock;
-// commands on a queue handle at most queueExpiryBudget of that queue. What is left
-// waits for the next command.
+// expiryBudget bounds the timers and records that one AdvanceClock expires. A command on a queue
+// expires at most queueExpiryBudget of that queue.
 const (
 	expiryBudget      = 1000
 	queueExpiryBudget = 64
 )
 
-// queueDeadline orders queues by when they have work for AdvanceClock.
+// queueDeadline orders queues by their next work for AdvanceClock.
 type queueDeadline struct {
 	at          Timestamp
 	incarnation uint64
@@ -36,8 +33,8 @@ func (a queueDeadline) less(b queueDeadline) bool {
 	return a.incarnation < b.incarnation
 }
 
-// Records that are dead take part in no rule, so forgetting them may wait for
-// a round moment; an idle cluster then writes one entry for many of them.
+// Expired records affect no rule. Rounding up their deadlines lets an idle cluster expire many of
+// them with one entry.
 const (
 	retentionStep = 1 * logtime.Second
 	forgetStep    = 10 * logtime.Second
@@ -47,8 +44,7 @@ func roundUp(t Timestamp, step logtime.Duration) Timestamp {
 	return (t + Timestamp(step) - 1) / Timestamp(step) * Timestamp(step)
 }
 
-// NextDeadline is the earliest log time at which AdvanceClock has work to do,
-// or zero if there is none.
+// NextDeadline returns the earliest log time at which AdvanceClock has work, zero if there is none.
 func (b *Broker) NextDeadline() Timestamp {
 	if b.releases.some() {
 		return b.now
@@ -56,9 +52,8 @@ func (b *Broker) NextDeadline() Timestamp {
 	return b.RecordsDeadline()
 }
 
-// RecordsDeadline is NextDeadline without what publications are still to be released: a
-// replica that was restored meanwhile has none of that to do, and the same deadline of its
-// records.
+// RecordsDeadline returns NextDeadline without publications to release. A replica that was just
+// restored has none of those, but the same records.
 func (b *Broker) RecordsDeadline() Timestamp {
 	next := b.tombstones.deadline()
 	if d, ok := b.deadlines.Min(); ok && (next == 0 || d.at < next) {
@@ -70,8 +65,8 @@ func (b *Broker) RecordsDeadline() Timestamp {
 	return next
 }
 
-// register files the queue under its next deadline.
-func (b *Broker) register(q *Queue) {
+// updateDeadline updates the queue's entry in the index of deadlines.
+func (b *Broker) updateDeadline(q *Queue) {
 	at := q.nextDeadline()
 	if at == q.deadline {
 		return
@@ -84,23 +79,23 @@ func (b *Broker) register(q *Queue) {
 	}
 }
 
-// nextDeadline is when the queue has something to expire next, zero if never.
-// It follows from the queue's records alone, not from the present time: which
-// queues one AdvanceClock gets to must be the same on every replica.
+// nextDeadline returns the next time at which the queue has work, zero if never. It depends on
+// records alone, not on the present time, because every replica must visit the same queues in one
+// AdvanceClock.
 func (q *Queue) nextDeadline() Timestamp {
 	next := Timestamp(math.MaxInt64)
 	if t, ok := q.timers.pending.Min(); ok {
 		next = t.at
 	}
-	if t, ok := q.aside.byTime.Min(); ok {
+	if t, ok := q.scheduledByTime.Min(); ok {
 		next = min(next, t.at)
 	}
 	if end, ok := q.groups.sessions.FirstEnd(); ok {
 		next = min(next, end.At)
 	}
 	if t, ok := q.ready.firstDelivery.Min(); ok && q.firstDeliveryDelay() > 0 {
-		// The end of a FIFO queue's delay wakes receivers. Ends that the
-		// queue has seen need no clock: those messages are receivable.
+		// The end of the queue's delay wakes receivers. Earlier ends need no clock: their messages
+		// can be received.
 		if at := t.at.Add(q.firstDeliveryDelay()); at > q.timers.fired.at {
 			next = min(next, at)
 		}
@@ -123,8 +118,7 @@ func (q *Queue) nextDeadline() Timestamp {
 	return next
 }
 
-// expire does at most budget units of the queue's due work and returns what is
-// left of the budget.
+// expire does at most budget units of due work and returns the remaining budget.
 func (b *Broker) expire(q *Queue, budget int) int {
 	budget = b.fireTimers(q, budget)
 	budget = b.expireSessions(q, budget)
@@ -134,14 +128,11 @@ func (b *Broker) expire(q *Queue, budget int) int {
 	return q.forgetAttempts(b.key, b.now, budget)
 }
 
-// timerIndex holds messages hidden by a visibility timeout or, on standard
-// queues, by their delay.
+// timerIndex holds messages hidden by a visibility timeout, or on a standard queue by their delay.
 type timerIndex struct {
 	pending *btree.BTreeG[timed]
-	// fired says how far timers have fired. It is state, not derived: a
-	// timer is pending exactly if its key lies behind it, so that a replica
-	// restored from a snapshot agrees about timers that are due but had to
-	// wait for their turn.
+	// fired is the last timer that fired, and part of the state. Every later timer is pending, even
+	// if it is due but the budget was exhausted. So a restored replica has the same pending timers.
 	fired    timed
 	inFlight int64
 	delayed  int64
@@ -149,7 +140,7 @@ type timerIndex struct {
 
 func (t *timerIndex) key(m *Message) timed { return timed{m.delivery.visibleAt, m.sequence} }
 
-// add reports whether the timer of m is still to fire.
+// add reports whether the timer of m is pending.
 func (t *timerIndex) add(m *Message) bool {
 	key := t.key(m)
 	if !t.fired.less(key) {
@@ -176,7 +167,7 @@ func (t *timerIndex) count(m *Message, by int64) {
 	}
 }
 
-// fireTimers makes messages visible whose delay or visibility timeout is over.
+// fireTimers shows messages whose delay or visibility timeout ended.
 func (b *Broker) fireTimers(q *Queue, budget int) int {
 	from := q.timers.fired.at
 	budget = b.fireDue(q, budget)
@@ -186,9 +177,8 @@ func (b *Broker) fireTimers(q *Queue, budget int) int {
 	return budget
 }
 
-// sessionDelayEnd is the first end of the queue's delay behind a time that may give the
-// holder of a session something to receive, zero if there is none. A locked group is in
-// no index of what can be received, so any message of the queue counts.
+// sessionDelayEnd returns the first end of the queue's delay after a time, zero if there is none.
+// The indexes of available messages exclude locked groups, so it considers all messages.
 func (q *Queue) sessionDelayEnd(after Timestamp) Timestamp {
 	delay := q.firstDeliveryDelay()
 	if delay == 0 || q.groups.sessions.Locks() == 0 {
@@ -220,9 +210,7 @@ func (b *Broker) fireDue(q *Queue, budget int) int {
 	}
 }
 
-// expireMessages deletes messages older than the retention period, in whatever
-// state they are, but for deferred ones. Sequence numbers rise with sentAt except for messages that
-// kept their age in a move, which byAge orders.
+// expireMessages deletes messages older than the retention period, except for deferred ones.
 func (b *Broker) expireMessages(q *Queue, budget int) int {
 	expired := 0
 	for ; budget > 0; budget-- {
@@ -239,9 +227,8 @@ func (b *Broker) expireMessages(q *Queue, budget int) int {
 	return budget
 }
 
-// oldestMessage is the message with the earliest sentAt. If the one with the
-// lowest number kept its age it is in byAge as well; if it did not, every
-// later one that did not was sent later. Deferred messages do not age.
+// oldestMessage returns the message with the earliest sentAt, except for deferred ones. Sequence
+// numbers rise with sentAt except in byAge, which orders messages that kept their age in a move.
 func (q *Queue) oldestMessage() (*Message, bool) {
 	first, ok := q.messages.Min()
 	if aged, some := q.byAge.Min(); some && aged.at < first.sentAt {
@@ -258,18 +245,17 @@ func (q *Queue) oldest() (Timestamp, bool) {
 	return m.sentAt, true
 }
 
-// AdvanceClock lets log time pass without any other change: timers that are
-// due fire, at most a bounded number per command.
+// AdvanceClock advances log time: due timers fire, a bounded number per command.
 type AdvanceClock struct{}
 
 // QueueName implements Command.
 func (*AdvanceClock) QueueName() string { return "" }
 
-// Validate has nothing to check.
+// Validate implements Command.
 func (*AdvanceClock) Validate() *Error { return nil }
 
 func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
-	b.index() // commands before it in its entry: what is due goes by deadlines
+	b.index() // the deadlines must include earlier commands of the entry
 	budget := b.tombstones.expire(b, expiryBudget)
 	for budget > 0 {
 		next, ok := b.deadlines.Min()
@@ -277,10 +263,9 @@ func (c *AdvanceClock) apply(b *Broker) (Result, *Error) {
 			break
 		}
 		q := b.begin(next.name)
-		// One unit pays for looking at the queue, so that the number of
-		// queues per entry is bounded, too.
+		// Each visited queue costs one unit, which bounds the number of queues per entry.
 		budget = b.expire(q, budget-1)
-		b.register(q)
+		b.updateDeadline(q)
 	}
 	budget = b.topics.Expire(b.key, b.now, budget)
 	b.removeUnconfirmed(budget)

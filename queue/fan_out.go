@@ -15,10 +15,9 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// fanOut delivers what was published to every queue whose subscription lets it pass, in
-// the order in which the queues were subscribed, and puts it into the outbox for the
-// URLs. Deliveries are independent of one another: what fails for one subscription goes to
-// its dead-letter queue or is lost for that subscription alone (SNS).
+// fanOut delivers a publication to every subscription whose filter accepts it, in order of
+// subscription: into queues, and into the outbox for URLs. Deliveries are independent: a failed one
+// goes to the dead-letter queue of its subscription, or is lost for that subscription (SNS).
 func (b *Broker) fanOut(t *topic.Topic, p *topic.Publication) {
 	f := &fan{b: b, topic: t, publication: p}
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
@@ -34,7 +33,7 @@ func (b *Broker) fanOut(t *topic.Topic, p *topic.Publication) {
 	})
 }
 
-// fan is one publish on its way into the queues, now or from the archive.
+// fan is one publication being delivered, now or from the archive.
 type fan struct {
 	b           *Broker
 	topic       *topic.Topic
@@ -43,10 +42,10 @@ type fan struct {
 	filtered    filterInput
 }
 
-// filterInput is a published message as filters see it.
-type filterInput struct{ message *filter.Message } // nil until a filter needs it
+// filterInput holds a published message in the form that filters read.
+type filterInput struct{ message *filter.Message } // nil until the first filter
 
-// reaches reports whether a message goes to a subscription as it is published.
+// reaches reports whether a new publication goes to a subscription.
 func (f *filterInput) reaches(s *topic.Subscription, n *notification.Notification) bool {
 	return !s.Pending() && s.Attributes.Takes(n.Timestamp) && f.passes(s.Attributes.Filter, n)
 }
@@ -66,22 +65,21 @@ func (f *filterInput) passes(p *filter.Policy, n *notification.Notification) boo
 	return p.Match(f.message)
 }
 
-// outcome is what became of a delivery to one queue.
+// outcome is the result of a delivery to one queue.
 type outcome uint8
 
 const (
 	delivered  outcome = iota + 1
-	duplicated         // the queue knew the message
+	duplicated         // the queue's deduplication dropped the message
 	failed
 )
 
-// deliver delivers to the queue of a subscription, or else to its dead-letter queue. A
-// queue that does not exist or has no room is a failure that no repetition mends, since
-// topic and queue share one store: it is not retried.
+// deliver delivers to the queue of a subscription, or to its dead-letter queue. It does not retry:
+// topic and queue share one state, so a missing or full queue is a permanent failure.
 func (f *fan) deliver(s *topic.Subscription) {
 	m := f.message(s)
-	// SQS takes no more attributes. In the dead-letter queue they stand as they are,
-	// since else the message would be lost.
+	// SQS accepts no more attributes. The dead-letter queue keeps all of them, so that the message
+	// is not lost.
 	tooMany := m.raw && len(f.publication.Content().Attributes) > limits.MessageAttributesMax
 	came := failed
 	if !tooMany {
@@ -96,13 +94,13 @@ func (f *fan) deliver(s *topic.Subscription) {
 	}
 }
 
-// message is what the queues of a subscription get.
+// message returns the message that the subscription's queues store.
 func (f *fan) message(s *topic.Subscription) *publishedMessage {
 	return &publishedMessage{publication: f.publication, subscription: f.b.intern(s.ARN), raw: s.Attributes.RawDelivery, replayed: f.replayed}
 }
 
-// deadLetter delivers to the dead-letter queue of a subscription what could not be
-// delivered to its end, if there is such a queue.
+// deadLetter delivers a failed message to the dead-letter queue of the subscription, if there is
+// one.
 func (f *fan) deadLetter(s *topic.Subscription, m *publishedMessage) {
 	target, came := deadLetterQueue(f.topic, s), failed
 	if target != "" {
@@ -122,13 +120,11 @@ func (f *fan) emit(kind EventKind, queue string) {
 	f.b.events = append(f.b.events, Event{Kind: kind, Queue: queue, Topic: f.topic.Name, Count: 1})
 }
 
-// put stores the message in a queue unless that is not there, has no room, or knows the
-// message. A FIFO queue is told the group and the effective deduplication id, and applies
-// its own rules to them; it never looks at the content, whose envelope differs from
-// subscription to subscription. The size limit of a queue does not count: SNS checks
-// sizes at the publish alone (AWS), and an envelope, in which no accepted character takes
-// more than twice its bytes, stays below what any message may have. Of what is replayed
-// the queue knows most already, so that its deduplication takes no part (ours).
+// put stores the message in a queue, and fails if the queue does not exist or has no room. A FIFO
+// queue deduplicates by group and effective deduplication id, never by content, because envelopes
+// differ between subscriptions. Replayed messages skip deduplication (ours): the queue already
+// remembers most of them. The queue's MaximumMessageSize does not apply: SNS checks sizes at the
+// publish alone (AWS).
 func (f *fan) put(name string, m *publishedMessage) outcome {
 	n := f.publication.Content()
 	q, ok := f.b.queues.Get(name)
@@ -136,11 +132,11 @@ func (f *fan) put(name string, m *publishedMessage) outcome {
 		return failed
 	}
 	if !slices.Contains(f.b.changed, q) {
-		q = f.b.beginNow(name) // once for all entries of a batch, since it costs time if much is due
+		q = f.b.beginNow(name) // once for all entries of a batch: expiry can be slow
 	}
 	group := n.GroupID
 	if q.attributes.FIFO != f.topic.Attributes.FIFO {
-		group = "" // a standard queue gets none from a FIFO topic
+		group = "" // FIFO topics pass no group to standard queues
 	}
 	ids := deduplication.IDs{Own: n.DeduplicationID, Group: group}
 	if rules := &q.attributes.Deduplication; q.attributes.FIFO && !rules.Disabled && !f.replayed {
@@ -156,8 +152,8 @@ func (f *fan) put(name string, m *publishedMessage) outcome {
 	return delivered
 }
 
-// addReplay refuses a replay that attributes ask for if it cannot be, and otherwise has
-// the leader begin it. before is the status of the one there is.
+// addReplay starts the replay that attributes request, or refuses it. before is the status of an
+// earlier replay.
 func (b *Broker) addReplay(t *topic.Topic, given []Attribute, before attributes.ReplayStatus) *Error {
 	switch {
 	case !attributes.AsksForReplay(given):
@@ -172,7 +168,7 @@ func (b *Broker) addReplay(t *topic.Topic, given []Attribute, before attributes.
 	return nil
 }
 
-// failReplays ends the replays of a topic that has no archive any more.
+// failReplays ends the replays of a topic whose archive was removed.
 func (b *Broker) failReplays(t *topic.Topic) {
 	var running []*topic.Subscription
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
@@ -186,16 +182,16 @@ func (b *Broker) failReplays(t *topic.Topic) {
 	}
 }
 
-// ReplayMessages is one bounded step of a replay, proposed by the leader.
+// ReplayMessages is one bounded step of a replay. Only the leader proposes it.
 type ReplayMessages struct {
-	Subscription uint64 // its number
-	Max          int    // 1..ReplayStepMax publications are looked at
+	Subscription uint64 // number of the subscription
+	Max          int    // 1..ReplayStepMax publications to examine
 }
 
 // MessagesReplayed answers ReplayMessages.
 type MessagesReplayed struct {
-	Looked  int64 // publications of the archive that were delivered or filtered out
-	Running bool  // the replay wants another step
+	Looked  int64 // publications that were delivered or filtered out
+	Running bool  // more steps remain
 }
 
 func (MessagesReplayed) result() {}
@@ -203,7 +199,7 @@ func (MessagesReplayed) result() {}
 // QueueName implements Command.
 func (*ReplayMessages) QueueName() string { return "" }
 
-// Validate bounds the step; only the leader proposes this command.
+// Validate checks the size of the step.
 func (c *ReplayMessages) Validate() *Error {
 	if c.Max < 1 || c.Max > limits.ReplayStepMax {
 		return refusal.SNSInvalid("a step of a replay looks at 1 to ", strconv.Itoa(limits.ReplayStepMax), " messages")
@@ -211,10 +207,9 @@ func (c *ReplayMessages) Validate() *Error {
 	return nil
 }
 
-// apply delivers what comes next in the archive. The step that reaches its end completes
-// the replay: what is published after this entry is delivered at once again, so that
-// nothing is lost, repeated or out of order in between. A replay whose queue does not
-// exist fails.
+// apply delivers the next publications of the archive. The step that reaches the end completes the
+// replay, and later publications are delivered directly: none is lost, repeated or out of order. A
+// replay to a missing queue fails.
 func (c *ReplayMessages) apply(b *Broker) (Result, *Error) {
 	t, s, ok := b.topics.SubscriptionOfNumber(c.Subscription)
 	if !ok || !s.Attributes.ReplayStatus.Running() {
@@ -254,15 +249,15 @@ func (c *ReplayMessages) apply(b *Broker) (Result, *Error) {
 	return MessagesReplayed{Looked: looked, Running: next != 0}, nil
 }
 
-// addDelivery has the leader post to the URL of a subscription.
+// addDelivery adds an item to the outbox and notifies the leader.
 func (b *Broker) addDelivery(i *outbox.Item) {
 	b.outbox.Put(b.key, i)
 	b.events = append(b.events, Event{Kind: DeliveryAdded, Subscription: i.Subscription})
 }
 
-// enqueue has the leader post the message to the URL of a subscription. If enough waits
-// for that, the message goes to the dead-letter queue at once; checkOutbox has refused the
-// publish unless there is one, but for the last bytes of a batch.
+// enqueue adds the message to the outbox. If the outbox of the subscription is full, the message
+// goes to the dead-letter queue. Without such a queue, checkOutbox refused the publish; only the
+// last entries of a batch can exceed the limit.
 func (f *fan) enqueue(s *topic.Subscription) {
 	if f.b.outboxFull(s.Number, 1) && f.b.hasDeadLetterQueue(f.topic, s) {
 		f.deadLetter(s, f.message(s))
@@ -272,9 +267,8 @@ func (f *fan) enqueue(s *topic.Subscription) {
 	f.topic.Keep(1, f.publication.SentBytes())
 }
 
-// checkOutbox refuses a publish for which the outbox may have no room, so that an endpoint
-// that takes nothing cannot fill the memory. What was accepted is never dropped to make
-// room.
+// checkOutbox refuses a publish that exceeds the limits of the outbox, so that an endpoint that is
+// down cannot exhaust the memory. Accepted messages are never dropped.
 func (b *Broker) checkOutbox(t *topic.Topic, entries int) (refused *Error) {
 	if b.outbox.Len()+entries <= limits.OutboxMax && b.outbox.ContentBytes() < limits.OutboxBytesMax {
 		return nil
@@ -293,39 +287,39 @@ func (b *Broker) outboxFull(subscription uint64, entries int) bool {
 	return b.outbox.LenOf(subscription)+entries > limits.OutboxMax || b.outbox.ContentBytesOf(subscription) >= limits.OutboxBytesMax
 }
 
-// hasDeadLetterQueue reports whether what cannot be posted to a URL can go to a queue. It
-// is on a standard topic, which delivers to no FIFO queue.
+// hasDeadLetterQueue reports whether failed deliveries can go to a queue. Only standard topics have
+// URLs, and they cannot deliver to FIFO queues.
 func (b *Broker) hasDeadLetterQueue(t *topic.Topic, s *topic.Subscription) bool {
 	q, ok := b.queues.Get(deadLetterQueue(t, s))
 	return ok && !q.attributes.FIFO
 }
 
-// ReportDeliveries says what came of attempts to deliver over HTTP, proposed by the
-// leader, which alone makes them.
+// ReportDeliveries records the results of HTTP deliveries. Only the leader delivers and proposes
+// it.
 type ReportDeliveries struct{ Reports []DeliveryReport }
 
-// DeliveryReport is about one attempt.
+// DeliveryReport is the result of one attempt.
 type DeliveryReport struct {
-	Subscription uint64 // number
-	Number       uint64 // of the delivery
-	Attempts     uint32 // that had failed before this one
+	Subscription uint64 // number of the subscription
+	Number       uint64 // number of the delivery
+	Attempts     uint32 // failed attempts before this one
 	Outcome      DeliveryOutcome
 }
 
-// DeliveryOutcome is what came of an attempt.
+// DeliveryOutcome is the result of an attempt.
 type DeliveryOutcome uint8
 
-// Outcomes; the numbers are stored in the log.
+// Outcomes. The log contains the numbers.
 const (
 	DeliveryDone    DeliveryOutcome = 1
 	DeliveryFailed  DeliveryOutcome = 2 // another attempt may succeed
-	DeliveryRefused DeliveryOutcome = 3 // the subscriber does not take the message
+	DeliveryRefused DeliveryOutcome = 3 // the subscriber rejected the message
 )
 
 // QueueName implements Command.
 func (*ReportDeliveries) QueueName() string { return "" }
 
-// Validate bounds the reports; only the leader proposes this command.
+// Validate checks the reports.
 func (c *ReportDeliveries) Validate() *Error {
 	if len(c.Reports) == 0 || len(c.Reports) > limits.DeliveryReportsMax {
 		return refusal.SNSInvalid("a command has 1 to ", strconv.Itoa(limits.DeliveryReportsMax), " reports of deliveries")
@@ -338,8 +332,8 @@ func (c *ReportDeliveries) Validate() *Error {
 	return nil
 }
 
-// apply takes out what was delivered, and puts back for later what was not. Reports of
-// attempts that are not the last ones any more change nothing.
+// apply removes completed deliveries and schedules retries. Reports of superseded attempts change
+// nothing.
 func (c *ReportDeliveries) apply(b *Broker) (Result, *Error) {
 	for i := range c.Reports {
 		b.report(&c.Reports[i])
@@ -347,8 +341,8 @@ func (c *ReportDeliveries) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// report acts on one report. After the last attempt a message goes to the dead-letter
-// queue of the subscription, or is lost for that subscription, as for a queue.
+// report applies one report. After the last attempt the message goes to the dead-letter queue of
+// the subscription, or is lost for that subscription.
 func (b *Broker) report(r *DeliveryReport) {
 	i, ok := b.outbox.Get(r.Subscription, r.Number)
 	if !ok || i.Attempts != r.Attempts {

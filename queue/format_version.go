@@ -6,18 +6,17 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// SetFormatVersion raises the version of commands and snapshots that the
-// cluster may write. It never goes down.
+// SetFormatVersion raises the version of commands and snapshots that the cluster may write. It
+// never falls.
 //
-// A rule that a later version changes goes on as it was until then: replicas of two
-// programs apply the same log, and replay it to the same state. Such a rule asks for
-// Broker.formatVersion and keeps both branches.
+// A rule that changes with a version checks Broker.formatVersion and keeps both branches: replicas
+// of different releases must reach the same state from the same log.
 type SetFormatVersion struct{ Version uint32 }
 
 // QueueName implements Command.
 func (*SetFormatVersion) QueueName() string { return "" }
 
-// Validate refuses version zero, the one of a new state.
+// Validate refuses version 0, that of a new state.
 func (c *SetFormatVersion) Validate() *Error {
 	if c.Version == 0 {
 		return refusal.New(refusal.InvalidFormatVersion, "the format version must be above 0")

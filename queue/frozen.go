@@ -13,8 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// Frozen is an immutable copy of a Broker's state. Walks visit records in the
-// order a Restorer takes them; yield returns false to stop early.
+// Frozen is an immutable copy of a Broker's state. Scans visit records in the order that a Restorer
+// requires; they stop when yield returns false.
 type Frozen struct {
 	record     BrokerRecord
 	hash       [16]byte
@@ -28,9 +28,8 @@ type Frozen struct {
 	bodies     content.Reader
 }
 
-// Freeze captures the state in time independent of its size. The Frozen state
-// may be read by another goroutine while commands go on being applied: from
-// here on the Broker changes clones of queues, never the frozen ones.
+// Freeze captures the state in constant time. Another goroutine may read it while commands are
+// applied: the Broker then changes clones of the frozen queues.
 func (b *Broker) Freeze() *Frozen {
 	b.generation++
 	return &Frozen{
@@ -63,17 +62,17 @@ func (b *Broker) record() BrokerRecord {
 	return r
 }
 
-// Broker is the record of what belongs to no queue.
+// Broker returns the state outside of queues and topics.
 func (f *Frozen) Broker() BrokerRecord { return f.record }
 
-// StateHash is Broker.StateHash at the time of Freeze.
+// StateHash returns Broker.StateHash at the time of Freeze.
 func (f *Frozen) StateHash() [16]byte { return f.hash }
 
-// Bodies reads the bodies of the messages. That they are there as long as the Frozen is
-// used is the business of who froze the state.
+// Bodies returns a reader of the messages' bodies. The caller of Freeze must keep the bodies
+// available while the Frozen is used.
 func (f *Frozen) Bodies() content.Reader { return f.bodies }
 
-// Access is who may use the cluster.
+// Access returns the access keys, user policies and accounts.
 func (f *Frozen) Access() *access.Table { return f.access }
 
 // Tombstones visits the deleted queues by name.
@@ -94,7 +93,7 @@ func (f *Frozen) Queues(yield func(FrozenQueue) bool) {
 // FrozenQueue is one queue of a Frozen state.
 type FrozenQueue struct{ q *Queue }
 
-// Record is the queue without its messages.
+// Record returns the queue without its messages.
 func (f FrozenQueue) Record() QueueRecord {
 	q := f.q
 	return QueueRecord{
@@ -115,8 +114,8 @@ func (f FrozenQueue) Record() QueueRecord {
 	}
 }
 
-// Messages visits messages by sequence number, then the scheduled and the deferred ones.
-// One record is used for all of them.
+// Messages visits messages by sequence number, then scheduled, then deferred ones. It reuses one
+// record.
 func (f FrozenQueue) Messages(yield func(*MessageRecord) bool) {
 	more := true
 	var record MessageRecord
@@ -129,10 +128,10 @@ func (f FrozenQueue) Messages(yield func(*MessageRecord) bool) {
 	}
 	f.q.messages.Look(visit(false))
 	if more {
-		f.q.aside.scheduled.Look(visit(true))
+		f.q.scheduled.Look(visit(true))
 	}
 	if more {
-		f.q.aside.deferred.Look(visit(false))
+		f.q.deferred.Look(visit(false))
 	}
 }
 
@@ -194,19 +193,17 @@ func (f FrozenQueue) Sessions(yield func(SessionRecord) bool) {
 	f.q.groups.sessions.Scan(func(r *session.Record) bool { return yield(*r) })
 }
 
-// Records are the state of the Broker in a form that can be written to a
-// snapshot and read back: what a Frozen state yields, in a fixed order, and
-// what a Restorer takes, in the same order. Indexes that follow from the
-// records are rebuilt and not part of them.
+// A snapshot consists of these records. Frozen yields them and a Restorer takes them, in one fixed
+// order. A Restorer rebuilds the indexes.
 
-// BrokerRecord is the state that belongs to no queue.
+// BrokerRecord is the state outside of queues and topics.
 type BrokerRecord struct {
 	Now             Timestamp
 	FormatVersion   uint32
-	Epoch           uint32 // raised by a restore from backup
+	Epoch           uint32 // raised when a backup is restored
 	NextIncarnation uint64
 	NextMoveTask    uint64
-	SequenceFloor   uint64      // numbers at or below it may have been used by deleted queues
+	SequenceFloor   uint64      // deleted queues may have used numbers up to it
 	Settings        []Attribute // sorted by name
 }
 
@@ -225,14 +222,13 @@ type QueueRecord struct {
 	CreatedAt    Timestamp
 	ModifiedAt   Timestamp
 	PurgedAt     Timestamp // zero: never
-	ForgotAt     Timestamp // last time an id was forgotten on request, zero: never
-	LastSequence uint64    // the highest number handed out
+	ForgotAt     Timestamp // last time an id was forgotten by command, zero: never
+	LastSequence uint64    // the highest number used
 	LastAttempt  uint64    // number of the newest receive attempt
 	LastLock     uint64    // number of the newest session lock
-	DeadBefore   Timestamp // deduplication records accepted up to here are dead
-	// FiredAt and FiredSequence say how far timers have fired: all at or
-	// before that pair. A message whose timer lies behind it is pending,
-	// also when its time has come already (expiry is bounded per entry).
+	DeadBefore   Timestamp // deduplication records accepted by then are expired
+	// FiredAt and FiredSequence are the last timer that fired. Every later timer is pending, even
+	// if it is due, because expiry is bounded per entry.
 	FiredAt       Timestamp
 	FiredSequence uint64
 }
@@ -250,20 +246,19 @@ type MessageRecord struct {
 	DeadLetterSource string
 	PartitionKey     string
 	SentAt           Timestamp
-	KeepsAge         bool // moved with its SentAt, which is out of order here
-	Scheduled        bool // waits for VisibleAt outside its group
-	Timed            bool // DeliveryRecord has a meaning
-	// Published is zero unless a topic delivered the message; it then has neither Body
-	// nor Attributes.
+	KeepsAge         bool // moved with its SentAt, so SentAt is out of order
+	Scheduled        bool // outside its group until VisibleAt
+	Timed            bool // DeliveryRecord is set
+	// Published is set if a topic delivered the message, which then has no Body and no Attributes.
 	Published PublishedRecord
 	DeliveryRecord
 }
 
-// PublishedRecord is what a message has that a topic delivered.
+// PublishedRecord is the part of a message that a topic delivered.
 type PublishedRecord struct {
 	PublicationID MessageID // the topic's; zero if no topic delivered the message
-	// Content is the publication. A Restorer has to be given it with the first message
-	// that refers to it, and may be given the same pointer again.
+	// Content is the publication. It must be set for the first message of a publication; later
+	// messages may omit it or repeat the pointer.
 	Content         *notification.Notification
 	SubscriptionARN string
 	Raw             bool
@@ -273,22 +268,22 @@ type PublishedRecord struct {
 // DeliveryRecord is the delivery state of a message.
 type DeliveryRecord struct {
 	VisibleAt Timestamp
-	// Deliveries counts hand-outs from this queue, ReceiveCount also those
-	// before a dead-letter move.
+	// Deliveries counts deliveries by this queue; ReceiveCount includes those before a dead-letter
+	// move.
 	Deliveries      uint32
 	ReceiveCount    int64
 	FirstReceivedAt Timestamp
 	ReceivedAt      Timestamp
 	AttemptID       string
 	AttemptNumber   uint64
-	SessionLock     uint64 // of the last hand-out, zero if under none
-	TakenBack       uint32 // hand-outs that do not count: their session was released
-	Deferred        bool   // handed out by number only
+	SessionLock     uint64 // of the last delivery, zero without a session
+	TakenBack       uint32 // deliveries that do not count because their session was released
+	Deferred        bool   // delivered by sequence number only
 }
 
 // DeduplicationRecord is one remembered deduplication id.
 type DeduplicationRecord struct {
-	Order      uint64 // Sequence shifted left by one; the bit is set on a message's second key
+	Order      uint64 // Sequence shifted left by one; the low bit marks a message's second key
 	Key        [16]byte
 	Scope      deduplication.Scope
 	AcceptedAt Timestamp
@@ -318,7 +313,7 @@ type MoveTaskRecord struct {
 	ID            string
 	Number        uint64
 	Source        string
-	Destination   string // empty: back to where each message came from
+	Destination   string // empty: the source of each message
 	MaxPerSecond  int64  // 0: not given
 	Status        MoveTaskStatus
 	StartedAt     Timestamp

@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// A Frozen state is read by another goroutine while commands go on: the race
-// detector watches, and the walk must show the moment of the Freeze.
+// Another goroutine reads a Frozen state during commands. It must see the state at the Freeze,
+// without data races.
 func TestFrozenStandsStill(t *testing.T) {
 	f := newFiller(t)
 	for f.n < 2000 {
@@ -47,8 +47,7 @@ func restore(f *Frozen) (*Broker, error) {
 	return r.restore(f)
 }
 
-// A replica restored while due timers wait for their turn must go on exactly
-// like the one that was not restored.
+// A replica restored while due timers are pending must behave as the original.
 func TestRestoreWithUnfiredTimers(t *testing.T) {
 	f := newFiller(t)
 	for f.n < 3*expiryBudget {

@@ -13,27 +13,26 @@ import (
 	"github.com/seriatimq/seriatim/queue/session"
 )
 
-// messageGroups knows the order of messages inside each MessageGroupId. It follows
-// from the messages and no Frozen state reads it, so that all generations of a queue
-// share it, except for the sessions.
+// messageGroups holds the order of messages in each MessageGroupId. It follows from the messages,
+// and a Frozen state does not read it, so all generations of a queue share it, except for the
+// sessions.
 type messageGroups struct {
-	byName map[string]*MessageGroup // never walked
-	most   int                      // groups that byName had since it was made
-	names  *btree.Set[string]       // of byName, in order
-	recent *MessageGroup            // that of the last change: a command looks for its group several times
-	spare  []*MessageGroup          // that lost their last message, to be used again
-	newest uint64                   // highest sequence number that was ever added
-	// sessions are what is known of groups beside their messages, and outlives them.
+	byName map[string]*MessageGroup // never iterated
+	most   int                      // largest size of byName since it was made
+	names  *btree.Set[string]       // keys of byName, sorted
+	recent *MessageGroup            // last changed group: a command looks it up several times
+	spare  []*MessageGroup          // empty groups for reuse
+	newest uint64                   // highest sequence number ever added
+	// sessions hold locks and states of groups, and outlive their messages.
 	sessions session.Table
 }
 
-// MessageGroup is one group id with messages. It exists only while it has any. Most
-// have one message, others get theirs at the end and lose them at the head: a slice
-// is a quarter of the work of a tree that has all messages of all groups.
+// MessageGroup is a message group with at least one message. Most groups have one message, and
+// others change only at the ends: a slice costs a quarter of a tree of all messages.
 type MessageGroup struct {
-	name string // shared by the messages of the group
+	name string // shared by the group's messages
 	head uint64
-	rest []uint64 // the sequence numbers behind the head, ascending
+	rest []uint64 // sequence numbers after head, ascending
 }
 
 func newMessageGroups() messageGroups {
@@ -45,7 +44,7 @@ func (g messageGroups) clone() messageGroups {
 	return g
 }
 
-// find is nil if the group has no messages.
+// find returns nil if the group has no messages.
 func (g *messageGroups) find(name string) *MessageGroup {
 	if g.recent != nil && g.recent.name == name {
 		return g.recent
@@ -53,7 +52,7 @@ func (g *messageGroups) find(name string) *MessageGroup {
 	return g.byName[name]
 }
 
-// recall is find for who changes the queue: readers of the state are many at a time.
+// recall is find for a writer: it caches the group. Concurrent readers must use find.
 func (g *messageGroups) recall(name string) *MessageGroup {
 	group := g.find(name)
 	if group != nil {
@@ -72,8 +71,8 @@ func (g *messageGroups) add(m *Message) {
 		g.most = max(g.most, len(g.byName))
 		g.names.Insert(m.group)
 	case m.sequence > g.newest:
-		// Where the end of the group is looked at first, the processor waits for memory:
-		// with a thousand groups a twentieth of what a restart takes.
+		// Reading the end of the slice first would miss the CPU cache: a twentieth of the time of a
+		// restart with a thousand groups.
 		group.rest = append(group.rest, m.sequence)
 	default:
 		group.insert(m.sequence)
@@ -85,7 +84,7 @@ func (g *messageGroups) remove(m *Message) {
 	group := g.recall(m.group)
 	if group.head == m.sequence && len(group.rest) == 0 {
 		delete(g.byName, m.group)
-		if len(g.byName) == 0 && g.most > roomGroupsMax { // a map never gets smaller
+		if len(g.byName) == 0 && g.most > roomGroupsMax { // a map never shrinks
 			g.byName, g.most = map[string]*MessageGroup{}, 0
 		}
 		g.names.Delete(m.group)
@@ -99,7 +98,7 @@ func (g *messageGroups) remove(m *Message) {
 	group.delete(m.sequence)
 }
 
-// take is a group to be filled in.
+// take returns an empty group.
 func (g *messageGroups) take() *MessageGroup {
 	last := len(g.spare) - 1
 	if last < 0 {
@@ -110,15 +109,15 @@ func (g *messageGroups) take() *MessageGroup {
 	return group
 }
 
-// spareGroupsMax: one message of most groups comes and goes, many at a time.
+// spareGroupsMax bounds the reused groups. Most groups have one message at a time, so groups are
+// made and dropped often.
 const spareGroupsMax = 64
 
-// roomGroupsMax is for how many groups a queue without any keeps room. A new map for fewer
-// costs more than their memory is worth: small queues are empty often.
+// roomGroupsMax is the size above which an emptied map is replaced. Below it, a new map costs more
+// than the memory is worth, because small queues are empty often.
 const roomGroupsMax = 1024
 
-// intern returns the group's own copy of a name, so that all its messages
-// share one string.
+// intern returns the group's copy of a name, so that its messages share one string.
 func (g *messageGroups) intern(name string) string {
 	if group := g.recall(name); group != nil {
 		return group.name
@@ -126,7 +125,7 @@ func (g *messageGroups) intern(name string) string {
 	return name
 }
 
-// own is intern for a name that the group, if it is new, must not keep.
+// own is intern for a name whose memory the group must not keep.
 func (g *messageGroups) own(name string) string {
 	if group := g.recall(name); group != nil {
 		return group.name
@@ -134,7 +133,7 @@ func (g *messageGroups) own(name string) string {
 	return strings.Clone(name)
 }
 
-// head is the lowest sequence number in a group, 0 if the group is empty.
+// head returns the lowest sequence number of a group, 0 if the group is empty.
 func (g *messageGroups) head(name string) uint64 {
 	if group := g.find(name); group != nil {
 		return group.head
@@ -147,7 +146,7 @@ func (g *messageGroups) walk(name string, visit func(sequence uint64) bool) {
 	g.walkFrom(name, 0, visit)
 }
 
-// walkFrom visits the sequence numbers of a group from one on, in order.
+// walkFrom visits the sequence numbers of a group in order, starting at from.
 func (g *messageGroups) walkFrom(name string, from uint64, visit func(sequence uint64) bool) {
 	group := g.find(name)
 	if group == nil || from <= group.head && !visit(group.head) {
@@ -161,7 +160,7 @@ func (g *messageGroups) walkFrom(name string, from uint64, visit func(sequence u
 	}
 }
 
-// len counts the messages of the group.
+// len returns the number of messages.
 func (g *MessageGroup) len() int64 { return int64(len(g.rest)) + 1 }
 
 func (g *MessageGroup) insert(sequence uint64) {
@@ -176,8 +175,8 @@ func (g *MessageGroup) insert(sequence uint64) {
 	g.rest = slices.Insert(g.rest, at, sequence)
 }
 
-// delete takes out one of several messages. What is in front of it moves, not what is
-// behind: messages are deleted near the head, however many there are.
+// delete removes one of several messages. It moves the numbers before it, because messages are
+// deleted near the head.
 func (g *MessageGroup) delete(sequence uint64) {
 	if sequence == g.head {
 		g.head = g.rest[0]
@@ -188,12 +187,11 @@ func (g *MessageGroup) delete(sequence uint64) {
 	g.rest = g.rest[1:]
 }
 
-// lastTimed sorts behind every message at a time.
+// lastTimed sorts after every message of the same time.
 const lastTimed = math.MaxUint64
 
-// ReleaseGroup takes a message group away from whoever holds it: an operator's way out
-// when a receiver is stuck. A session lock ends, and messages in flight come back, as if
-// their time were over. What the receiver does with them afterwards is refused.
+// ReleaseGroup frees a message group whose receiver is stuck. A session lock ends, and messages in
+// flight become visible. Later commands of the receiver are refused.
 type ReleaseGroup struct {
 	Queue string
 	Group string
@@ -201,8 +199,8 @@ type ReleaseGroup struct {
 
 // GroupReleased answers ReleaseGroup.
 type GroupReleased struct {
-	Messages int64 // that were in flight
-	Session  bool  // a session lock was in force
+	Messages int64 // messages that were in flight
+	Session  bool  // a session lock was active
 }
 
 func (GroupReleased) result() {}
@@ -224,7 +222,7 @@ func (c *ReleaseGroup) Validate() *Error {
 	return nil
 }
 
-// apply is fine with a group that nobody holds, or that has no messages.
+// apply accepts a group without messages or receivers.
 func (c *ReleaseGroup) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
@@ -247,36 +245,35 @@ func (c *ReleaseGroup) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// GroupState is why the messages of a group are handed out now, or are not.
+// GroupState tells why a group's messages can be received now or not.
 type GroupState uint8
 
 // States of a group.
 const (
-	GroupEmpty      GroupState = iota + 1 // no messages, and nobody holds it
-	GroupReady                            // the next receive can get its first message
-	GroupInSession                        // a receiver has locked it as a session
-	GroupInFlight                         // its first message is with a receiver
+	GroupEmpty      GroupState = iota + 1 // no messages and no session lock
+	GroupReady                            // the next receive can return its first message
+	GroupInSession                        // locked as a session
+	GroupInFlight                         // its first message is in flight
 	GroupDelayed                          // the queue's delay hides its first message
 	GroupDeadLetter                       // the next receive moves its first message to the dead-letter queue
-	GroupAtLimit                          // it would be ready, but for the number of messages in flight
+	GroupAtLimit                          // ready, but the queue has reached its in-flight limit
 )
 
-// GroupInfo is a message group as an operator sees it.
+// GroupInfo describes a message group for an operator.
 type GroupInfo struct {
 	Name     string
-	Messages int64 // scheduled and deferred ones do not count
+	Messages int64 // without scheduled and deferred ones
 	InFlight int64
 	State    GroupState
-	Until    Timestamp     // when State ends by itself; 0: never
+	Until    Timestamp     // end of State; 0: no fixed end
 	First    PeekedMessage // zero without messages
-	// Of a state that a receiver causes: when it received First, or the seal of the token of
-	// its session lock.
+	// ReceivedAt is set in flight: when First was received. Lock is set in a session: the seal of
+	// its token.
 	ReceivedAt Timestamp
 	Lock       uint64
 }
 
-// Groups lists at most limit groups that have messages, with a prefix and behind a
-// name.
+// Groups lists at most limit groups with messages, by name, with a prefix and after a name.
 func (v View) Groups(queue, prefix, after string, limit int) (list []GroupInfo, err *Error) {
 	q, err := v.grouped(queue)
 	if err != nil {
@@ -294,7 +291,7 @@ func (v View) Groups(queue, prefix, after string, limit int) (list []GroupInfo, 
 	return list, nil
 }
 
-// Group describes a group, also one without messages.
+// Group describes a group, even one without messages.
 func (v View) Group(queue, name string) (GroupInfo, *Error) {
 	q, err := v.grouped(queue)
 	if err != nil {
@@ -306,7 +303,7 @@ func (v View) Group(queue, name string) (GroupInfo, *Error) {
 	return v.group(q, name), nil
 }
 
-// grouped finds a queue that knows the groups of its messages.
+// grouped finds a queue that orders messages by group.
 func (v View) grouped(queue string) (*Queue, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	switch {

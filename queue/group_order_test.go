@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The order of a group is that of its sequence numbers, wherever they come and go.
+// The order of a group is that of its sequence numbers, wherever they are added and removed.
 func TestMessageGroupOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	groups, want := newMessageGroups(), map[string][]uint64{}
@@ -46,7 +46,7 @@ func TestMessageGroupOrder(t *testing.T) {
 	}
 }
 
-// A queue that had many groups once does not keep the room for them.
+// A queue without groups frees the memory of many former ones.
 func TestMessageGroupsGiveMemoryBack(t *testing.T) {
 	before := heap()
 	groups := newMessageGroups()
@@ -66,7 +66,7 @@ func TestMessageGroupsGiveMemoryBack(t *testing.T) {
 	}
 }
 
-// A walk ends when the visitor says so, be it at the head or behind it.
+// A walk ends when the visitor returns false, at the head or later.
 func TestMessageGroupWalkEnds(t *testing.T) {
 	groups := newMessageGroups()
 	for sequence := range uint64(5) {

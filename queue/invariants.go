@@ -12,9 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// ComputeStateHash computes StateHash from scratch by walking all records and
-// hashing every body again. Unequal hashes mean that memory was damaged or
-// that a change was not counted.
+// ComputeStateHash computes StateHash from all records and bodies. A difference means damaged
+// memory or a change that the incremental hash missed.
 func (b *Broker) ComputeStateHash() [16]byte {
 	sum := b.recordSum()
 	b.tombstones.byName.Scan(func(name string, at Timestamp) bool {
@@ -36,9 +35,8 @@ func (b *Broker) ComputeStateHash() [16]byte {
 	return sum.Bytes()
 }
 
-// computeSum is the sum over all records of a queue. The content of a publication is
-// hashed with the first message that refers to it; if it is not what it was, the sum is
-// another one.
+// computeSum hashes all records of a queue. It hashes a publication again with the first message
+// that refers to it; a changed publication changes the sum.
 func (q *Queue) computeSum(k statehash.Key, seen map[*topic.Publication]bool) statehash.Sum {
 	sum := q.headerSum(k)
 	sum.Add(q.countersSum(k))
@@ -57,8 +55,8 @@ func (q *Queue) computeSum(k statehash.Key, seen map[*topic.Publication]bool) st
 		}
 	}
 	q.messages.Scan(message(false))
-	q.aside.scheduled.Scan(message(true))
-	q.aside.deferred.Scan(message(false))
+	q.scheduled.Scan(message(true))
+	q.deferred.Scan(message(false))
 	sum.Add(q.deduplication.ComputeSum(k))
 	q.attempts.byID.Scan(func(_ string, a *ReceiveAttempt) bool {
 		sum.Add(a.sum(k, q.incarnation))
@@ -68,11 +66,11 @@ func (q *Queue) computeSum(k statehash.Key, seen map[*topic.Publication]bool) st
 	return sum
 }
 
-// rebuild makes a second Broker from the records of this one.
+// rebuild builds a second Broker from the records of this one.
 func (b *Broker) rebuild() (*Broker, error) {
 	generation := b.generation
 	f := b.Freeze()
-	b.generation = generation // nothing keeps f, so no clone is needed
+	b.generation = generation // f is discarded, so no clones are needed
 	b.topics.Thaw()
 	b.outbox.Thaw()
 	r, err := NewRestorer(f.Broker())
@@ -133,10 +131,8 @@ func (r *Restorer) restore(f *Frozen) (*Broker, error) {
 	return r.Finish()
 }
 
-// CheckInvariants walks the whole state and reports the first broken
-// invariant: that the state can be rebuilt from its records with the same
-// hash, the same indexes and the same counters. Costs O(n); for tests and the
-// build tag invariants.
+// CheckInvariants reports the first broken invariant: a rebuild from the records must give the same
+// hash, indexes and counters. It costs O(n) and is meant for tests and the build tag invariants.
 func (b *Broker) CheckInvariants() error {
 	again, err := b.rebuild()
 	if err != nil {
@@ -170,7 +166,7 @@ func (b *Broker) CheckInvariants() error {
 		return fmt.Errorf("the size of access keys and policies is %d bytes, the records give %d", have, want)
 	}
 	if !b.access.SameResourcePolicies(again.access) {
-		return errors.New("the policies that requests are decided by are not those of the queues and topics")
+		return errors.New("the copied access policies differ from those of queues and topics")
 	}
 	if err := b.checkPublications(again.publications.Bytes()); err != nil {
 		return err
@@ -185,8 +181,8 @@ func (b *Broker) CheckInvariants() error {
 	return err
 }
 
-// checkPublications counts anew what refers to each publication. stored is the size of
-// those that messages in queues, archives and deliveries over HTTP refer to.
+// checkPublications recounts the references to each publication. stored is the size of the
+// publications that the records refer to.
 func (b *Broker) checkPublications(stored int64) error {
 	held := map[*topic.Publication]int64{}
 	total := int64(0)
@@ -203,8 +199,8 @@ func (b *Broker) checkPublications(stored int64) error {
 			return true
 		}
 		q.messages.Scan(visit)
-		q.aside.scheduled.Scan(visit)
-		q.aside.deferred.Scan(visit)
+		q.scheduled.Scan(visit)
+		q.deferred.Scan(visit)
 		return true
 	})
 	b.topics.Scan(func(t *topic.Topic) bool {
@@ -242,7 +238,7 @@ func equal[T comparable](a, b []T) bool {
 	return true
 }
 
-// compareIndexes compares what is kept with what records give.
+// compareIndexes compares the indexes with those built from records.
 func (q *Queue) compareIndexes(other *Queue) error {
 	for _, index := range []struct {
 		name       string
@@ -252,7 +248,7 @@ func (q *Queue) compareIndexes(other *Queue) error {
 		{"redelivered", q.ready.redelivered, other.ready.redelivered},
 		{"timers", q.timers.pending, other.timers.pending},
 		{"by age", q.byAge, other.byAge},
-		{"scheduled", q.aside.byTime, other.aside.byTime},
+		{"scheduled", q.scheduledByTime, other.scheduledByTime},
 	} {
 		if have, want := index.have.Items(), index.want.Items(); !equal(have, want) {
 			return fmt.Errorf("index %s is %v, the messages give %v", index.name, have, want)
@@ -295,41 +291,38 @@ func (q *Queue) compareIndexes(other *Queue) error {
 	return err
 }
 
-// Audit lets the replicas compare themselves. It changes nothing but the
-// clock: what matters is its place in the log, where every replica notes the
-// hash of its state, and the hashes it carries, which the replicas noted at an
-// earlier Audit (faults.md 9).
+// Audit compares the replicas. Each replica records the hash of its state at this entry, and
+// compares its earlier hash with those in Reports (faults.md 9). Audit changes only the clock.
 type Audit struct {
-	// HashVersion is the definition of the hashes in Reports; a replica
-	// that computes another one has nothing to compare.
+	// HashVersion is the definition of the hashes in Reports; replicas with another version skip
+	// the comparison.
 	HashVersion uint32
-	Index       uint64        // of the Audit the reports are about; 0 if there are none
+	Index       uint64        // of the Audit that the reports are about; 0: no reports
 	Reports     []AuditReport // sorted by node id
 }
 
-// AuditReport is what one replica noted at an Audit.
+// AuditReport is the result of one replica at an Audit.
 type AuditReport struct {
 	NodeID string
 	State  [16]byte
-	Chain  [16]byte // over the log up to there
+	Chain  [16]byte // hash over the log up to that entry
 }
 
 // QueueName implements Command.
 func (*Audit) QueueName() string { return "" }
 
-// Validate has nothing to check: only a leader makes this command.
+// Validate implements Command. Only a leader proposes an Audit.
 func (*Audit) Validate() *Error { return nil }
 
 func (*Audit) apply(*Broker) (Result, *Error) { return Done{}, nil }
 
-// dueForCheck keeps the price of checking bounded: after every command while
-// the state is small, else after every so many commands that the walk costs
-// about as much as they do.
+// dueForCheck bounds the cost of checks: every command in a small state, else as rarely as a check
+// costs about as much as the commands between.
 func (b *Broker) dueForCheck() bool {
 	b.unchecked++
 	records := b.topics.Len()
 	b.queues.Scan(func(_ string, q *Queue) bool {
-		records += q.messages.Len() + q.aside.scheduled.Len() + q.aside.deferred.Len() + q.deduplication.Len() + 1
+		records += q.messages.Len() + q.scheduled.Len() + q.deferred.Len() + q.deduplication.Len() + 1
 		return true
 	})
 	if b.unchecked < records/100 {

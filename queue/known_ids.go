@@ -8,16 +8,15 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// DeduplicationID is a deduplication id as operators ask for it. An id that came from
-// the content of a message is its SHA-256 in lower-case hexadecimal digits. Group and
-// partition key matter to a queue that remembers ids per group or partition.
+// DeduplicationID is a deduplication id in an operator's request. An id computed from content is
+// the SHA-256 in lower-case hexadecimal digits. Group and partition key matter if the queue
+// remembers ids per group or partition.
 type DeduplicationID struct {
 	ID           string
 	GroupID      string
 	PartitionKey string
 }
 
-// check checks the three.
 func (d *DeduplicationID) check() *Error {
 	switch {
 	case !content.ValidID(d.ID):
@@ -34,7 +33,7 @@ func (d *DeduplicationID) ids() deduplication.IDs {
 	return deduplication.IDs{Own: d.ID, Group: d.GroupID, Partition: d.PartitionKey}
 }
 
-// ForgetDeduplication lets an id be sent again before its window is over.
+// ForgetDeduplication lets an id be sent again before its window ends.
 type ForgetDeduplication struct {
 	Queue string
 	DeduplicationID
@@ -66,21 +65,19 @@ func (c *ForgetDeduplication) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// KnownID is what a queue remembers of a deduplication id: the message that was accepted
-// with it first.
+// KnownID is the record of a deduplication id: the first message accepted with it.
 type KnownID struct {
 	MessageID   MessageID
-	Sequence    SequenceNumber // it was accepted under
+	Sequence    SequenceNumber // the message's number when accepted
 	Scope       deduplication.Scope
 	AcceptedAt  Timestamp
-	ForgottenAt Timestamp // then the id can be sent again
-	// State is what became of the message as far as Sequence tells: "scheduled",
-	// "stored", or "gone": deleted, moved, or enqueued under a new number.
+	ForgottenAt Timestamp // end of the window
+	// State is the state of the message with that Sequence: "scheduled", "stored", or "gone"
+	// (deleted, moved, or enqueued under a new number).
 	State string
 }
 
-// KnownID looks a deduplication id up as a send would; found is false if a send of it
-// would be accepted.
+// KnownID looks up a deduplication id as a send would. found is false if a send would be accepted.
 func (v View) KnownID(queue string, id DeduplicationID) (known KnownID, found bool, err *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -109,8 +106,8 @@ func (v View) KnownID(queue string, id DeduplicationID) (known KnownID, found bo
 	return known, true, nil
 }
 
-// KnownTopicID is KnownID for a publish to a FIFO topic. State is empty, because a topic keeps
-// no message.
+// KnownTopicID is KnownID for a publish to a FIFO topic. State is empty, because a topic keeps no
+// message.
 func (v View) KnownTopicID(name string, id DeduplicationID) (known KnownID, found bool, err *Error) {
 	t, ok := v.b.topics.Get(name)
 	switch {
@@ -135,18 +132,18 @@ func (v View) KnownTopicID(name string, id DeduplicationID) (known KnownID, foun
 	}, true, nil
 }
 
-// DeduplicationStats is how much a queue remembers.
+// DeduplicationStats describes the ids that a queue remembers.
 type DeduplicationStats struct {
-	Live          int64 // ids that a send would be compared with
-	Kept          int64 // and those that are over, but still in memory
+	Live          int64 // ids inside their window
+	Kept          int64 // ids in memory, including expired ones
 	ByScope       [deduplication.Scopes]int64
-	OldestAt      Timestamp // acceptance of the oldest id in memory, zero if there is none
+	OldestAt      Timestamp // acceptance of the oldest id in memory, zero without ids
 	WindowSeconds int64
 	EntriesMax    int64 // 0: no cap
 	Bytes         int64 // estimated memory
 }
 
-// DeduplicationStats counts what a queue remembers.
+// DeduplicationStats counts the ids that a queue remembers.
 func (v View) DeduplicationStats(queue string) (DeduplicationStats, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {

@@ -11,79 +11,75 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Message is one stored message. A Message is never changed once it is in a
-// tree: every change stores a new value, because snapshots share the pointers.
+// Message is one stored message. It never changes once stored, because snapshots share the
+// pointers: every change stores a new value.
 type Message struct {
 	sequence        uint64
 	body            Body
 	group           string // MessageGroupId, empty if none
 	deduplicationID string
 	sentAt          Timestamp
-	contentHash     uint64 // over everything that never changes
+	contentHash     uint64 // hash of the immutable fields
 	sender          *string
 	extra           *messageExtra // nil for most messages
 	delivery        *delivery     // nil until delayed, received or moved
-	hashed          statehash.Sum // what Queue.sums.messages has of it; zero: to be computed
+	hashed          statehash.Sum // the record hash in Queue.sums.messages; zero: computed on demand
 }
 
-// messageBlocks are where the messages of a queue are made.
+// messageBlocks allocates the messages of a queue.
 type messageBlocks struct {
 	plain     pages.Blocks[Message]
 	delivered pages.Blocks[deliveredMessage]
 }
 
-// deliveredMessage is a message with its receive state: they come and go together.
+// deliveredMessage allocates a message together with its receive state.
 type deliveredMessage struct {
 	Message
 	state delivery
 }
 
-// messageExtra holds what few messages have.
+// messageExtra holds rare fields.
 type messageExtra struct {
 	id               MessageID // zero: derived from incarnation and sequence
 	attributes       []MessageAttribute
 	traceHeader      string
 	deadLetterSource string
-	// partition is the PartitionKey, under which the message is remembered
-	// again when a task moves it.
+	// partition is the PartitionKey, which a move task uses to remember the message again.
 	partition string
-	// keepsAge marks a message whose sentAt is older than its place in the
-	// queue (moved to a standard dead-letter queue).
+	// keepsAge marks a message moved with its sentAt to a standard dead-letter queue: sentAt is out
+	// of order there.
 	keepsAge bool
-	// published is set on what a topic delivered; body and attributes are then empty.
+	// published is set if a topic delivered the message; body and attributes are then empty.
 	published *publishedMessage
 }
 
-// delivery is the receive state of a message. Count above zero means that it
-// was handed out from this queue, and visibleAt ends its visibility timeout;
-// at zero visibleAt ends the delay of a message on a standard queue.
+// delivery is the receive state of a message. If count is above zero, visibleAt ends the visibility
+// timeout; otherwise it ends the delay on a standard queue.
 type delivery struct {
-	count           uint32 // hand-outs from this queue: the handle's nonce
-	takenBack       uint32 // of these, how many were under session locks that were released
-	receiveCount    int64  // ApproximateReceiveCount, goes on through a dead-letter move
+	count           uint32 // deliveries by this queue; part of the receipt handle
+	takenBack       uint32 // deliveries under session locks that were released
+	receiveCount    int64  // ApproximateReceiveCount, kept by a dead-letter move
 	firstReceivedAt Timestamp
 	receivedAt      Timestamp
 	visibleAt       Timestamp
 	attemptID       string
 	attemptNumber   uint64
-	// session is the number of the session lock under which the message was handed out
-	// last, zero if under none. It is in flight as long as its group has that lock, and
-	// visibleAt is when it was received.
+	// session is the number of the session lock of the last delivery, zero if none. The message is
+	// in flight as long as its group has that lock; visibleAt is then the time of the receive.
 	session  uint64
-	deferred bool // handed out by number only
+	deferred bool // delivered by sequence number only
 }
 
-// delivered reports whether this queue has handed the message out.
+// delivered reports whether this queue delivered the message.
 func (m *Message) delivered() bool { return m.delivery != nil && m.delivery.count > 0 }
 
-// wasScheduled reports whether this queue enqueued the message at its scheduled time, with
-// the delivery that a scheduled message has, and has not handed it out yet. A message that
-// was moved here was received before.
+// wasScheduled reports whether the message was scheduled in this queue and not delivered since. A
+// moved message was received before, so it does not count.
 func (m *Message) wasScheduled() bool {
 	return m.delivery != nil && m.delivery.count == 0 && m.delivery.firstReceivedAt == 0
 }
 
-// handOuts is how often this queue has handed the message out and not taken it back.
+// handOuts counts deliveries by this queue that count for redrive.
 func (m *Message) handOuts() int64 {
 	if m.delivery == nil {
 		return 0
@@ -91,8 +87,7 @@ func (m *Message) handOuts() int64 {
 	return int64(m.delivery.count - m.delivery.takenBack)
 }
 
-// receiveCount is how often the message was received, here and before it was
-// moved here.
+// receiveCount counts receives, including those before a move.
 func (m *Message) receiveCount() int64 {
 	if m.delivery == nil {
 		return 0
@@ -100,14 +95,14 @@ func (m *Message) receiveCount() int64 {
 	return m.delivery.receiveCount
 }
 
-// withDelivery is a copy of m with another receive state.
+// withDelivery returns a copy of m with another receive state.
 func (m *Message) withDelivery(d *delivery) *Message {
 	c := *m
 	c.delivery = d
 	return &c
 }
 
-// id is the MessageId, for most messages derived instead of stored.
+// id returns the MessageId, derived unless a move stored one.
 func (m *Message) id(k statehash.Key, incarnation uint64) MessageID {
 	if m.extra != nil && m.extra.id != (MessageID{}) {
 		return m.extra.id
@@ -115,7 +110,7 @@ func (m *Message) id(k statehash.Key, incarnation uint64) MessageID {
 	return identifier.NewMessageID(k, incarnation, m.sequence)
 }
 
-// bodyDigest is the hash over a body, which a stored one brings along.
+// bodyDigest returns the hash of a body; a stored body carries its hash.
 func bodyDigest(k statehash.Key, body Body) uint64 {
 	if body.Stored() {
 		return body.Digest()
@@ -123,7 +118,7 @@ func bodyDigest(k statehash.Key, body Body) uint64 {
 	return k.HashText(body.String())
 }
 
-// seal computes contentHash; called once when the message is made.
+// seal computes contentHash. Call it once, when the message is made.
 func (m *Message) seal(k statehash.Key) {
 	var buf [256]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindContent).Num(bodyDigest(k, m.body)).Num(uint64(m.body.Len()))
@@ -144,7 +139,7 @@ func (m *Message) seal(k statehash.Key) {
 	m.contentHash = k.Hash(r)
 }
 
-// sum is the record hash of the message.
+// sum returns the record hash of the message.
 func (m *Message) sum(k statehash.Key, incarnation uint64, scheduled bool) statehash.Sum {
 	var buf [128]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindMessage).Num(incarnation).Num(m.sequence).Num(m.contentHash)
@@ -162,12 +157,11 @@ func (m *Message) sum(k statehash.Key, incarnation uint64, scheduled bool) state
 	return k.Sum(r)
 }
 
-// messageMap has messages by sequence number, in packed form if they were not changed
-// for a while. Texts of a message from it may share the memory of 64 messages: what
-// outlives the message keeps a copy.
+// messageMap holds messages by sequence number and packs those that did not change for a while.
+// Texts of a packed message share memory with 63 others: clone them before you keep them longer.
 type messageMap = pages.Map[Message, messageCodec]
 
-// detached is a copy of m that shares no memory with other messages of its queue.
+// detached returns a copy of m that shares no memory with other messages.
 func (m *Message) detached() *Message {
 	c := *m
 	c.group, c.deduplicationID = strings.Clone(m.group), strings.Clone(m.deduplicationID)
@@ -187,11 +181,10 @@ func (m *Message) detached() *Message {
 	return &c
 }
 
-// messageCodec packs messages: what a message has in few bytes, without pointers. The
-// form exists in memory only.
+// messageCodec packs messages into bytes without pointers. The format exists in memory only.
 type messageCodec struct{}
 
-// What a packed message has.
+// Flags of a packed message.
 const (
 	packedBody     = 1 << iota // in a Store
 	packedDelivery             // receive state
@@ -201,7 +194,7 @@ const (
 	packedDeferred
 )
 
-// Append packs a message, but for one that shares a publication with others.
+// Append packs a message. It refuses one with a publication, which is shared.
 func (messageCodec) Append(dst []byte, m *Message, shared *pages.Shared) ([]byte, bool) {
 	if m.published() != nil {
 		return nil, false
@@ -300,19 +293,17 @@ func decodeExtra(f *pages.Fields, flags byte) *messageExtra {
 	return e
 }
 
-// The size of the state is an estimate of the memory it takes, kept as a running
-// sum: what clients sent, and for each record what its structures and its share
-// of the indexes cost on a 64-bit machine, with room to spare over what the
-// benchmarks of this package show at a million of them.
-// It is not part of the state hash: two replicas may measure differently.
+// Estimated memory per record on a 64-bit machine: its structures and index entries, above what the
+// benchmarks of this package measure at a million records. The size of the state is the sum of
+// these and the content. It is not part of the state hash: replicas may differ.
 const (
-	messageOverhead       = 96  // packed message, its places in indexes
-	openOverhead          = 192 // on top for one that is not packed
+	messageOverhead       = 96  // packed message and index entries
+	openOverhead          = 192 // added for an unpacked message
 	deliveryOverhead      = 96  // receive state of a message
-	extraOverhead         = 128 // what few messages have
+	extraOverhead         = 128 // rare fields
 	attributeOverhead     = 48
-	publishedOverhead     = 64 // beside the publication, which counts once for all that share it
-	deduplicationOverhead = 64 // one remembered id, whatever its length
+	publishedOverhead     = 64 // without the shared publication
+	deduplicationOverhead = 64 // independent of the id's length
 	attemptOverhead       = 240
 	queueOverhead         = 4 << 10
 )
@@ -335,16 +326,16 @@ func (m *Message) size() int64 {
 	return int64(n)
 }
 
-// size estimates the memory of a queue with all it holds.
+// size estimates the memory of a queue and its records.
 func (q *Queue) size() int64 {
 	return queueOverhead + q.sums.messageBytes +
-		int64(q.messages.OpenMost()+q.aside.scheduled.OpenMost()+q.aside.deferred.OpenMost())*openOverhead +
+		int64(q.messages.OpenMost()+q.scheduled.OpenMost()+q.deferred.OpenMost())*openOverhead +
 		int64(q.deduplication.Len())*deduplicationOverhead +
 		int64(q.attempts.byID.Len())*attemptOverhead +
 		q.groups.sessions.Bytes()
 }
 
-// StateBytes estimates the memory that all queues and topics take.
+// StateBytes estimates the memory of the whole state.
 func (v View) StateBytes() int64 {
 	return v.b.bytes + v.b.topics.Bytes() + v.b.outbox.Bytes() + v.b.publications.Bytes() + v.b.access.Bytes()
 }

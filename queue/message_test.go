@@ -13,9 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// The size follows what is stored and is back where it was when all of it is
-// gone. That it is the sum over all records, whatever happened, CheckInvariants
-// says after every command of every other test.
+// The size returns to its old value when all messages are deleted. CheckInvariants compares it with
+// the sum over all records in every other test.
 func TestStateBytes(t *testing.T) {
 	w := newWorld(t)
 	size := func() int64 { return w.b.View().StateBytes() }
@@ -52,21 +51,21 @@ func TestStateBytes(t *testing.T) {
 	}
 }
 
-// The tests below keep something of one in keptEvery messages, whose neighbours are gone.
-// A packed page has 64 messages, 4 where invariants are checked: what shares its memory
-// keeps all the bodies in the one case, half of them in the other.
+// The tests below keep data of one message in keptEvery and delete its neighbours. A packed page
+// has 64 messages, or 4 with the tag invariants. Shared memory would keep all bodies alive in the
+// first case, and half of them in the second.
 const (
 	keptEvery  = 8
-	parted     = 64 * 200 // messages, thrice of what is not packed
+	parted     = 64 * 200 // messages: three times the number of unpacked ones
 	partedSize = 4 << 10
 )
 
-// parting is a queue with that many messages, each in a group of its own.
+// parting returns a queue with that many messages, each in its own group.
 func parting(t *testing.T, attributes ...Attribute) *filler {
 	t.Helper()
 	f := newFiller(t, append(attributes, Attribute{Name: "DeduplicationEnabled", Value: "false"})...)
 	f.body = strings.Repeat("x", partedSize)
-	f.b.unchecked = math.MinInt // other tests check what is done here, in less time
+	f.b.unchecked = math.MinInt // other tests check this in less time
 	for f.n < parted {
 		f.sendWith(t, nil)
 	}
@@ -81,23 +80,21 @@ func (f *filler) sendWith(t *testing.T, options *SendOptions) {
 	f.must(t, &SendMessages{Queue: "q.fifo", SenderID: "000000000000", Entries: []SendEntry{e}})
 }
 
-// settleAll receives all messages, settles one in keptEvery in a way of its own and
-// deletes the others.
-func (f *filler) settleAll(t *testing.T, settle func(handle string) Command) {
+// completeAll receives all messages, applies a command to one in keptEvery and deletes the others.
+func (f *filler) completeAll(t *testing.T, complete func(handle string) Command) {
 	t.Helper()
 	for left := parted; left > 0; left-- {
 		m := f.must(t, &ReceiveMessages{Queue: "q.fifo"}).(MessagesReceived).Messages[0]
 		handle := m.Handle.String()
 		var cmd Command = &DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}
 		if left%keptEvery == 0 {
-			cmd = settle(handle)
+			cmd = complete(handle)
 		}
 		f.must(t, cmd)
 	}
 }
 
-// wantFreed fails if more was allocated since before than so many bodies need, and what is
-// kept beside them.
+// wantFreed fails if more memory was allocated since before than the kept bodies and records need.
 func (f *filler) wantFreed(t *testing.T, before uint64, bodies int) {
 	t.Helper()
 	const beside = 1 << 10
@@ -108,7 +105,7 @@ func (f *filler) wantFreed(t *testing.T, before uint64, bodies int) {
 	runtime.KeepAlive(f)
 }
 
-// The name of a session outlives the message that it was found by.
+// A session name outlives the message that provided it.
 func TestSessionKeepsNoMessages(t *testing.T) {
 	before := heap()
 	f := parting(t)
@@ -124,26 +121,25 @@ func TestSessionKeepsNoMessages(t *testing.T) {
 	f.wantFreed(t, before, 0)
 }
 
-// A message in a dead-letter queue outlives those it was sent with.
+// A dead-lettered message outlives the messages sent with it.
 func TestDeadLetterKeepsNoOthers(t *testing.T) {
 	before := heap()
 	f := parting(t, Attribute{Name: "ImplicitDeadLetterQueue", Value: "true"})
-	f.settleAll(t, func(handle string) Command {
+	f.completeAll(t, func(handle string) Command {
 		return &DeadLetter{Queue: "q.fifo", Entries: []DeadLetterEntry{{Handle: handle, Reason: "unwanted"}}}
 	})
 	f.wantFreed(t, before, parted/keptEvery)
 }
 
-// A message that was deferred outlives those it was sent with, and so does one whose
-// scheduled time has come.
-func TestMessageSetAsideKeepsNoOthers(t *testing.T) {
+// A deferred message and a due scheduled one outlive the messages sent with them.
+func TestDeferredMessageKeepsNoOthers(t *testing.T) {
 	if checking.EveryCommand {
 		t.Skip("only messages in pages that are not packed can share the memory of others, here too few to be measured")
 	}
 	t.Run("deferred", func(t *testing.T) {
 		before := heap()
 		f := parting(t)
-		f.settleAll(t, func(handle string) Command { return &Defer{Queue: "q.fifo", Handles: []string{handle}} })
+		f.completeAll(t, func(handle string) Command { return &Defer{Queue: "q.fifo", Handles: []string{handle}} })
 		f.wantFreed(t, before, parted/keptEvery)
 	})
 	t.Run("scheduled", func(t *testing.T) {
@@ -173,7 +169,7 @@ func TestMessageSetAsideKeepsNoOthers(t *testing.T) {
 	})
 }
 
-// forgetful reads no body that no message has.
+// forgetful is a Store that forgets a body without messages at once.
 type forgetful struct {
 	elsewhere
 	texts map[content.Place]string
@@ -197,7 +193,7 @@ func (s *forgetful) Require(b Body) (Body, error) {
 	return content.NewBody(s.texts[b.Place()]), nil
 }
 
-// A body is read before its message gives it up: a store need not keep it any longer.
+// A body is read before its message releases it.
 func TestBodiesAreReadBeforeTheyAreFreed(t *testing.T) {
 	stored := func(attributes ...Attribute) *world {
 		w := newWorld(t)

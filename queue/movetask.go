@@ -13,8 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// moveTasks are the message move tasks of all queues. Values are replaced,
-// never changed in place.
+// moveTasks holds the message move tasks of all queues. Values are replaced, never changed.
 type moveTasks struct {
 	byNumber *btree.Map[uint64, *MoveTaskRecord]
 	byID     *btree.Map[string, uint64]
@@ -90,8 +89,8 @@ const (
 	reasonNoSource = "CouldNotDetermineMessageSource"
 )
 
-// moveMessage moves one message and returns why that failed, empty if it did
-// not. It arrives as a new message: new MessageId, sent now, never received.
+// moveMessage moves one message and returns the reason of a failure, empty on success. The message
+// gets a new MessageId, sent time and receive count.
 func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason string) {
 	if destination == "" {
 		if m.extra == nil || m.extra.deadLetterSource == "" {
@@ -116,16 +115,15 @@ func (b *Broker) moveMessage(q *Queue, m *Message, destination string) (reason s
 		}
 		s.ids = to.deduplicationIDs(&e, s.partition)
 	}
-	q.remove(b.key, m) // not before: the body was read
+	q.remove(b.key, m) // after textOf: removing frees the body
 	b.rememberMoved(to, s.ids)
 	b.accept(to, &s, m.sender)
 	return ""
 }
 
-// rememberMoved records the present deduplication ids of a message that moves
-// to a FIFO queue, so that later sends of it are duplicates. A live record
-// stays as it is and answers them. It never keeps the message out: it was
-// acknowledged once, perhaps under that very record, and must not be lost.
+// rememberMoved remembers the ids of a message that moves to a FIFO queue, so that later sends of
+// them are duplicates. A live record stays. The message itself is never dropped as a duplicate,
+// because it was acknowledged once.
 func (b *Broker) rememberMoved(to *Queue, ids deduplication.IDs) {
 	if !to.attributes.FIFO || to.attributes.Deduplication.Disabled || ids.Own == "" {
 		return
@@ -143,8 +141,8 @@ type MoveTaskCancelled struct{ Moved int64 }
 
 // MessagesMoved answers MoveMessages.
 type MessagesMoved struct {
-	Moved   int64 // by this step
-	Running bool  // the task wants another step
+	Moved   int64 // in this step
+	Running bool  // more steps remain
 }
 
 func (MoveTaskStarted) result() {}
@@ -153,10 +151,10 @@ func (MoveTaskCancelled) result() {}
 
 func (MessagesMoved) result() {}
 
-// StartMoveTask starts moving messages out of a dead-letter queue.
+// StartMoveTask starts to move messages out of a dead-letter queue.
 type StartMoveTask struct {
 	Source       string // queue name
-	Destination  string // queue name; empty: each message goes back where it came from
+	Destination  string // queue name; empty: the source of each message
 	MaxPerSecond Int    // 1..500
 }
 
@@ -180,8 +178,7 @@ func (c *StartMoveTask) Validate() *Error {
 	return nil
 }
 
-// apply begins to move messages out of a dead-letter queue. The leader
-// then proposes MoveMessages steps until the task is over.
+// apply starts a move task. The leader then proposes MoveMessages until the task ends.
 func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	source := b.beginNow(c.Source)
 	if source == nil {
@@ -193,7 +190,7 @@ func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 	if c.Destination != "" {
 		destination, ok := b.queues.Get(c.Destination)
 		switch {
-		case !ok || account.OwnerOf(c.Destination) != account.OwnerOf(c.Source): // of another account none is seen
+		case !ok || account.OwnerOf(c.Destination) != account.OwnerOf(c.Source): // queues of other accounts stay hidden
 			return nil, refusal.NoSuchResource("DestinationArn")
 		case destination.attributes.FIFO != source.attributes.FIFO:
 			return nil, refusal.InvalidParameter("The destination queue must be of the same type as the source queue.")
@@ -231,13 +228,13 @@ func (c *StartMoveTask) apply(b *Broker) (Result, *Error) {
 // CancelMoveTask stops a running move task.
 type CancelMoveTask struct {
 	TaskID string
-	Source string // queue name taken from the task handle
+	Source string // queue name from the task handle
 }
 
 // QueueName implements Command.
 func (*CancelMoveTask) QueueName() string { return "" }
 
-// Validate checks that the task handle named a task.
+// Validate checks the parsed task handle.
 func (c *CancelMoveTask) Validate() *Error {
 	if c.TaskID == "" || len(c.TaskID) > taskIDLengthMax || c.Source == "" || tooLongName(c.Source) {
 		return refusal.InvalidParameter("Value for parameter TaskHandle is invalid.")
@@ -245,7 +242,7 @@ func (c *CancelMoveTask) Validate() *Error {
 	return nil
 }
 
-// apply ends a running task. What was moved stays moved.
+// apply stops a running task. Moved messages stay moved.
 func (c *CancelMoveTask) apply(b *Broker) (Result, *Error) {
 	if _, ok := b.queues.Get(c.Source); !ok {
 		return nil, refusal.NoSuchResource("SourceArn")
@@ -263,7 +260,7 @@ func (c *CancelMoveTask) apply(b *Broker) (Result, *Error) {
 	return MoveTaskCancelled{Moved: t.Moved}, nil
 }
 
-// MoveMessages is one bounded step of a move task, proposed by the leader.
+// MoveMessages is one bounded step of a move task. Only the leader proposes it.
 type MoveMessages struct {
 	TaskID string
 	Max    int // 1..MoveStepMax
@@ -272,7 +269,7 @@ type MoveMessages struct {
 // QueueName implements Command.
 func (*MoveMessages) QueueName() string { return "" }
 
-// Validate bounds the step; only the leader proposes this command.
+// Validate checks the size of the step.
 func (c *MoveMessages) Validate() *Error {
 	if c.TaskID == "" || c.Max < 1 || c.Max > limits.MoveStepMax {
 		return refusal.InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(limits.MoveStepMax), " messages.")
@@ -280,9 +277,8 @@ func (c *MoveMessages) Validate() *Error {
 	return nil
 }
 
-// apply is one step of a task: at most c.Max available messages arrive
-// at their destination as new ones, in the order in which they became available
-// (of a group in its order). The task is over when none is available any more.
+// apply moves at most c.Max available messages, in the order in which they became available, and in
+// order within a group. The task completes when no message is available.
 func (c *MoveMessages) apply(b *Broker) (Result, *Error) {
 	t, ok := b.moveTask(c.TaskID)
 	if !ok || t.Status != MoveTaskRunning {

@@ -10,23 +10,21 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Prepared is a command in the form in which it goes into the log. Used once.
+// Prepared is a command in its form for the log. Use it once.
 type Prepared struct {
 	Command  Command
-	refusals []*Error // by entry of a batch; nil if none was refused yet
+	refusals []*Error // by entry of a batch; nil if none was refused
 }
 
-// preparer is a command that has another form in the log than the one it was
-// made in.
+// preparer is a command whose form in the log differs from the request.
 type preparer interface{ prepare() (Prepared, *Error) }
 
-// Prepare checks what needs no state and computes once what follows from the
-// command alone, so that the log and the state machines have less to do: the
-// node that accepts a command calls it before encoding. A refusal is
-// that of Validate; View.Refuse knows how to put it.
+// Prepare makes every check and computation that needs no state. The accepting node calls it before
+// encoding, so that the log and all replicas have less work. Its errors are those of Validate; pass
+// them to View.Refuse.
 //
-// Entries of a batch that are refused already go into the log without their
-// contents: they still count where the batch is judged as a whole.
+// Refused entries of a batch stay in the log without content, because they count towards limits of
+// the whole batch.
 func Prepare(cmd Command) (Prepared, *Error) {
 	if c, ok := cmd.(preparer); ok {
 		return c.prepare()
@@ -34,16 +32,16 @@ func Prepare(cmd Command) (Prepared, *Error) {
 	return Prepared{Command: cmd}, cmd.Validate()
 }
 
-// AccessPolicy is an access policy that a command stores.
+// AccessPolicy is an access policy in a command.
 type AccessPolicy struct {
-	Queue, Topic string // whose policy it is; neither: that of a user
+	Queue, Topic string // owner of the policy; both empty: a user
 	Text         string
-	// Refuse says what is wrong with it in the words of the service.
+	// Refuse returns an error in the format of the service.
 	Refuse func(reason string) *Error
 }
 
-// AccessPolicyOf is the access policy that a command stores, for the node that accepts the
-// command to check. What is in the log is applied whatever it says.
+// AccessPolicyOf returns the access policy that a command stores, which the accepting node must
+// check. The state machine does not check policies.
 func AccessPolicyOf(cmd Command) (p AccessPolicy, stores bool) {
 	if c, ok := cmd.(interface{ accessPolicy() (AccessPolicy, bool) }); ok {
 		return c.accessPolicy()
@@ -51,7 +49,7 @@ func AccessPolicyOf(cmd Command) (p AccessPolicy, stores bool) {
 	return p, false
 }
 
-// Answer puts the refusals that never went into the log into the result.
+// Answer adds the refusals of Prepare to the result from the log.
 func (p Prepared) Answer(result Result) Result {
 	if p.refusals == nil {
 		return result
@@ -79,7 +77,7 @@ func (p Prepared) Answer(result Result) Result {
 
 // refuser is a command whose refusal depends on its queue.
 type refuser interface {
-	// refuse is the answer, nil and nil for that of Validate.
+	// refuse returns the specific answer, or nil and nil for the error of Validate.
 	refuse(b *Broker, q *Queue) (Result, *Error)
 }
 
@@ -90,24 +88,22 @@ var (
 	_ refuser = (*SetQueueAttributes)(nil)
 )
 
-// bounded is a command whose attributes have bounds that are settings of the cluster.
+// bounded is a command whose attributes have limits that are cluster settings.
 type bounded interface {
-	// checkAttributes checks what Validate checks, with these bounds.
+	// checkAttributes repeats the checks of Validate with the limits in in.
 	checkAttributes(in attributes.Assignment) *Error
 }
 
-// RefusedByState reports whether the text of a refusal depends on the state: then
-// View.Refuse has to know what is committed.
+// RefusedByState reports whether View.Refuse needs the committed state to choose the error of a
+// refusal.
 func RefusedByState(cmd Command) bool {
 	_, ok := cmd.(bounded)
 	return cmd.QueueName() != "" || ok && wellFormed(cmd) == nil
 }
 
-// Refuse answers a command that Validate refuses, without the log. An unknown
-// queue comes before wrong values (sqs.md 1.7), and what the attributes of the
-// queue rule out before what every queue does. Bounds in the text are those in
-// force. A batch whose entries are all refused has a result, as if it had been
-// applied.
+// Refuse answers a command that Validate refused, without the log. An unknown queue takes
+// precedence over wrong values (sqs.md 1.7), and rules of the queue over general ones. A batch with
+// only refused entries gets a result, as if it was applied.
 func (v View) Refuse(cmd Command, err *Error) (Result, *Error) {
 	if c, ok := cmd.(bounded); ok && wellFormed(cmd) == nil {
 		if inForce := c.checkAttributes(v.b.assignment(Policies{})); inForce != nil {
@@ -130,9 +126,8 @@ func (v View) Refuse(cmd Command, err *Error) (Result, *Error) {
 	return nil, err
 }
 
-// wellFormed checks again, when a command is applied, what the state machine
-// relies on. The rest of Validate need not be repeated, and must not be: what
-// older programs put into the log is applied as they applied it.
+// wellFormed repeats, when a command is applied, the checks that protect the state machine. All
+// other checks of Validate happen before the log only.
 func wellFormed(cmd Command) *Error {
 	if c, ok := cmd.(interface{ wellFormed() *Error }); ok {
 		return c.wellFormed()
@@ -140,7 +135,7 @@ func wellFormed(cmd Command) *Error {
 	return cmd.Validate()
 }
 
-// checkQueueName refuses the name of no queue before it is encoded.
+// checkQueueName refuses a name that is too long for any queue.
 func checkQueueName(name string) *Error {
 	if tooLongName(name) {
 		return refusal.NoSuchQueue()
@@ -148,14 +143,14 @@ func checkQueueName(name string) *Error {
 	return nil
 }
 
-// tooLongName reports whether no queue can have a name, which may be qualified.
+// tooLongName reports whether a name, possibly qualified, is too long for any queue.
 func tooLongName(name string) bool {
 	return len(name) > limits.QueueNameLengthMax && len(account.PlainName(name)) > limits.QueueNameLengthMax
 }
 
-// entryRefusals collects the refusals of a batch.
+// entryRefusals collects the errors of a batch.
 type entryRefusals struct {
-	errs  []*Error // nil until one is refused
+	errs  []*Error // nil until the first error
 	first *Error
 	count int
 }
@@ -171,8 +166,7 @@ func (r *entryRefusals) add(i, entries int, err *Error) {
 	r.count++
 }
 
-// withoutRefused replaces the refused entries by what blank makes of them: nothing of
-// them goes into the log.
+// withoutRefused replaces refused entries by blank ones, which keep their content out of the log.
 func withoutRefused[E any](entries []E, refused entryRefusals, blank func(E) E) []E {
 	if refused.count == 0 {
 		return entries
@@ -193,13 +187,12 @@ const (
 	policyAccountsMax  = 50   // the quota of AWS for principals in one policy
 	tagsRemovedMax     = 1000 // ours; a queue has 50
 	taskIDLengthMax    = 64
-	accountLengthMax   = 64 // AWS: 12 digits, which a private installation need not follow
+	accountLengthMax   = 64 // AWS: 12 digits, which installations may exceed
 )
 
 const nameRule = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 
-// plainName reports whether name has one or more letters, digits, hyphens and
-// underscores.
+// plainName reports whether name consists of one or more letters, digits, hyphens and underscores.
 func plainName(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -211,11 +204,11 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// CheckEntryCount refuses a batch of no entries, or of more than BatchEntriesMax.
-// element is the name of an entry in the error text of AWS.
+// CheckEntryCount refuses an empty batch, and one of more than BatchEntriesMax. element is the name
+// of an entry in the error text of AWS.
 func CheckEntryCount(n int, element string) *Error { return checkEntries(n, false, element) }
 
-// checkEntries is CheckEntryCount also for commands of streams, which may have more.
+// checkEntries is CheckEntryCount with the higher limit of streams.
 func checkEntries(n int, streamed bool, element string) *Error {
 	entriesMax := limits.BatchEntriesMax
 	if streamed {

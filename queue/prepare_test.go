@@ -12,8 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// accepted runs a command as the accepting node does: prepared, then applied,
-// or refused without the log.
+// accepted runs a command as the accepting node does: prepared and applied, or refused before the
+// log.
 func (w *world) accepted(cmd Command) (result Result, err *Error, logged bool) {
 	w.t.Helper()
 	prepared, refused := Prepare(cmd)
@@ -27,8 +27,7 @@ func (w *world) accepted(cmd Command) (result Result, err *Error, logged bool) {
 	return result, err, true
 }
 
-// What needs no state is refused before the log, and answered as if it had been
-// applied.
+// Errors that need no state are returned before the log, as if the command had been applied.
 func TestRefusedBeforeTheLog(t *testing.T) {
 	w := newWorld(t)
 	w.create("q")
@@ -70,7 +69,7 @@ func TestRefusedBeforeTheLog(t *testing.T) {
 	}
 }
 
-// A refusal names the bounds in force, whether the log saw the command or not.
+// An error names the limits in force, from the log or before it.
 func TestRefusalNamesTheWindowInForce(t *testing.T) {
 	topicARN := func(name string) string { return "arn:aws:sns:us-east-1:000000000000:" + name }
 	for _, minimum := range []string{"20", "7"} {
@@ -99,8 +98,7 @@ func TestRefusalNamesTheWindowInForce(t *testing.T) {
 	}
 }
 
-// The entries of a batch that are refused before the log are answered in their
-// places, and count where the batch is judged as a whole.
+// Refused entries of a batch keep their positions, and count towards limits of the whole batch.
 func TestRefusedEntries(t *testing.T) {
 	w := newWorld(t)
 	w.create("q")

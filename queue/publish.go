@@ -14,41 +14,40 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// Publish is Publish and PublishBatch of SNS: it accepts messages and puts them into the
-// subscribed queues, all in one log entry.
+// Publish is the command for Publish and PublishBatch of SNS. One log entry accepts the messages
+// and delivers them to the subscribed queues.
 type Publish struct {
 	Topic    string
 	SenderID string
-	Endpoint string // URL under which the publisher reached the server, without a slash at its end
+	Endpoint string // URL at which the publisher reached the server, without a trailing slash
 	Batch    bool
 	Entries  []PublishEntry
-	// RepeatedSince is that of SendMessages.
+	// RepeatedSince is documented at SendMessages.
 	RepeatedSince Timestamp
 }
 
 // PublishEntry is one message to publish.
 type PublishEntry struct {
-	// Message is what queues receive; what a MessageStructure says was taken out before.
+	// Message is the text for queues, already extracted from a MessageStructure.
 	Message              string
 	Subject              string
-	SubjectGiven         bool               // an empty subject that was given is an error
+	SubjectGiven         bool               // an empty Subject is an error if given
 	Attributes           []MessageAttribute // in the order of the request
 	GroupID              string
 	GroupIDGiven         bool
 	DeduplicationID      string
 	DeduplicationIDGiven bool
-	// TraceHeader is the AWSTraceHeader that queues receive, empty if absent.
+	// TraceHeader is the AWSTraceHeader, empty if absent.
 	TraceHeader string
-	// ContentHash is the SHA-256 of Message if the accepting node computed it already,
-	// else nil and the broker computes it when a rule needs it.
+	// ContentHash is the SHA-256 of Message, nil unless Prepare computed it.
 	ContentHash []byte
 }
 
 // QueueName implements Command.
 func (*Publish) QueueName() string { return "" }
 
-// Validate checks what every topic of this name demands of a message. The fault of one
-// entry refuses the whole batch (recorded at SNS).
+// Validate makes the checks that need no topic. One bad entry refuses the whole batch (recorded at
+// SNS).
 func (c *Publish) Validate() *Error {
 	if err := c.wellFormed(); err != nil {
 		return err
@@ -73,7 +72,7 @@ func (c *Publish) Validate() *Error {
 // publishEndpointLengthMax bounds the URL that messages carry; ours.
 const publishEndpointLengthMax = 512
 
-// wellFormed checks the number of entries and who publishes from where.
+// wellFormed checks the number of entries, the sender and the endpoint.
 func (c *Publish) wellFormed() *Error {
 	switch n := len(c.Entries); {
 	case n == 0:
@@ -105,7 +104,7 @@ func (e *PublishEntry) check(fifo bool) *Error {
 	return nil
 }
 
-// CheckMessage checks the message without its ids and the characters of its text.
+// CheckMessage checks subject, message, attributes and size, without ids and characters.
 func (e *PublishEntry) CheckMessage() *Error {
 	var wrong error
 	switch {
@@ -124,7 +123,7 @@ func (e *PublishEntry) CheckMessage() *Error {
 	return nil
 }
 
-// checkIDs checks what the order and the deduplication in queues rely on.
+// checkIDs checks the ids that ordering and deduplication depend on.
 func (e *PublishEntry) checkIDs(fifo bool) *Error {
 	switch {
 	case fifo && !e.GroupIDGiven:
@@ -150,8 +149,7 @@ func badPublishID(name string) *Error {
 	return refusal.SNSInvalid(name, " Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length")
 }
 
-// prepare computes the content hashes that a FIFO topic may deduplicate by, so that the
-// state machine of every node need not.
+// prepare computes the content hashes for a FIFO topic once, for all replicas.
 func (c *Publish) prepare() (Prepared, *Error) {
 	if err := c.Validate(); err != nil {
 		return Prepared{}, err
@@ -170,15 +168,15 @@ func (c *Publish) prepare() (Prepared, *Error) {
 	return Prepared{Command: &ready}, nil
 }
 
-// apply accepts the entries in order, so that a repeated deduplication id inside one
-// batch is a duplicate of the earlier entry, and delivers each that is new.
+// apply accepts and delivers the entries in order. A deduplication id that repeats within the batch
+// is a duplicate.
 func (c *Publish) apply(b *Broker) (Result, *Error) {
 	t, ok := b.topics.Get(c.Topic)
 	if !ok {
 		return nil, refusal.NoSuchTopic()
 	}
 	if c.RepeatedSince != 0 && !t.Remembers(c.RepeatedSince, b.now) {
-		return nil, refusal.New(refusal.UnsupportedOperation, "The publish may have been accepted before, and the topic would not know it.")
+		return nil, refusal.New(refusal.UnsupportedOperation, "The topic can no longer detect whether it accepted this publish before.")
 	}
 	for i := range c.Entries {
 		if err := c.Entries[i].checkIDs(t.Attributes.FIFO); err != nil {
@@ -202,9 +200,8 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// publish accepts one message, or answers for the one that it is a duplicate of. What
-// is remembered and archived does not depend on who is subscribed, and on what comes of
-// the deliveries.
+// publish accepts and delivers one message, or answers with the message that it duplicates. The
+// record and the archive do not depend on subscriptions and deliveries.
 func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedEntry {
 	ids := e.deduplicationIDs(t)
 	if t.Attributes.FIFO {
@@ -239,7 +236,7 @@ func (b *Broker) publish(t *topic.Topic, e *PublishEntry, c *Publish) PublishedE
 	return accepted
 }
 
-// deduplicationIDs are the ids that a topic remembers a message by.
+// deduplicationIDs returns the ids by which a topic remembers a message.
 func (e *PublishEntry) deduplicationIDs(t *topic.Topic) deduplication.IDs {
 	ids := deduplication.IDs{Group: e.GroupID}
 	if t.Attributes.FIFO {
@@ -249,15 +246,15 @@ func (e *PublishEntry) deduplicationIDs(t *topic.Topic) deduplication.IDs {
 	return ids
 }
 
-// Published answers Publish, one entry each in request order.
+// Published answers Publish, with one entry for each in the request.
 type Published struct{ Entries []PublishedEntry }
 
-// PublishedEntry is the outcome of one PublishEntry.
+// PublishedEntry is the result of one PublishEntry.
 type PublishedEntry struct {
 	MessageID MessageID
 	Sequence  SequenceNumber // zero on standard topics
-	// Duplicate says that nothing was delivered: id and number are those of the first
-	// message with this deduplication id, which was accepted at AcceptedAt.
+	// Duplicate reports that nothing was delivered: the other fields describe the first message
+	// with this deduplication id.
 	Duplicate  bool
 	AcceptedAt Timestamp
 }

@@ -16,7 +16,7 @@ const (
 	publishedAt = "http://localhost:9324"
 )
 
-// entry is one message to publish to a FIFO topic.
+// entry is a message for a FIFO topic.
 func entry(group, id, message string) PublishEntry {
 	return PublishEntry{Message: message, GroupID: group, GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true}
 }
@@ -125,7 +125,7 @@ func TestPublishIsPrepared(t *testing.T) {
 	}
 }
 
-// What the log has is not trusted where order and deduplication rely on it.
+// apply repeats the checks that ordering and deduplication depend on.
 func TestPublishIsCheckedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo")
@@ -138,8 +138,7 @@ func TestPublishIsCheckedAgain(t *testing.T) {
 	w.publish("t.fifo", entry("g", "1", "m"))
 }
 
-// A body is stored once, whatever the number of subscriptions, and its bytes are free
-// again when the last message that refers to it is gone.
+// A body is stored once for all subscriptions, and freed with the last message.
 func TestOneBodyForManySubscriptions(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo")
@@ -178,8 +177,7 @@ func TestOneBodyForManySubscriptions(t *testing.T) {
 	}
 }
 
-// A purge and a deletion take the same time whatever they drop; what their messages
-// refer to is released by later commands.
+// A purge or deletion takes constant time; later commands release the publications.
 func TestDroppedMessagesAreReleasedLater(t *testing.T) {
 	for name, drop := range map[string]Command{ // order does not matter: each is a test of its own
 		"purge": &PurgeQueue{Queue: "q.fifo"}, "deletion": &DeleteQueue{Queue: "q.fifo"},
@@ -222,7 +220,7 @@ func TestDroppedMessagesAreReleasedLater(t *testing.T) {
 	}
 }
 
-// The envelope is written when a message is received, and the same each time.
+// The envelope is built for each receive and is always equal.
 func TestEnvelopeOfRepeatedReceives(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
@@ -252,7 +250,7 @@ func TestEnvelopeOfRepeatedReceives(t *testing.T) {
 	}
 }
 
-// Deliveries may be longer than the queue allows, and never longer than any message.
+// Deliveries may exceed the queue's MaximumMessageSize, but not the largest of all queues.
 func TestLongEnvelopes(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo", Attribute{Name: "MaximumMessageSize", Value: "1024"})
@@ -264,8 +262,7 @@ func TestLongEnvelopes(t *testing.T) {
 	if n := w.stored("q.fifo"); n != 1 {
 		t.Errorf("%d messages", n)
 	}
-	// No accepted character takes more than twice its bytes in an envelope, nor does a
-	// binary attribute.
+	// In an envelope, accepted characters and binary attributes take at most twice their bytes.
 	attribute := MessageAttribute{Name: "b", DataType: "Binary", Value: strings.Repeat("\xff", limits.PublishBytesMax/2-7)}
 	long := entry("g", "2", strings.Repeat(`"`, limits.PublishBytesMax/2))
 	long.Attributes = []MessageAttribute{attribute}
@@ -281,7 +278,7 @@ func TestLongEnvelopes(t *testing.T) {
 	}
 }
 
-// A failed publish leaves no trace, and a repeated one is refused unless the topic knows.
+// A failed publish changes nothing. A repeated one is refused unless the topic remembers it.
 func TestRepeatedPublish(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo")
@@ -294,7 +291,7 @@ func TestRepeatedPublish(t *testing.T) {
 	if sent := w.must(cmd).(Published).Entries[0]; !sent.Duplicate {
 		t.Errorf("the second was answered %+v", sent)
 	}
-	const unknown = "The publish may have been accepted before, and the topic would not know it."
+	const unknown = "The topic can no longer detect whether it accepted this publish before."
 	w.must(&SetTopicAttributes{Topic: "t.fifo", Attributes: []Attribute{{Name: "DisplayName", Value: "x"}}})
 	w.refused(cmd, refusal.UnsupportedOperation, unknown)
 	w.pass(logtime.Hour)
@@ -302,7 +299,7 @@ func TestRepeatedPublish(t *testing.T) {
 	w.refused(cmd, refusal.UnsupportedOperation, unknown)
 }
 
-// Remembered ids of a topic are forgotten by the clock, without any publish.
+// The clock expires ids of topics without a publish.
 func TestTopicsForgetIDs(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo", Attribute{Name: "DeduplicationWindowSeconds", Value: "20"})
@@ -321,7 +318,7 @@ func TestTopicsForgetIDs(t *testing.T) {
 	}
 }
 
-// A restored epoch leaves out numbers of topics, too.
+// A restored epoch skips sequence numbers of topics, too.
 func TestEpochsOfTopics(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo")
@@ -336,7 +333,7 @@ func TestEpochsOfTopics(t *testing.T) {
 	}
 }
 
-// The window of a topic is 300 seconds unless it is set, and does not move with duplicates.
+// The default window of a topic is 300 seconds, and duplicates do not extend it.
 func TestDefaultWindowOfTopics(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo")
@@ -354,8 +351,7 @@ func TestDefaultWindowOfTopics(t *testing.T) {
 	}
 }
 
-// A trace header travels through a topic to its queues, raw or not, out of the archive, too,
-// and through a move.
+// A trace header passes through topics, raw delivery, replay and a move.
 func TestTraceHeaderOfAPublish(t *testing.T) {
 	const trace = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"
 	w := newWorld(t)
@@ -381,8 +377,8 @@ func TestTraceHeaderOfAPublish(t *testing.T) {
 		"Invalid parameter: AWSTraceHeader Reason: it is too long or has invalid characters")
 }
 
-// What a topic remembers of an id is what a publish of it is answered with, and nothing of what
-// queues remember.
+// The record of an id at a topic equals the answer to a publish with it, and does not depend on
+// queues.
 func TestKnownTopicID(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t.fifo")

@@ -6,17 +6,16 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// publishedMessage is what a message has that a topic delivered: instead of a body and
-// attributes, the publication it shares with the other deliveries. Never changed.
+// publishedMessage refers to the publication that a message shares with other deliveries, instead
+// of a body and attributes. It never changes.
 type publishedMessage struct {
 	publication  *topic.Publication
-	subscription *string // ARN, shared by the messages of the subscription
+	subscription *string // ARN, shared by the subscription's messages
 	raw          bool
-	replayed     bool // from the archive of the topic
+	replayed     bool // from the topic's archive
 }
 
-// text is what a receiver gets as the body. An envelope is written anew for each receive,
-// and is the same each time.
+// text returns the body for a receiver. The envelope is built for each receive and is always equal.
 func (p *publishedMessage) text() Body {
 	n := p.publication.Content()
 	if p.raw {
@@ -25,9 +24,8 @@ func (p *publishedMessage) text() Body {
 	return content.NewBody(n.Envelope(notification.Delivery{SubscriptionARN: *p.subscription, Replayed: p.replayed}))
 }
 
-// attributes are what a receiver gets as message attributes: those of the publish, which
-// an envelope has inside. What an envelope says of a replay is an attribute without one,
-// which takes the place of another one of its name.
+// attributes returns the message attributes for a receiver. An envelope contains them instead. A
+// replayed raw message gets the attribute Replayed, which replaces one of the publisher's.
 func (p *publishedMessage) attributes() []MessageAttribute {
 	if !p.raw {
 		return nil
@@ -47,7 +45,7 @@ func (p *publishedMessage) attributes() []MessageAttribute {
 
 const attributeReplayed = "Replayed"
 
-// published is the publication of a message, nil for one that was sent to its queue.
+// published returns the publication of a message, nil if it was sent to the queue.
 func (m *Message) published() *publishedMessage {
 	if m.extra == nil {
 		return nil
@@ -55,8 +53,8 @@ func (m *Message) published() *publishedMessage {
 	return m.extra.published
 }
 
-// carriedBytes is about how much a delivery of the message carries. Receives go by it, so
-// it must not depend on where this node has the body.
+// carriedBytes estimates the bytes of a delivery. Receives depend on it, so it must not depend on
+// the location of the body.
 func (m *Message) carriedBytes() int64 {
 	n := m.size() + int64(m.body.Len()-m.body.MemoryLen())
 	if p := m.published(); p != nil {
@@ -65,7 +63,7 @@ func (m *Message) carriedBytes() int64 {
 	return n
 }
 
-// contentBytes is what clients sent: body and attributes.
+// contentBytes returns the bytes of body and attributes.
 func (m *Message) contentBytes() int64 {
 	n := int64(m.body.Len())
 	if m.extra == nil {
@@ -78,14 +76,14 @@ func (m *Message) contentBytes() int64 {
 	return n
 }
 
-// use counts messages for the quota of the account.
+// use adds messages to the account's usage.
 func (q *Queue) use(messages, bytes int64) {
 	q.sums.usage.Messages += messages
 	q.sums.usage.Bytes += bytes
 	q.sums.contentBytes += bytes
 }
 
-// hold counts a message that is stored in the queue.
+// hold counts a message that the queue stores.
 func (q *Queue) hold(m *Message) {
 	q.sums.messageBytes += m.size()
 	q.use(1, m.contentBytes())
@@ -99,7 +97,7 @@ func (q *Queue) hold(m *Message) {
 	}
 }
 
-// release takes back hold.
+// release reverses hold.
 func (q *Queue) release(m *Message) {
 	q.sums.messageBytes -= m.size()
 	q.use(-1, -m.contentBytes())
@@ -113,12 +111,10 @@ func (q *Queue) release(m *Message) {
 	}
 }
 
-// releases are the messages of purged and deleted queues, whose bodies and
-// publications still count them, the archives that were turned
-// off, and the deliveries over HTTP to subscriptions that are gone, whose publications
-// still count them. Each takes the same time whatever it drops, so the publications are
-// released by the commands that follow, some with each. Only the size of the state depends on it,
-// which is no part of the state: a replica restored meanwhile has none of this to do.
+// releases lists dropped messages, archives and HTTP deliveries whose bodies and publications still
+// count references to them. A purge must take constant time, so later commands release a bounded
+// number each. Only the estimated size of the state depends on it: a restored replica has nothing
+// to release.
 type releases struct {
 	pending []droppedMessages
 	others  []droppedPublications
@@ -126,44 +122,44 @@ type releases struct {
 
 func (r *releases) some() bool { return len(r.pending)+len(r.others) > 0 }
 
-// droppedPublications are a topic.Dropped or an outbox.Dropped.
+// droppedPublications is a topic.Dropped or an outbox.Dropped.
 type droppedPublications interface {
-	// Release releases at most budget publications and returns what is left of the
-	// budget, and whether none is held any more.
+	// Release releases at most budget publications. It returns the remaining budget and whether it
+	// is done.
 	Release(budget int) (left int, over bool)
-	// Scan visits the publications that are still held.
+	// Scan visits the publications that are not released yet.
 	Scan(visit func(*topic.Publication))
 }
 
 type droppedMessages struct {
 	messages *messageMap
 	bodies   content.Store
-	next     uint64 // those below are released
+	next     uint64 // lower numbers are released
 }
 
 const (
-	releaseBudget      = 256  // messages looked at with every command
-	releaseClockBudget = 4096 // with AdvanceClock, which an idle leader proposes for it
+	releaseBudget      = 256  // messages per command
+	releaseClockBudget = 4096 // messages per AdvanceClock, which an idle leader proposes for it
 )
 
-// drop notes what a queue loses as a whole, before it does.
+// drop adds the messages of a queue. Call it before they are cleared.
 func (r *releases) drop(q *Queue) {
 	if q.sums.published+q.sums.stored == 0 {
 		return
 	}
-	for _, messages := range []*messageMap{q.messages, q.aside.scheduled, q.aside.deferred} {
+	for _, messages := range []*messageMap{q.messages, q.scheduled, q.deferred} {
 		r.pending = append(r.pending, droppedMessages{messages: messages, bodies: q.bodies})
 	}
 }
 
-// dropArchive notes the archive that a topic lost.
+// dropArchive adds the archive that a topic lost.
 func (r *releases) dropArchive(d topic.Dropped) {
 	if !d.Empty() {
 		r.others = append(r.others, &d)
 	}
 }
 
-// dropDeliveries drops those to a subscription that is gone.
+// dropDeliveries drops the deliveries to a deleted subscription.
 func (b *Broker) dropDeliveries(t *topic.Topic, subscription uint64) {
 	if d := b.outbox.DropAll(subscription); d != nil {
 		t.Keep(-d.Kept.Messages, -d.Kept.Bytes)
@@ -171,7 +167,7 @@ func (b *Broker) dropDeliveries(t *topic.Topic, subscription uint64) {
 	}
 }
 
-// step looks at no more than budget messages.
+// step releases at most budget messages and publications.
 func (r *releases) step(budget int) {
 	for budget > 0 && len(r.pending) > 0 {
 		first, over := &r.pending[0], true
@@ -203,7 +199,7 @@ func (r *releases) step(budget int) {
 	}
 }
 
-// scan visits the publications that are still to be released.
+// scan visits the publications that are not released yet.
 func (r *releases) scan(visit func(*topic.Publication)) {
 	for _, d := range r.pending {
 		d.messages.Ascend(d.next, func(_ uint64, m *Message) bool {

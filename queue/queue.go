@@ -11,45 +11,45 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Queue is one queue with its messages and indexes. Only messages, aside,
-// deduplication and attempts are state; ready, timers, groups and byAge follow
-// from them and are rebuilt by a Restorer.
+// Queue is one queue with its messages and indexes. The state consists of messages, scheduled,
+// deferred, deduplication and attempts. A Restorer rebuilds the other indexes from it.
 //
-// A Queue belongs to one generation of the Broker: Freeze starts a new one,
-// and the first change afterwards works on a clone (see Broker.begin), so that
-// the frozen one never changes.
+// A Queue belongs to one generation of the Broker. Freeze starts a new generation, in which the
+// first change clones the queue: a frozen Queue never changes.
 type Queue struct {
 	name        string
 	incarnation uint64
 	attributes  QueueAttributes
 	tags        []Tag // sorted by key, replaced as a whole
 	changeTimes
-	lastSequence  uint64
-	timedMax      uint64      // highest number among stored messages that have a timer, see hasTimer, or above it
-	messages      *messageMap // by sequence, without scheduled ones
-	made          messageBlocks
-	byAge         *btree.BTreeG[timed] // messages whose sentAt is out of order, by sentAt
-	aside         messagesAside
-	groups        messageGroups
-	ready         readyIndex
-	timers        timerIndex
-	deduplication deduplication.Deduplicator
-	attempts      attemptIndex
-	sums          queueSums
-	bodies        content.Store // of Broker
-	generation    uint64
-	deadline      Timestamp // as registered in Broker.deadlines, zero if not
+	lastSequence    uint64
+	timedMax        uint64      // at least the highest number among messages with a timer, see hasTimer
+	messages        *messageMap // by sequence, without scheduled and deferred ones
+	made            messageBlocks
+	byAge           *btree.BTreeG[timed] // messages whose sentAt is out of order, by sentAt
+	scheduled       *messageMap          // outside their groups until they are due
+	scheduledByTime *btree.BTreeG[timed]
+	deferred        *messageMap
+	groups          messageGroups
+	ready           readyIndex
+	timers          timerIndex
+	deduplication   deduplication.Deduplicator
+	attempts        attemptIndex
+	sums            queueSums
+	bodies          content.Store // of Broker
+	generation      uint64
+	deadline        Timestamp // as in Broker.deadlines, zero if absent
 }
 
-// changeTimes is when a queue was changed as a whole, in log time; zero is never.
+// changeTimes records changes of a queue as a whole, in log time; zero: never.
 type changeTimes struct {
 	createdAt  Timestamp
-	modifiedAt Timestamp // its attributes
+	modifiedAt Timestamp // of the attributes
 	purgedAt   Timestamp
-	forgotAt   Timestamp // an id was freed before its time
+	forgotAt   Timestamp // an id was forgotten by command
 }
 
-// timed orders messages by a point in time, then by sequence.
+// timed sorts messages by time, then by sequence.
 type timed struct {
 	at       Timestamp
 	sequence uint64
@@ -66,37 +66,20 @@ func newTimedTree() *btree.BTreeG[timed] {
 	return btree.NewBTreeGOptions(timed.less, btree.Options{NoLocks: true})
 }
 
-// messagesAside are the stored messages that take no turn.
-type messagesAside struct {
-	// scheduled wait outside their group for their time of enqueueing.
-	scheduled *messageMap
-	byTime    *btree.BTreeG[timed] // scheduled ones, by that time
-	deferred  *messageMap
-}
-
-func newMessagesAside() messagesAside {
-	return messagesAside{scheduled: new(messageMap), byTime: newTimedTree(), deferred: new(messageMap)}
-}
-
-func (a messagesAside) clone() messagesAside {
-	a.scheduled, a.deferred = a.scheduled.Copy(), a.deferred.Copy() // byTime follows from them, see Queue.clone
-	return a
-}
-
-// queueSums are the parts of the state hash that belong to one queue, kept
-// apart so that a purge or a deletion subtracts them at once.
+// queueSums holds the queue's share of the state hash, so that a purge or deletion can subtract it
+// at once.
 type queueSums struct {
 	messages     statehash.Sum
 	attempts     statehash.Sum
-	header       statehash.Sum // name, attributes, tags
-	counted      statehash.Sum // what Broker.sum holds for this queue
-	headerStale  bool          // header has to be computed again
-	published    int64         // messages that topics delivered; not part of the hash
+	header       statehash.Sum // of name, attributes, tags, times
+	counted      statehash.Sum // share of Broker.sum
+	headerStale  bool          // header must be recomputed
+	published    int64         // messages from topics; not part of the hash
 	stored       int64         // messages with a stored body; not part of the hash
 	messageBytes int64         // estimated size of the messages; not part of the hash
-	countedBytes int64         // what Broker.bytes holds for this queue
-	behind       bool          // is in Broker.behind
-	contentBytes int64         // what usage holds for this queue, as does the number of messages
+	countedBytes int64         // share of Broker.bytes
+	dirty        bool          // listed in Broker.dirty
+	contentBytes int64         // share of usage, as is the number of messages
 	usage        *account.Usage
 }
 
@@ -111,22 +94,22 @@ func (b *Broker) newQueue(name string, incarnation uint64, attributes QueueAttri
 	return q
 }
 
-// clearMessages drops every message, in whatever state, with its indexes.
+// clearMessages drops every message with its indexes.
 func (q *Queue) clearMessages() {
 	q.leaveUsage()
 	q.setNoMessages()
 }
 
-// leaveUsage takes the messages of the queue out of what its account has.
+// leaveUsage subtracts the messages of the queue from the account's usage.
 func (q *Queue) leaveUsage() {
-	q.sums.usage.Messages -= int64(q.messages.Len() + q.aside.scheduled.Len() + q.aside.deferred.Len())
+	q.sums.usage.Messages -= int64(q.messages.Len() + q.scheduled.Len() + q.deferred.Len())
 	q.sums.usage.Bytes -= q.sums.contentBytes
 }
 
 func (q *Queue) setNoMessages() {
 	q.messages = new(messageMap)
 	q.byAge = newTimedTree()
-	q.aside = newMessagesAside()
+	q.scheduled, q.scheduledByTime, q.deferred = new(messageMap), newTimedTree(), new(messageMap)
 	sessions := q.groups.sessions
 	q.groups = newMessageGroups()
 	q.groups.sessions = sessions
@@ -137,24 +120,21 @@ func (q *Queue) setNoMessages() {
 	q.sums.published, q.sums.stored = 0, 0
 }
 
-// clone copies the queue for a new generation: the trees share their nodes
-// until one side changes them. What follows from the messages goes over to the clone
-// as it is, for a Frozen state reads only records: to copy these trees, too, made the
-// sends after each snapshot dearer, a node of each tree at a time.
+// clone copies the queue for a new generation; the trees copy their nodes on write. The clone takes
+// over the derived indexes, because a Frozen state reads only records.
 func (q *Queue) clone(generation uint64) *Queue {
 	c := *q
 	c.generation = generation
-	c.messages = q.messages.Copy()
-	c.aside = q.aside.clone()
+	c.messages, c.scheduled, c.deferred = q.messages.Copy(), q.scheduled.Copy(), q.deferred.Copy()
 	c.groups = q.groups.clone()
 	c.deduplication = q.deduplication.Clone()
 	c.attempts = q.attempts.clone()
 	return &c
 }
 
-// ordered reports whether m takes its turn in a group. Messages of standard
-// queues never do, there the group id only names a tenant (fair queues); on
-// FIFO queues with MessageGroupIdMode=Optional those without a group do not.
+// ordered reports whether m is delivered in the order of its group. A group of a standard queue
+// only names a tenant (fair queues). With MessageGroupIdMode=Optional, messages without a group are
+// unordered.
 func (q *Queue) ordered(m *Message) bool { return q.attributes.FIFO && m.group != "" }
 
 // hasTimer reports whether m.delivery.visibleAt decides when m is visible.
@@ -165,20 +145,19 @@ func (q *Queue) hasTimer(m *Message) bool {
 	return m.delivery != nil
 }
 
-// hides reports whether m has a timer of its own; a session lock has one for all.
+// hides reports whether m has a timer of its own. Messages under a session lock share one.
 func (q *Queue) hides(m *Message) bool { return q.hasTimer(m) && m.delivery.session == 0 }
 
-// pending reports whether the timer of m has still to fire.
+// pending reports whether the timer of m has not fired yet.
 func (q *Queue) pending(m *Message) bool { return q.hides(m) && q.timers.fired.less(q.timers.key(m)) }
 
-// held reports whether m is in flight under the lock that its group has.
+// held reports whether m is in flight under the session lock of its group.
 func (q *Queue) held(m *Message) bool {
 	return m.delivery != nil && m.delivery.session != 0 && q.groups.sessions.HasLock(m.group, m.delivery.session)
 }
 
-// availableAt is when m can be received as far as its own delay and
-// visibility timeout go. The delay of a FIFO queue counts from the queue's
-// present setting: AWS documents its change as retroactive.
+// availableAt returns when the delay or visibility timeout of m ends. The delay of a FIFO queue
+// follows the present setting: AWS documents its change as retroactive.
 func (q *Queue) availableAt(m *Message) Timestamp {
 	switch {
 	case q.hasTimer(m):
@@ -206,7 +185,7 @@ func (q *Queue) insert(k statehash.Key, m *Message) {
 	q.index(m)
 }
 
-// index counts a message that was stored, and files it in the indexes. It does not keep it.
+// index adds a stored message to the indexes and counters. It does not keep m.
 func (q *Queue) index(m *Message) {
 	q.sums.messages.Add(m.hashed)
 	q.hold(m)
@@ -222,7 +201,7 @@ func (q *Queue) index(m *Message) {
 	q.enqueue(m)
 }
 
-// hashOf is the record hash of a stored message that is not set aside.
+// hashOf returns the record hash of a message in q.messages.
 func (q *Queue) hashOf(k statehash.Key, m *Message) statehash.Sum {
 	if m.hashed != (statehash.Sum{}) {
 		return m.hashed
@@ -230,7 +209,7 @@ func (q *Queue) hashOf(k statehash.Key, m *Message) statehash.Sum {
 	return m.sum(k, q.incarnation, false)
 }
 
-// replace stores another state of the same message.
+// replace stores a new version of a message.
 func (q *Queue) replace(k statehash.Key, old, m *Message) {
 	if old.deferred() {
 		q.removeDeferred(k, old)
@@ -250,8 +229,7 @@ func (q *Queue) replace(k statehash.Key, old, m *Message) {
 	q.enqueue(m)
 }
 
-// remove takes a message out for ever. The next message of its group becomes
-// the head and is receivable at once if it is available.
+// remove deletes a message. The next message of its group becomes the head.
 func (q *Queue) remove(k statehash.Key, m *Message) {
 	if m.deferred() {
 		q.removeDeferred(k, m)
@@ -276,9 +254,8 @@ func (q *Queue) remove(k statehash.Key, m *Message) {
 	}
 }
 
-// enqueue puts m into the index that fits its state: timers while it is hidden,
-// ready if it can be received or will be after the queue's delay. Behind the
-// head of its group it needs neither.
+// enqueue adds m to the index for its state: timers while it is hidden, else ready. A message
+// behind the head of its group is in neither.
 func (q *Queue) enqueue(m *Message) {
 	if q.held(m) {
 		q.groups.sessions.Claim(m.group, 1)
@@ -290,7 +267,7 @@ func (q *Queue) enqueue(m *Message) {
 	q.show(m)
 }
 
-// show files a message that no timer hides.
+// show adds a message that no timer hides to the ready index.
 func (q *Queue) show(m *Message) {
 	if q.ordered(m) {
 		if q.groups.sessions.Locked(m.group) {
@@ -306,8 +283,7 @@ func (q *Queue) show(m *Message) {
 	}
 }
 
-// promote makes m, which has become the head of its group, receivable unless
-// it is hidden by a timer of its own.
+// promote makes m, the new head of its group, ready unless its timer hides it.
 func (q *Queue) promote(m *Message) {
 	if q.groups.sessions.Locked(m.group) || q.pending(m) {
 		return
@@ -326,7 +302,7 @@ func (q *Queue) dequeue(m *Message) {
 	q.unshow(m)
 }
 
-// unshow undoes show.
+// unshow reverses show.
 func (q *Queue) unshow(m *Message) {
 	if q.ordered(m) {
 		if q.groups.sessions.Locked(m.group) {
@@ -342,13 +318,13 @@ func (q *Queue) unshow(m *Message) {
 	}
 }
 
-// readyIndex holds what can be received next: single messages, and of each
-// group its head. AWS recordings show groups served by the time at which their
-// first receivable message became available (sqs.md 4.4).
+// readyIndex holds the messages that can be received next: ungrouped messages and the heads of
+// groups. AWS serves groups by the time at which their first message became available (recorded,
+// sqs.md 4.4).
 type readyIndex struct {
-	firstDelivery *btree.BTreeG[timed] // never handed out here, by sentAt; a FIFO queue's delay is added on reading
-	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time, or by sentAt
-	single        int64                // messages in both that are in no group
+	firstDelivery *btree.BTreeG[timed] // never delivered, by sentAt; a FIFO queue's delay is added when read
+	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time or by sentAt
+	single        int64                // messages without a group in both
 }
 
 func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {
@@ -365,8 +341,7 @@ func (q *Queue) readyKey(m *Message) timed {
 	return timed{m.sentAt, m.sequence}
 }
 
-// firstDeliveryDelay is what the availability of a message lies behind its key before its
-// first delivery.
+// firstDeliveryDelay returns the delay to add to the keys of readyIndex.firstDelivery.
 func (q *Queue) firstDeliveryDelay() logtime.Duration {
 	if q.attributes.FIFO {
 		return logtime.Seconds(q.attributes.DelaySeconds)

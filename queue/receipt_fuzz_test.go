@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzReceiptHandle: a text that is not, character by character, the handle of a
-// delivery deletes nothing and hides nothing.
+// A text that is not exactly an issued handle changes nothing.
 func FuzzReceiptHandle(f *testing.F) {
 	f.Add("", uint8(0))
 	f.Add(strings.Repeat("0", 56), uint8(1))
@@ -25,7 +24,7 @@ func FuzzReceiptHandle(f *testing.F) {
 		apply(&CreateQueue{Queue: "q"})
 		apply(&SendMessages{Queue: "q", Entries: []SendEntry{{Body: "x"}}})
 		handle := apply(&ReceiveMessages{Queue: "q"}).(MessagesReceived).Messages[0].Handle.String()
-		// The text itself, and the real handle with a part replaced by the text.
+		// The text itself, and the real handle with a part replaced by it.
 		from := int(at) % len(handle)
 		mixed := handle[:from] + text + handle[min(len(handle), from+len(text)):]
 		for _, tried := range []string{text, mixed, handle + text} {

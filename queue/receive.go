@@ -10,30 +10,27 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// ReceiveMessages is ReceiveMessage without its waiting: it hands out what can
-// be handed out now.
+// ReceiveMessages is the command for ReceiveMessage. It does not wait.
 type ReceiveMessages struct {
 	Queue             string
 	MaxMessages       Int // 1..10, default 1
 	VisibilityTimeout Int // seconds 0..43200, default from the queue
 	AttemptID         string
 	AttemptIDGiven    bool
-	// ShortPoll is set when the caller does not wait; only then the
-	// in-flight limit of a standard queue is an error (OverLimit).
+	// ShortPoll is set if the caller does not wait. Only then the in-flight limit of a standard
+	// queue is an error (OverLimit).
 	ShortPoll bool
-	// Options are what no SQS client asks for, nil if nothing of it was.
+	// Options extend the SQS API; nil for SQS clients.
 	Options *ReceiveOptions
-	// Streamed says that the messages are for a stream of the native API, which
-	// takes up to StreamEntriesMax of them, and no further one once their bodies
-	// have BatchBytesMax.
+	// Streamed permits up to StreamEntriesMax messages, for a stream of the native API, until their
+	// bodies reach BatchBytesMax.
 	Streamed bool
 }
 
 // QueueName implements Command.
 func (c *ReceiveMessages) QueueName() string { return c.Queue }
 
-// Validate checks ranges and, for a FIFO queue, the attempt id, which AWS
-// ignores on a standard queue.
+// Validate checks ranges and, for a FIFO queue, the attempt id.
 func (c *ReceiveMessages) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
@@ -54,7 +51,7 @@ func (c *ReceiveMessages) Validate() *Error {
 	return c.Options.check(c)
 }
 
-// prepare leaves out what a standard queue ignores.
+// prepare removes the attempt id, which AWS ignores on standard queues.
 func (c *ReceiveMessages) prepare() (Prepared, *Error) {
 	if err := c.Validate(); err != nil {
 		return Prepared{}, err
@@ -67,7 +64,6 @@ func (c *ReceiveMessages) prepare() (Prepared, *Error) {
 	return Prepared{Command: c}, nil
 }
 
-// apply is ReceiveMessage without waiting.
 func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
@@ -88,8 +84,8 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 	limit := c.MaxMessages.Or(1)
 	if room := limits.InFlightMax - q.inFlight(); timeout > 0 && room < limit {
 		if limit = room; limit <= 0 {
-			// Documented: an error on standard queues when the caller
-			// does not wait, nothing at all on FIFO queues.
+			// Documented: an error on standard queues if the caller does not wait; on FIFO queues
+			// an empty answer.
 			if c.ShortPoll && !q.attributes.FIFO {
 				return nil, refusal.New(refusal.OverLimit, "The maximum number of in flight messages is reached: 120000.")
 			}
@@ -115,8 +111,8 @@ func (c *ReceiveMessages) apply(b *Broker) (Result, *Error) {
 // MessagesReceived answers ReceiveMessages.
 type MessagesReceived struct {
 	Messages []ReceivedMessage
-	// Replayed says that the messages were handed out before under the
-	// same ReceiveRequestAttemptId.
+	// Replayed reports that an earlier receive with the same ReceiveRequestAttemptId returned the
+	// messages.
 	Replayed bool
 }
 
@@ -130,7 +126,7 @@ type ReceivedMessage struct {
 	GroupID          string
 	DeduplicationID  string
 	TraceHeader      string
-	DeadLetterSource string         // name of the queue it was dead-lettered from
+	DeadLetterSource string         // name of the source queue
 	Sequence         SequenceNumber // zero on standard queues
 	SentAt           Timestamp
 	FirstReceivedAt  Timestamp
@@ -139,16 +135,15 @@ type ReceivedMessage struct {
 
 func (MessagesReceived) result() {}
 
-// deliverable reports whether a receive would hand out a message now, or move
-// one to the dead-letter queue.
+// deliverable reports whether a receive now would deliver or dead-letter a message.
 func (q *Queue) deliverable(now Timestamp) bool {
 	return q.inFlight() < limits.InFlightMax && q.available(now)
 }
 
-// inFlight counts what was handed out and is hidden until it is deleted, or comes back.
+// inFlight counts the messages in flight.
 func (q *Queue) inFlight() int64 { return q.timers.inFlight + q.groups.sessions.InFlight() }
 
-// available reports whether a message can be taken, whatever is in flight.
+// available reports whether a message is ready, regardless of the in-flight limit.
 func (q *Queue) available(now Timestamp) bool {
 	if t, ok := q.ready.redelivered.Min(); ok && t.at <= now {
 		return true
@@ -157,7 +152,7 @@ func (q *Queue) available(now Timestamp) bool {
 	return ok && t.at.Add(q.firstDeliveryDelay()) <= now
 }
 
-// deliver hands messages out under the receive state in d.
+// deliver delivers messages with the receive state d.
 func (b *Broker) deliver(q *Queue, messages []*Message, d delivery) MessagesReceived {
 	if len(messages) == 0 {
 		return MessagesReceived{}
@@ -179,7 +174,7 @@ func (b *Broker) deliver(q *Queue, messages []*Message, d delivery) MessagesRece
 	return out
 }
 
-// handedOut is m after one more delivery, with the times of d, made in room.
+// handedOut returns m after one more delivery with the times of d, stored in room.
 func (m *Message) handedOut(room *deliveredMessage, d delivery, now Timestamp) *Message {
 	d.count, d.receiveCount, d.firstReceivedAt = 1, m.receiveCount()+1, now
 	if m.delivery != nil {
@@ -193,7 +188,7 @@ func (m *Message) handedOut(room *deliveredMessage, d delivery, now Timestamp) *
 	return &room.Message
 }
 
-// received is what the client gets of a message in its present state.
+// received returns the client's view of a message.
 func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
 	r := ReceivedMessage{
 		MessageID:       m.id(b.key, q.incarnation),
@@ -221,24 +216,23 @@ func (b *Broker) received(q *Queue, m *Message) ReceivedMessage {
 	return r
 }
 
-// selection decides what one receive, or one step of a move task, takes. It
-// changes nothing.
+// selection chooses the messages of one receive or one step of a move task. It changes nothing.
 type selection struct {
 	q           *Queue
 	now         Timestamp
 	limit       int
 	redrive     redriveRule
-	ignoreGroup bool // a move task takes as many of a group as fit
+	ignoreGroup bool // for move tasks: no limit per group
 	deliver     []*Message
 	deadLetters []*Message
 	skipped     int
-	bytes       int64    // of the bodies to deliver, counted if there is a limit
-	bytesMax    int64    // 0: none
-	passed      []uint64 // of those skipped, the ones of a session
+	bytes       int64    // of the bodies to deliver, counted if bytesMax is set
+	bytesMax    int64    // 0: no limit
+	passed      []uint64 // skipped messages of a session
 }
 
-// run takes groups and single messages in the order in which they became
-// available, of each group the receivable prefix, until enough are taken.
+// run takes groups and ungrouped messages in the order in which they became available, and of each
+// group the available prefix.
 func (s *selection) run() {
 	var redelivered, first timed
 	haveRedelivered, haveFirst := s.first(&redelivered, true), s.first(&first, false)
@@ -263,8 +257,7 @@ func (s *selection) first(entry *timed, timer bool) (found bool) {
 	return some && t.at <= s.now
 }
 
-// after finds the next available entry of an index behind last, by the time
-// at which it became available.
+// after finds the next available entry of an index after last.
 func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
 	delay := logtime.Duration(0)
 	if !timer {
@@ -281,14 +274,13 @@ func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
 	return found
 }
 
-// done bounds a receive: by what was asked for, and by the work it may cause.
+// done bounds a receive by the limits of the request and by its work.
 func (s *selection) done() bool {
 	return len(s.deliver) >= s.limit || s.bytesMax > 0 && s.bytes >= s.bytesMax || len(s.deadLetters) >= deadLetterBudget || s.skipped >= expiryBudget
 }
 
-// take takes the message, or the receivable prefix of the group it leads: the
-// walk stops at the first message that is in flight or delayed, so nothing is
-// ever handed out past one (the prefix rule, sqs.md 4.2).
+// take takes the message, or the available prefix of the group it heads. It never passes a message
+// that is in flight or delayed (prefix rule, sqs.md 4.2).
 func (s *selection) take(sequence uint64) {
 	m, _ := s.q.messages.Get(sequence)
 	if !s.q.ordered(m) {
@@ -306,8 +298,8 @@ func (s *selection) take(sequence uint64) {
 	})
 }
 
-// pick sorts one available message: passed over if its retention is over,
-// dead-lettered if it was received often enough, else delivered.
+// pick skips an expired message, dead-letters one that reached its receive count, and delivers any
+// other.
 func (s *selection) pick(m *Message) {
 	switch {
 	case s.q.expired(m, s.now):

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// script runs one-letter steps on a FIFO queue with VisibilityTimeout 30, so
-// that the recorded AWS cases read as they are told in sqs.md 4:
+// script runs one-letter steps on a FIFO queue with VisibilityTimeout 30, for the AWS cases
+// recorded in sqs.md 4:
 //
 //	s:g1-m1      send body g1-m1 to group g1
 //	r3=a,b       receive with max 3, expect a and b

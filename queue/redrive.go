@@ -10,30 +10,29 @@ import (
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// redriveRule says when a message goes to which dead-letter queue instead of
-// being delivered. The zero value never moves anything.
+// redriveRule names the dead-letter queue for messages that reach a receive count. The zero value
+// moves no message.
 type redriveRule struct {
 	target *Queue
-	after  int64 // receives
+	after  int64 // deliveries
 }
 
-// due reports whether m was received often enough from this queue. What it was
-// received before it came here stays in its ApproximateReceiveCount, but does
-// not count: else a dead-letter queue with a smaller maximum would move it on
-// before anyone has seen it there.
+// due reports whether this queue delivered m often enough. Receives before a move stay in
+// ApproximateReceiveCount but do not count: a dead-letter queue with a redrive policy would move
+// the message on at once.
 func (r redriveRule) due(m *Message) bool {
 	return r.target != nil && m.handOuts() >= r.after
 }
 
-// deadLetterBudget bounds the moves to a dead-letter queue that one receive makes.
+// deadLetterBudget bounds the dead-letter moves of one receive.
 const deadLetterBudget = 100
 
-// implicitReceiveCount is MaxDeliveryCount's default on Service Bus, used for
-// ImplicitDeadLetterQueue without a RedrivePolicy.
+// implicitReceiveCount applies to ImplicitDeadLetterQueue without a RedrivePolicy. It is the
+// default MaxDeliveryCount of Service Bus.
 const implicitReceiveCount = 10
 
-// deadLetterTarget names the dead-letter queue in force and after how many
-// receives it is used; empty if there is none.
+// deadLetterTarget returns the name of the dead-letter queue, empty if none, and the receive count
+// that moves a message to it.
 func (q *Queue) deadLetterTarget() (name string, after int64) {
 	switch {
 	case q.attributes.Redrive.Target != "":
@@ -45,7 +44,7 @@ func (q *Queue) deadLetterTarget() (name string, after int64) {
 	}
 }
 
-// ImplicitDeadLetterName is the built-in dead-letter queue of a queue: <name>-dlq, or
+// ImplicitDeadLetterName returns the name of the implicit dead-letter queue: <name>-dlq, or
 // <name>-dlq.fifo.
 func ImplicitDeadLetterName(name string) string {
 	if isFIFOName(name) {
@@ -54,9 +53,8 @@ func ImplicitDeadLetterName(name string) string {
 	return name + "-dlq"
 }
 
-// redriveRule finds the dead-letter queue of q. If it no longer exists, or is
-// q itself, messages stay and are delivered: nothing may be lost or go round
-// in circles.
+// redriveRule returns the rule of q. Messages stay and are delivered if the dead-letter queue does
+// not exist or is q itself.
 func (b *Broker) redriveRule(q *Queue) redriveRule {
 	name, after := q.deadLetterTarget()
 	if name == "" || name == q.name {
@@ -69,15 +67,12 @@ func (b *Broker) redriveRule(q *Queue) redriveRule {
 	return redriveRule{target: target, after: after}
 }
 
-// deadLetter moves messages to the dead-letter queue. Kept: MessageId, body,
-// attributes, group, receive count. On FIFO queues sent time and retention
-// start again and the deduplication id becomes the MessageId, so that the
-// target's deduplication cannot swallow two messages that shared an id; on
-// standard queues the sent time stays. The target's history is neither read
-// nor written.
+// deadLetter moves messages to the dead-letter queue. They keep MessageId, body, attributes, group
+// and receive count. On FIFO queues sent time and retention restart, and the MessageId becomes the
+// deduplication id, so that messages with equal ids stay distinct. On standard queues the sent time
+// stays. The target's deduplication is not involved.
 //
-// A consumer that knows Service Bus finds the reason in the message; one of AWS or
-// Yandex finds what it finds there.
+// Only queues with Service Bus features add the reason as a message attribute.
 func (b *Broker) deadLetter(q *Queue, messages []*Message) {
 	var why []MessageAttribute
 	if a := &q.attributes; a.Profile == attributes.ProfileServiceBus || a.ReservedAttributes || a.ImplicitDeadLetterQueue {
@@ -86,7 +81,7 @@ func (b *Broker) deadLetter(q *Queue, messages []*Message) {
 	b.deadLetterFor(q, messages, why)
 }
 
-// deadLetterFor moves messages to the dead-letter queue and gives them more attributes.
+// deadLetterFor moves messages to the dead-letter queue and adds attributes.
 func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttribute) {
 	if len(messages) == 0 {
 		return
@@ -125,11 +120,10 @@ func (b *Broker) deadLetterFor(q *Queue, messages []*Message, more []MessageAttr
 	b.emit(MessagesDeadLettered, q.name, len(messages))
 }
 
-// sourceKey is a key of Broker.sources.
+// sourceKey returns a key of Broker.sources.
 func sourceKey(target, source string) string { return target + "\x00" + source }
 
-// followRedrive keeps Broker.sources in step when the target of q changes
-// from before.
+// followRedrive updates Broker.sources when the dead-letter queue of q changes from before.
 func (b *Broker) followRedrive(q *Queue, before string) {
 	after, _ := q.deadLetterTarget()
 	if before == after {
@@ -143,7 +137,7 @@ func (b *Broker) followRedrive(q *Queue, before string) {
 	}
 }
 
-// isDeadLetterQueue reports whether some queue redrives to name.
+// isDeadLetterQueue reports whether a queue redrives to name.
 func (b *Broker) isDeadLetterQueue(name string) (found bool) {
 	prefix := sourceKey(name, "")
 	b.sources.Ascend(prefix, func(key string, _ struct{}) bool {
@@ -153,8 +147,7 @@ func (b *Broker) isDeadLetterQueue(name string) (found bool) {
 	return found
 }
 
-// checkRedrive checks the state-dependent rules of a RedrivePolicy that given
-// sets on a queue. Refusals quote the policy as it was sent.
+// checkRedrive checks a RedrivePolicy in given against the state. Errors quote the policy as sent.
 func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given []Attribute) *Error {
 	i := slices.IndexFunc(given, func(a Attribute) bool { return a.Name == "RedrivePolicy" })
 	owner, name := account.Split(source)
@@ -165,7 +158,7 @@ func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given 
 	if !b.isOf(owner, policy.RedriveTargetARN(p.Text)) {
 		return attributes.RedriveTargetElsewhere(sent)
 	}
-	if p.Target == name { // recorded: AWS accepts a queue as its own target
+	if p.Target == name { // recorded: AWS accepts a queue as its own dead-letter queue
 		return nil
 	}
 	target, ok := b.queues.Get(account.Qualify(owner, p.Target))
@@ -180,9 +173,8 @@ func (b *Broker) checkRedrive(source string, fifo bool, p policy.Redrive, given 
 	return nil
 }
 
-// isOf reports whether an ARN is of an account. The number of the cluster's own account is
-// not known here: any that no other account has stands for it, so that clients moved here
-// from elsewhere keep their ARNs.
+// isOf reports whether an ARN belongs to an account. Any number that belongs to no other account
+// stands for the cluster's own, so that migrated clients can keep their ARNs.
 func (b *Broker) isOf(owner, resource string) bool {
 	named := arn.AccountOf(resource)
 	if owner != "" {

@@ -21,7 +21,7 @@ func TestDeadLetterOnReceive(t *testing.T) {
 	s.run("s:a-1 s:a-2 z1=a-1 z1=a-1")
 	id := s.b.View()
 	before, _ := id.Peek("q.fifo", 0, "", 1)
-	s.run("r1=a-2") // a-1 moves, the pick goes on with the next message of the group
+	s.run("r1=a-2") // a-1 moves, and the receive continues with the next message of the group
 	got := s.receive("dlq.fifo", 10)
 	if bodies(got) != "a-1 " {
 		t.Fatalf("dead-letter queue has %q", bodies(got))
@@ -32,7 +32,7 @@ func TestDeadLetterOnReceive(t *testing.T) {
 		t.Fatalf("moved message %+v", m)
 	}
 	s.must(&DeleteQueue{Queue: "dlq.fifo"})
-	s.run("t31 z1=a-2 z1=a-2 z1=a-2 z1=a-2") // without its target the message stays and is delivered
+	s.run("t31 z1=a-2 z1=a-2 z1=a-2 z1=a-2") // without a dead-letter queue the message stays and is delivered
 }
 
 func TestDeadLetterKeepsDeduplicationID(t *testing.T) {
@@ -185,9 +185,8 @@ func TestScheduledMessages(t *testing.T) {
 	s.wantPeeked("a", 0, 9, "a-s1:in flight a-s2:in flight")
 }
 
-// With DeadLetterKeepsDeduplicationId a message that is moved back inside the
-// window meets the record of its own send; it must not be lost to that, not the
-// second time either, when it has got another id.
+// With DeadLetterKeepsDeduplicationId, a message that is moved back inside the window meets the
+// record of its own send. It must not be dropped, even at a second move with another id.
 func TestMovedBackIsNeverDropped(t *testing.T) {
 	s := newScript(t, Attribute{Name: "DeadLetterKeepsDeduplicationId", Value: "true"})
 	s.create("dlq.fifo")

@@ -6,8 +6,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// A send that may be in the log already is taken only while the queue would know
-// it: not after a purge, a change of the queue, or the end of the window.
+// A repeated send is accepted only while the queue remembers its ids: not after a purge, a change
+// of the queue, or the end of the window.
 func TestRepeatedSend(t *testing.T) {
 	repeat := func(w *world, since Timestamp, ids ...string) (Result, *Error) {
 		cmd := &SendMessages{Queue: "q.fifo", Batch: len(ids) > 1, RepeatedSince: since}
@@ -56,7 +56,7 @@ func TestRepeatedSend(t *testing.T) {
 			w.pass(logtime.Second)
 			since := w.at
 			if first {
-				w.pass(1) // the first try is a moment after what the proposer knew
+				w.pass(1) // the first attempt is later than RepeatedSince
 				w.send("q.fifo", "g", "a", "m")
 				w.pass(-1)
 			}

@@ -12,32 +12,29 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// Restorer builds a Broker from records. Call AddTombstone, AddMoveTask, then
-// for each queue AddQueue followed by its messages, deduplication records and
-// attempts and sessions, then for each topic AddTopic followed by its subscriptions,
-// deduplication records, archive and deliveries over HTTP, then AddAccessKey,
-// AddUserPolicy, AddAccount and AddSealingKey, then Finish. Every method refuses records that
-// cannot be part of a valid state.
+// Restorer builds a Broker from records. Call AddTombstone and AddMoveTask first. Then for each
+// queue call AddQueue, and add its messages, deduplication records, attempts and sessions. Then for
+// each topic call AddTopic, and add its subscriptions, deduplication records, archive and HTTP
+// deliveries. End with AddAccessKey, AddUserPolicy, AddAccount, AddSealingKey and Finish. Methods
+// refuse records that no valid state contains.
 type Restorer struct {
 	b *Broker
 	q *Queue       // added last
 	t *topic.Topic // added last
-	// loader has the messages of q whose page is not complete. message is the one added
-	// last, and last its number.
+	// loader packs messages of q. message is the one added last; last is its number.
 	loader  pages.Loader[Message, messageCodec]
 	message Message
 	last    uint64
 	sender  *string // of the message added last
-	// records are used again for each call that adds remembered ids; read means nothing,
-	// see Deduplicator.Warm.
+	// records is a reused buffer. read only keeps the compiler from removing reads, see
+	// Deduplicator.Warm.
 	records []deduplication.Record
 	read    uint64
-	// publications are those that a message or a delivery over HTTP was added of; looked
-	// up, never walked.
+	// publications of the messages and HTTP deliveries added so far; never iterated.
 	publications map[MessageID]*topic.Publication
 }
 
-// NewRestorer begins with the record of what belongs to no queue.
+// NewRestorer starts with the state outside of queues and topics.
 func NewRestorer(r BrokerRecord) (*Restorer, error) {
 	b := New()
 	b.now, b.formatVersion, b.epoch = r.Now, r.FormatVersion, r.Epoch
@@ -74,7 +71,7 @@ func (r *Restorer) AddMoveTask(t MoveTaskRecord) error {
 	return nil
 }
 
-// AddQueue adds a queue; the following calls add to it.
+// AddQueue adds a queue. Later calls add records to it.
 func (r *Restorer) AddQueue(rec QueueRecord) error {
 	if r.b.View().QueueExists(rec.Name) || rec.Name == "" {
 		return fmt.Errorf("queue %q is nameless or appears twice", rec.Name)
@@ -103,16 +100,16 @@ func (r *Restorer) AddQueue(rec QueueRecord) error {
 	return nil
 }
 
-// AddMessage adds a message to the queue added last: first those that take their turn, by
-// number, then the scheduled and the deferred ones. It does not keep the record, and texts
-// of it only if a topic delivered the message.
+// AddMessage adds a message to the last queue: ordinary messages by number, then scheduled, then
+// deferred ones. It does not keep the record, and keeps its texts only if a topic delivered the
+// message.
 func (r *Restorer) AddMessage(rec *MessageRecord) error {
 	q := r.q
 	if q == nil {
 		return errors.New("message without a queue")
 	}
-	aside := rec.Scheduled || rec.Deferred
-	if err := r.checkNumber(q, uint64(rec.Sequence), aside); err != nil {
+	ordinary := !rec.Scheduled && !rec.Deferred
+	if err := r.checkNumber(q, uint64(rec.Sequence), ordinary); err != nil {
 		return err
 	}
 	published, err := r.published(rec)
@@ -127,7 +124,7 @@ func (r *Restorer) AddMessage(rec *MessageRecord) error {
 	}
 	m := &r.message
 	r.fill(m, rec, published)
-	if aside { // it is not packed at once
+	if !ordinary { // detached because it is not packed
 		m = m.detached()
 	}
 	m.seal(r.b.key)
@@ -144,33 +141,33 @@ func (r *Restorer) AddMessage(rec *MessageRecord) error {
 	return nil
 }
 
-// checkNumber refuses a message whose number another one has, or that is out of order.
-func (r *Restorer) checkNumber(q *Queue, sequence uint64, aside bool) error {
-	twice := sequence <= r.last || q.aside.scheduled.Len()+q.aside.deferred.Len() > 0
-	if aside {
+// checkNumber refuses a message whose number is taken or out of order.
+func (r *Restorer) checkNumber(q *Queue, sequence uint64, ordinary bool) error {
+	twice := sequence <= r.last || q.scheduled.Len()+q.deferred.Len() > 0
+	if !ordinary {
 		r.endMessages()
 		_, stored := q.messages.Get(sequence)
-		_, scheduled := q.aside.scheduled.Get(sequence)
-		_, deferred := q.aside.deferred.Get(sequence)
+		_, scheduled := q.scheduled.Get(sequence)
+		_, deferred := q.deferred.Get(sequence)
 		twice = stored || scheduled || deferred
 	}
 	if twice || sequence == 0 || sequence > q.lastSequence {
 		return fmt.Errorf("queue %q: message %d is out of order or appears twice", q.name, sequence)
 	}
-	if !aside {
+	if ordinary {
 		r.last = sequence
 	}
 	return nil
 }
 
-// endMessages completes the messages of the queue added last.
+// endMessages completes the messages of the last queue.
 func (r *Restorer) endMessages() {
 	if r.q != nil {
 		r.loader.End(r.q.messages)
 	}
 }
 
-// fill makes the message of a record, in m.
+// fill converts a record into m.
 func (r *Restorer) fill(m *Message, rec *MessageRecord, published *publishedMessage) {
 	if r.sender == nil || *r.sender != rec.SenderID {
 		r.sender = r.b.intern(rec.SenderID)
@@ -204,14 +201,14 @@ func (r *Restorer) fill(m *Message, rec *MessageRecord, published *publishedMess
 	}
 }
 
-// BodyDigest is the keyed hash of a body in the state: that of Body.Digest.
+// BodyDigest returns the keyed hash that Body.Digest has for a text.
 func (r *Restorer) BodyDigest(text string) uint64 { return r.b.key.HashText(text) }
 
-// UseStore has bodies put into a store, and has it count those that are there. It comes
-// before the first record.
+// UseStore stores bodies in store and counts the bodies already there. Call it before the first
+// record.
 func (r *Restorer) UseStore(store content.Store) { r.b.UseStore(store) }
 
-// kept is a body where it belongs.
+// kept returns a body, stored if it belongs in the store.
 func (r *Restorer) kept(body Body) Body {
 	if body.Stored() {
 		return body
@@ -219,7 +216,7 @@ func (r *Restorer) kept(body Body) Body {
 	return r.b.keep(body.String())
 }
 
-// published is what the record of a message says that a topic delivered, nil if none did.
+// published returns the publication of a message record, nil if there is none.
 func (r *Restorer) published(rec *MessageRecord) (*publishedMessage, error) {
 	p := &rec.Published
 	if p.PublicationID == (MessageID{}) {
@@ -239,21 +236,21 @@ func (r *Restorer) published(rec *MessageRecord) (*publishedMessage, error) {
 	return &publishedMessage{publication: known, subscription: r.b.intern(p.SubscriptionARN), raw: p.Raw, replayed: p.Replayed}, nil
 }
 
-// publication is the one of an id: what a message refers to, or new with the content.
+// publication returns the publication of an id: a known one, or a new one with the content.
 func (r *Restorer) publication(id MessageID, content *notification.Notification) (*topic.Publication, error) {
 	known := r.publications[id]
 	switch {
 	case known != nil && content != nil && content != known.Content():
 		return nil, fmt.Errorf("publication %s appears twice", id)
 	case known == nil && (content == nil || content.MessageID != id):
-		return nil, fmt.Errorf("publication %s is missing or another one", id)
+		return nil, fmt.Errorf("publication %s is missing or has another content", id)
 	case known == nil:
 		known = topic.NewPublication(r.b.key, content, &r.b.publications)
 	}
 	return known, nil
 }
 
-// checkDelivery checks what only a message that was handed out by a FIFO queue has.
+// checkDelivery checks the fields that only messages delivered by a FIFO queue have.
 func checkDelivery(q *Queue, rec *MessageRecord) error {
 	inSession := rec.SessionLock != 0 || rec.TakenBack != 0
 	if !inSession && !rec.Deferred {
@@ -263,13 +260,13 @@ func checkDelivery(q *Queue, rec *MessageRecord) error {
 		return fmt.Errorf("queue %q: message %d cannot have been received in a session, or deferred", q.name, rec.Sequence)
 	}
 	if inSession && rec.GroupID == "" || rec.SessionLock > q.groups.sessions.LastLock() || rec.TakenBack > rec.Deliveries {
-		return fmt.Errorf("queue %q: message %d cannot have been received in the session it says", q.name, rec.Sequence)
+		return fmt.Errorf("queue %q: message %d has an invalid session lock", q.name, rec.Sequence)
 	}
 	return nil
 }
 
-// AddDeduplication adds remembered ids to the queue added last. Some at a time take less
-// than one by one. It does not keep the slice.
+// AddDeduplication adds remembered ids to the last queue. Adding many at a time is faster. It does
+// not keep the slice.
 func (r *Restorer) AddDeduplication(list []DeduplicationRecord) error {
 	q := r.q
 	if q == nil {
@@ -281,7 +278,7 @@ func (r *Restorer) AddDeduplication(list []DeduplicationRecord) error {
 	return nil
 }
 
-// remember adds remembered ids of a queue or a topic, whose highest number is last.
+// remember adds remembered ids to a queue or topic whose highest number is last.
 func (r *Restorer) remember(d *deduplication.Deduplicator, last uint64, list []DeduplicationRecord) error {
 	newest, _ := d.Newest()
 	order := newest.Order()
@@ -305,7 +302,7 @@ func (r *Restorer) remember(d *deduplication.Deduplicator, last uint64, list []D
 	return nil
 }
 
-// AddAttempt adds a receive attempt to the queue added last.
+// AddAttempt adds a receive attempt to the last queue.
 func (r *Restorer) AddAttempt(rec AttemptRecord) error {
 	q := r.q
 	if q == nil {
@@ -320,7 +317,7 @@ func (r *Restorer) AddAttempt(rec AttemptRecord) error {
 	return nil
 }
 
-// AddSession adds a session to the queue added last, after its messages.
+// AddSession adds a session to the last queue, after its messages.
 func (r *Restorer) AddSession(rec SessionRecord) error {
 	q := r.q
 	if q == nil {
@@ -342,7 +339,7 @@ func (r *Restorer) AddSession(rec SessionRecord) error {
 	return nil
 }
 
-// Finish returns the state, complete with its indexes.
+// Finish builds the indexes and returns the state.
 func (r *Restorer) Finish() (*Broker, error) {
 	r.endMessages()
 	r.b.finish()
@@ -350,24 +347,21 @@ func (r *Restorer) Finish() (*Broker, error) {
 	return r.b, nil
 }
 
-// sequenceGap is how many sequence numbers an epoch leaves out: as many as the
-// history it leaves behind can have used since the point it is left at. At
-// 100,000 messages a second that is half a day for one queue.
+// sequenceGap is the number of sequence numbers that a new epoch skips, at least as many as the
+// abandoned history can have used. At 100,000 messages per second it lasts half a day for one
+// queue.
 const sequenceGap = 1 << 32
 
-// BeginEpoch makes the state the beginning of a history of its own: after it
-// was brought back from a backup, or when the log that led to it may have gone
-// on elsewhere. What that other history handed out is never mistaken for what
-// this one hands out: its receipt handles are refused, because a handle's seal
-// covers the epoch, and its sequence numbers, queue incarnations and move tasks
-// are passed over. Messages, deduplication windows and receive attempts stay.
+// BeginEpoch separates the state from an earlier history, after a restore from backup or if the log
+// may have continued elsewhere. Receipt handles of the other history are refused, because their
+// seal covers the epoch. Sequence numbers, incarnations and task numbers skip those it may have
+// used. Messages, deduplication windows and receive attempts stay.
 //
-// clusterID names the cluster that goes on with the state. replaced is the
-// record of the state that this one takes the place of, zero if there is none;
-// no counter and no clock falls below those of it.
+// clusterID names the cluster that continues with the state. replaced is the record of the state
+// being replaced, zero if none; no counter and no clock falls below it.
 //
-// BeginEpoch is not a command: replicas that call it must begin with the same
-// state and arguments, or share the result by a snapshot.
+// BeginEpoch is not a command: replicas that call it must start from the same state and arguments,
+// or share the result by a snapshot.
 func (b *Broker) BeginEpoch(clusterID string, replaced BrokerRecord) {
 	b.epoch = max(b.epoch, replaced.Epoch) + 1
 	b.now = max(b.now, replaced.Now)
@@ -383,7 +377,7 @@ func (b *Broker) BeginEpoch(clusterID string, replaced BrokerRecord) {
 	})
 	for _, name := range names {
 		b.begin(name).lastSequence += sequenceGap
-		b.finish() // one at a time: changed is made for a few
+		b.finish() // one at a time: changed is short
 	}
 	for _, name := range b.topics.Names("", b.topics.Len()) {
 		b.topics.Begin(name).LastSequence += sequenceGap
@@ -391,5 +385,5 @@ func (b *Broker) BeginEpoch(clusterID string, replaced BrokerRecord) {
 	b.topics.Finish(b.key)
 }
 
-// Record is what belongs to no queue.
+// Record returns the state outside of queues and topics.
 func (b *Broker) Record() BrokerRecord { return b.record() }

@@ -52,8 +52,8 @@ func TestBeginEpoch(t *testing.T) {
 	}
 }
 
-// Records that no state gives are refused: numbers that two messages have, or that are out
-// of order, and ids that are remembered twice.
+// A Restorer refuses records that no state contains: repeated or unordered numbers, and repeated
+// ids.
 func TestRestorerRefuses(t *testing.T) {
 	stored := func(n SequenceNumber) MessageRecord { return MessageRecord{Sequence: n, GroupID: "g"} }
 	scheduled := func(n SequenceNumber) MessageRecord {

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// lookAt receives once without hiding anything.
+// lookAt receives without hiding messages.
 func (w *world) lookAt(queue string, limit int64) []ReceivedMessage {
 	w.t.Helper()
 	return w.must(&ReceiveMessages{Queue: queue, MaxMessages: Some(limit), VisibilityTimeout: Some(0)}).(MessagesReceived).Messages
@@ -40,8 +40,8 @@ func TestDeadLetterQueueWithAPolicyDelivers(t *testing.T) {
 	}
 }
 
-// Two queues that are each other's dead-letter queue pass a message on only
-// after it was delivered, so that two waiting receives come to an end.
+// Two queues that are each other's dead-letter queue move a message only after a delivery, so that
+// two waiting receives end.
 func TestMutualDeadLetterQueues(t *testing.T) {
 	w := newWorld(t)
 	w.create("a")
@@ -120,8 +120,7 @@ func TestStandardQueueServesTheOldestFirst(t *testing.T) {
 	}
 }
 
-// A message that a task moves back is recognised by all that recognised it
-// before, under the partition it was sent to.
+// A message that a task moves back keeps its deduplication ids and partition key.
 func TestMovedMessageKeepsItsKeys(t *testing.T) {
 	w := newWorld(t)
 	keys := []Attribute{
@@ -143,7 +142,7 @@ func TestMovedMessageKeepsItsKeys(t *testing.T) {
 	send("1", "p", "content")
 	w.lookAt("q.fifo", 1)
 	w.lookAt("q.fifo", 1)
-	w.pass(300 * logtime.Second) // nothing of the send is remembered any more
+	w.pass(300 * logtime.Second) // the record of the send has expired
 	id := w.must(&StartMoveTask{Source: "dlq.fifo"}).(MoveTaskStarted).TaskID
 	if got := w.must(&MoveMessages{TaskID: id, Max: 10}); got != (MessagesMoved{Moved: 1}) {
 		t.Fatalf("moved %+v", got)
@@ -180,7 +179,7 @@ func TestDeferredOutlivesRetention(t *testing.T) {
 	}
 	ask := &ReceiveDeferred{Queue: "q.fifo", Sequences: []SequenceNumber{number}}
 	handles := map[string]bool{}
-	for range 3 { // received, given back, and received again: it stays deferred
+	for range 3 { // received, abandoned and received again: it stays deferred
 		got := w.must(ask).(MessagesReceived).Messages
 		if bodies(got) != "a " {
 			t.Fatalf("received %q", bodies(got))

@@ -11,13 +11,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// SendOptions are what can be asked of a single message beyond the SQS API, without
-// reserved message attributes and whether or not the queue takes those.
+// SendOptions are options of a message beyond the SQS API. They need no reserved message
+// attributes.
 type SendOptions struct {
-	// EnqueueAt is the time before which the message is not delivered; zero, and a
-	// time in the past, is now.
+	// EnqueueAt is the time of the first delivery. Zero or a past time means now.
 	EnqueueAt Timestamp
-	// PartitionKey is empty if absent. With a group id it must be equal to that.
+	// PartitionKey must equal the group id if both are given.
 	PartitionKey string
 }
 
@@ -42,7 +41,7 @@ func (o *SendOptions) check(e *SendEntry, fifo bool) *Error {
 	return nil
 }
 
-// takeOptions lets options take the place of reserved message attributes.
+// takeOptions lets options override reserved message attributes.
 func (s *sending) takeOptions() {
 	o := s.entry.Options
 	if o == nil {
@@ -56,29 +55,29 @@ func (s *sending) takeOptions() {
 	}
 }
 
-// fifoOnly refuses on a standard queue what only FIFO queues have.
+// fifoOnly refuses a FIFO feature on a standard queue.
 func fifoOnly(what string) *Error {
 	return refusal.New(refusal.UnsupportedOperation, what, " are only available on FIFO queues.")
 }
 
 func (q *Queue) insertScheduled(k statehash.Key, m *Message) {
-	q.aside.scheduled.Set(m.sequence, m)
-	q.aside.byTime.Set(timed{m.delivery.visibleAt, m.sequence})
+	q.scheduled.Set(m.sequence, m)
+	q.scheduledByTime.Set(timed{m.delivery.visibleAt, m.sequence})
 	q.sums.messages.Add(m.sum(k, q.incarnation, true))
 	q.hold(m)
 }
 
 func (q *Queue) removeScheduled(k statehash.Key, m *Message) {
-	q.aside.scheduled.Delete(m.sequence)
-	q.aside.byTime.Delete(timed{m.delivery.visibleAt, m.sequence})
+	q.scheduled.Delete(m.sequence)
+	q.scheduledByTime.Delete(timed{m.delivery.visibleAt, m.sequence})
 	q.sums.messages.Sub(m.sum(k, q.incarnation, true))
 	q.release(m)
 }
 
-// scheduledMessage is the message that waits under a number, nil if none does. One
-// whose time has come was enqueued at that time, whether or not expiry has got to it.
+// scheduledMessage returns the scheduled message with a number, nil if there is none. A due message
+// is no longer scheduled, even before expiry enqueues it.
 func (q *Queue) scheduledMessage(sequence uint64, now Timestamp) *Message {
-	m, ok := q.aside.scheduled.Get(sequence)
+	m, ok := q.scheduled.Get(sequence)
 	if !ok || m.delivery.visibleAt <= now {
 		return nil
 	}
@@ -89,16 +88,15 @@ func (q *Queue) isScheduled(sequence uint64, now Timestamp) bool {
 	return q.scheduledMessage(sequence, now) != nil
 }
 
-// activateScheduled appends messages whose scheduled time has come, as if they
-// were sent at that instant, each under a new sequence number (Service Bus). They
-// keep the time in their delivery: no delay of the queue comes on top.
+// activateScheduled enqueues due messages as if they were sent at that time, each with a new
+// sequence number (Service Bus). The queue's delay does not apply to them.
 func (b *Broker) activateScheduled(q *Queue, budget int) int {
 	for ; budget > 0; budget-- {
-		t, ok := q.aside.byTime.Min()
+		t, ok := q.scheduledByTime.Min()
 		if !ok || t.at > b.now {
 			break
 		}
-		old, _ := q.aside.scheduled.Get(t.sequence)
+		old, _ := q.scheduled.Get(t.sequence)
 		q.removeScheduled(b.key, old)
 		m := *old.detached()
 		q.lastSequence++
@@ -107,7 +105,7 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 		if newest, ok := q.messages.Max(); ok {
 			m.sentAt = max(m.sentAt, newest.sentAt)
 		}
-		if newest, ok := q.aside.deferred.Max(); ok {
+		if newest, ok := q.deferred.Max(); ok {
 			m.sentAt = max(m.sentAt, newest.sentAt)
 		}
 		extra := messageExtra{}
@@ -123,21 +121,19 @@ func (b *Broker) activateScheduled(q *Queue, budget int) int {
 	return budget
 }
 
-// CancelScheduled deletes messages that wait for their time of enqueueing, by the
-// numbers they were accepted under. A number is valid only until then: an enqueued
-// message has a new one.
+// CancelScheduled deletes scheduled messages by the sequence numbers of their sends. A message that
+// was enqueued has a new number.
 type CancelScheduled struct {
 	Queue     string
 	Sequences []SequenceNumber
-	// ForgetDeduplicationID lets the ids of the cancelled messages be sent again at
-	// once. Otherwise they are duplicates until their window is over.
+	// ForgetDeduplicationID lets the ids of the cancelled messages be sent again at once.
 	ForgetDeduplicationID bool
 }
 
 // QueueName implements Command.
 func (c *CancelScheduled) QueueName() string { return c.Queue }
 
-// Validate checks how many numbers there are.
+// Validate checks the number of sequence numbers.
 func (c *CancelScheduled) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
@@ -157,7 +153,7 @@ func (c *CancelScheduled) apply(b *Broker) (Result, *Error) {
 			out.Errs[i] = refusal.New(refusal.MessageNotFound, "There is no scheduled message with the sequence number ", sequence.String(), ".")
 			continue
 		}
-		if c.ForgetDeduplicationID { // first, as the body is read for it
+		if c.ForgetDeduplicationID { // before the body is freed
 			q.deduplication.ForgetMessage(b.key, b.idsOf(m), m.sequence)
 			q.forgotAt = b.now
 		}
@@ -166,8 +162,7 @@ func (c *CancelScheduled) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// idsOf are all ids under which the message may have been remembered when
-// it was accepted, whatever the rules were.
+// idsOf returns all ids under which the message may be remembered, under any rules.
 func (b *Broker) idsOf(m *Message) deduplication.IDs {
 	sum := sha256.Sum256([]byte(b.textOf(m.body)))
 	ids := deduplication.IDs{Own: m.deduplicationID, Content: hex.EncodeToString(sum[:]), Group: m.group}

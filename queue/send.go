@@ -12,26 +12,25 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// SendMessages is SendMessage and SendMessageBatch.
+// SendMessages is the command for SendMessage and SendMessageBatch.
 type SendMessages struct {
 	Queue    string
 	SenderID string
 	Batch    bool // selects the error texts of the batch action
 	Entries  []SendEntry
-	// Streamed says that the messages are those of a stream of the native API, of
-	// which one command may have more than a batch: StreamEntriesMax.
+	// Streamed permits up to StreamEntriesMax entries, for a stream of the native API.
 	Streamed bool
-	// RepeatedSince is set on a send that may be in the log already, at this log
-	// time or later: it is refused, whole, unless the queue still knows every id
-	// accepted since then. Zero: it was not proposed before.
+	// RepeatedSince is set if the log may already contain this send, at this log time or later. The
+	// whole send is refused unless the queue still remembers every id accepted since then. Zero:
+	// not proposed before.
 	RepeatedSince Timestamp
 }
 
 // QueueName implements Command.
 func (c *SendMessages) QueueName() string { return c.Queue }
 
-// Validate checks what every queue of this name demands of a message. A batch
-// is refused only as a whole, or if each of its entries is.
+// Validate checks the entries by the rules for the queue's name. A batch is refused only as a
+// whole, or if all entries are refused.
 func (c *SendMessages) Validate() *Error {
 	_, err := c.check()
 	return err
@@ -48,8 +47,7 @@ func (c *SendMessages) wellFormed() *Error {
 	return nil
 }
 
-// check is what needs no state: the refusals of single entries, and that of
-// the whole command, which is refused if every entry is.
+// check makes the checks that need no state. whole is also set if all entries are refused.
 func (c *SendMessages) check() (entries entryRefusals, whole *Error) {
 	if err := c.wellFormed(); err != nil {
 		return entries, err
@@ -103,8 +101,7 @@ func (c *SendMessages) refuse(_ *Broker, q *Queue) (Result, *Error) {
 	return out, nil
 }
 
-// hashContents computes the content hashes that a FIFO queue may deduplicate
-// by, so that the state machine of every node need not.
+// hashContents computes the content hashes for a FIFO queue once, for all replicas.
 func (c *SendMessages) hashContents() {
 	for i := range c.Entries {
 		if e := &c.Entries[i]; !e.DeduplicationIDGiven && e.ContentHash == nil && e.Body != "" {
@@ -114,16 +111,15 @@ func (c *SendMessages) hashContents() {
 	}
 }
 
-// apply is SendMessage and SendMessageBatch. Entries are accepted in
-// order, so a repeated deduplication id inside one batch is a duplicate of the
-// earlier entry.
+// apply stores the entries in order, so a repeated deduplication id within the batch is a
+// duplicate.
 func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
 		return nil, refusal.NoSuchQueue()
 	}
 	if c.RepeatedSince != 0 && !q.remembersSince(c.RepeatedSince, b.now) {
-		return nil, refusal.New(refusal.UnsupportedOperation, "The send may have been accepted before, and the queue would not know it.")
+		return nil, refusal.New(refusal.UnsupportedOperation, "The queue can no longer detect whether it accepted this send before.")
 	}
 	if err := checkSendBatch(&q.attributes, c); err != nil {
 		return nil, err
@@ -139,9 +135,8 @@ func (c *SendMessages) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// remembersSince reports whether whatever was accepted at a log time or later is
-// still known by the rules in force now, and no id was forgotten on request. A change at
-// that very time may have been before or after.
+// remembersSince reports whether the queue remembers every id accepted at a log time or later. A
+// change of the queue at that very time counts as later.
 func (q *Queue) remembersSince(since, now Timestamp) bool {
 	return q.deduplication.Remembers(since, now) && max(q.createdAt, q.modifiedAt, q.purgedAt, q.forgotAt) < since
 }
@@ -159,7 +154,7 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	s.takeOptions()
 	s.ids = q.deduplicationIDs(e, s.partition)
 	if e.DeduplicationIDGiven {
-		s.ids = b.sought.complete(s.ids)
+		s.ids = b.prefetched.withKey(s.ids)
 	}
 	if deduplicates := q.attributes.FIFO && !q.attributes.Deduplication.Disabled; deduplicates {
 		if first, found := q.deduplication.Find(b.key, s.ids, b.now); found {
@@ -186,24 +181,24 @@ func (b *Broker) sendEntry(q *Queue, e *SendEntry, c *SendMessages) SentEntry {
 	return b.accept(q, &s, b.intern(c.SenderID))
 }
 
-// soughtTogether is for how many ids the processor reads ahead: what is read for thousands
-// is out of its caches again before it is needed.
-const soughtTogether = 64
+// prefetchBatch is the number of ids to prefetch at once. Larger batches evict entries from the CPU
+// cache before they are used.
+const prefetchBatch = 64
 
-// sought are the deduplication ids of the next sends of an entry, in order.
-type sought struct {
-	keys []deduplication.SoughtKey
+// prefetched holds the keys of deduplication ids of the next sends, in order.
+type prefetched struct {
+	keys []deduplication.PrefetchedKey
 	next int
-	read uint64 // means nothing, see Deduplicator.Warm
+	read uint64 // keeps the compiler from removing reads, see Deduplicator.Warm
 }
 
-func (s *sought) reset() {
+func (s *prefetched) reset() {
 	clear(s.keys)
 	s.keys, s.next = s.keys[:0], 0
 }
 
-// complete is ids with their key, if it is known.
-func (s *sought) complete(ids deduplication.IDs) deduplication.IDs {
+// withKey adds the prefetched key of ids, if there is one.
+func (s *prefetched) withKey(ids deduplication.IDs) deduplication.IDs {
 	for s.next < len(s.keys) {
 		s.next++
 		if with, known := ids.WithKey(&s.keys[s.next-1]); known {
@@ -213,35 +208,34 @@ func (s *sought) complete(ids deduplication.IDs) deduplication.IDs {
 	return ids
 }
 
-// seek computes the keys of the ids that the next sends of an entry bring along, and has
-// the processor read where they would be, all at the same time. n is how many commands it
-// did this for, at least one.
-func (b *Broker) seek(commands []Command) (n int) {
-	b.sought.reset()
-	for n < len(commands) && len(b.sought.keys) < soughtTogether {
+// prefetch computes the keys of deduplication ids in commands and loads their records into the CPU
+// cache. It returns the number of commands it handled, at least one.
+func (b *Broker) prefetch(commands []Command) (n int) {
+	b.prefetched.reset()
+	for n < len(commands) && len(b.prefetched.keys) < prefetchBatch {
 		if c, sends := commands[n].(*SendMessages); sends {
-			b.seekFor(c)
+			b.prefetchFor(c)
 		}
 		n++
 	}
 	return n
 }
 
-func (b *Broker) seekFor(c *SendMessages) {
+func (b *Broker) prefetchFor(c *SendMessages) {
 	q, _ := b.queues.Get(c.Queue)
 	if q == nil || !q.attributes.FIFO {
 		return
 	}
-	first := len(b.sought.keys)
+	first := len(b.prefetched.keys)
 	for i := range c.Entries {
 		if e := &c.Entries[i]; e.DeduplicationIDGiven {
-			b.sought.keys = append(b.sought.keys, q.deduplication.Seek(b.key, e.DeduplicationID, e.GroupID))
+			b.prefetched.keys = append(b.prefetched.keys, q.deduplication.PrefetchKey(b.key, e.DeduplicationID, e.GroupID))
 		}
 	}
-	b.sought.read |= q.deduplication.Warm(b.sought.keys[first:])
+	b.prefetched.read |= q.deduplication.Warm(b.prefetched.keys[first:])
 }
 
-// entriesOf is how many entries of the window an accepted send takes.
+// entriesOf returns the number of records that an accepted send adds.
 func entriesOf(ids deduplication.IDs) int64 {
 	if ids.Second() != "" {
 		return 2
@@ -249,19 +243,19 @@ func entriesOf(ids deduplication.IDs) int64 {
 	return 1
 }
 
-// sending is one entry on its way into the queue.
+// sending is an entry that is being sent.
 type sending struct {
 	entry       *SendEntry
-	moved       bool // with body; else entry has the text
+	moved       bool // body is set, instead of the text in entry
 	body        Body
 	ids         deduplication.IDs
 	attributes  []MessageAttribute
 	scheduledAt Timestamp
 	partition   string
-	published   *publishedMessage // instead of a body and attributes
+	published   *publishedMessage // replaces body and attributes
 }
 
-// takeReserved splits the reserved message attributes off (servicebus.md 5.3).
+// takeReserved extracts the reserved message attributes (servicebus.md 5.3).
 func (s *sending) takeReserved() *Error {
 	var err *Error
 	s.scheduledAt, s.partition, s.attributes, err = content.SplitReserved(s.attributes)
@@ -272,7 +266,7 @@ func (s *sending) takeReserved() *Error {
 	return err
 }
 
-// deduplicationIDs are the ids of a send.
+// deduplicationIDs returns the ids of a send.
 func (q *Queue) deduplicationIDs(e *SendEntry, partition string) deduplication.IDs {
 	ids := deduplication.IDs{Own: e.DeduplicationID, Group: e.GroupID, Partition: partition}
 	if !q.attributes.FIFO {
@@ -318,12 +312,12 @@ func (b *Broker) accept(q *Queue, s *sending, sender *string) SentEntry {
 	return sent
 }
 
-// keepTexts gives a new message texts of its own: those of a command share the memory of
-// its whole entry.
+// keepTexts copies the texts of a new message, because those of a command share the memory of its
+// log entry.
 func (b *Broker) keepTexts(q *Queue, s *sending) {
 	id := s.ids.Own
 	switch {
-	case s.published != nil: // the publication has its own, for all
+	case s.published != nil: // the publication has copies for all its messages
 	case b.stores(s.entry.Body):
 		s.body = b.keep(s.entry.Body)
 		s.ids.Own = strings.Clone(id)
@@ -336,8 +330,8 @@ func (b *Broker) keepTexts(q *Queue, s *sending) {
 	}
 }
 
-// delayFor is the delay of one message of a standard queue. FIFO queues have
-// only a delay of the queue, see Queue.availableAt.
+// delayFor returns the delay of a message to a standard queue. A FIFO queue has one delay for all
+// messages, see Queue.availableAt.
 func (q *Queue) delayFor(e *SendEntry) logtime.Duration {
 	if q.attributes.FIFO {
 		return 0
@@ -345,19 +339,19 @@ func (q *Queue) delayFor(e *SendEntry) logtime.Duration {
 	return logtime.Seconds(e.DelaySeconds.Or(q.attributes.DelaySeconds))
 }
 
-// MessagesSent answers SendMessages, one entry each in request order.
+// MessagesSent answers SendMessages, with one entry for each in the request.
 type MessagesSent struct{ Entries []SentEntry }
 
-// SentEntry is the outcome of one SendEntry.
+// SentEntry is the result of one SendEntry.
 type SentEntry struct {
-	Err       *Error // set if this entry was refused, the rest is then empty
+	Err       *Error // if set, the other fields are empty
 	MessageID MessageID
 	Sequence  SequenceNumber // zero on standard queues
-	// Duplicate says that nothing was stored: id and number are those of
-	// the first message with this deduplication id.
+	// Duplicate reports that nothing was stored: MessageID and Sequence are those of the first
+	// message with this deduplication id.
 	Duplicate bool
-	// Of a duplicate: when the first message was accepted, and whether it still
-	// waits for its time of enqueueing, so that Sequence can cancel it.
+	// Set for a duplicate: when the first message was accepted, and whether it is still scheduled,
+	// so that Sequence can cancel it.
 	FirstAcceptedAt  Timestamp
 	FirstIsScheduled bool
 }
@@ -367,16 +361,15 @@ func (MessagesSent) result() {}
 // SendEntry is one message to send.
 type SendEntry struct {
 	Body                 string
-	Attributes           []MessageAttribute // in request order, sorted by the accepting node
+	Attributes           []MessageAttribute // as in the request, sorted by the accepting node
 	TraceHeader          string             // AWSTraceHeader, empty if absent
 	GroupID              string
-	GroupIDGiven         bool // an empty id that was given is an error, an absent one may not be
+	GroupIDGiven         bool // an empty id is an error if given
 	DeduplicationID      string
 	DeduplicationIDGiven bool
 	DelaySeconds         Int
-	// ContentHash is the SHA-256 of Body if the accepting node computed it
-	// already, else nil and the broker computes it when a rule needs it.
+	// ContentHash is the SHA-256 of Body, nil unless Prepare computed it.
 	ContentHash []byte
-	// Options are what no SQS client asks for, nil if nothing of it was.
+	// Options extend the SQS API; nil for SQS clients.
 	Options *SendOptions
 }

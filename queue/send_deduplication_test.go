@@ -104,7 +104,7 @@ func TestContentDeduplication(t *testing.T) {
 	body := `{"foo": "bar"}`
 	for _, c := range []struct {
 		name, mode string
-		ids        []string // of sends with the same body; "" for none
+		ids        []string // of sends with equal bodies; "" for none
 		fresh      []bool
 	}{
 		{"same body twice", "IdOverrides", []string{"", ""}, []bool{true, false}},

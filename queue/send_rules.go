@@ -15,17 +15,16 @@ const (
 	wrongQueueType    = "The request include parameter that is not valid for this queue type."
 )
 
-// isFIFOName reports whether a queue of this name is a FIFO queue. AWS
-// compares the suffix exactly.
+// isFIFOName reports whether a name is that of a FIFO queue or topic. AWS compares the suffix
+// exactly.
 func isFIFOName(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
-// size is what counts against MaximumMessageSize.
+// size returns the bytes that count against MaximumMessageSize.
 func (e *SendEntry) size() int64 { return content.Size(e.Body, e.Attributes) }
 
-// checkSendBatch makes the checks of SendMessageBatch that refuse the whole
-// request. A FIFO entry without group id has another code here than in
-// SendMessage, and an entry that lacks both ids is refused for the group (all
-// recorded on AWS).
+// checkSendBatch makes the checks of SendMessageBatch that refuse the whole request. A missing
+// group id has another code than in SendMessage, and takes precedence over a missing deduplication
+// id (recorded on AWS).
 func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 	if !c.Batch {
 		return nil
@@ -43,7 +42,7 @@ func checkSendBatch(a *QueueAttributes, c *SendMessages) *Error {
 	return checkBatchBytes(c)
 }
 
-// checkBatchBytes bounds a batch, whatever its queue.
+// checkBatchBytes checks the size of a batch.
 func checkBatchBytes(c *SendMessages) *Error {
 	if !c.Batch {
 		return nil
@@ -65,7 +64,7 @@ func needsDeduplicationID(a *QueueAttributes) bool {
 	return a.FIFO && !a.Deduplication.ContentBased && !a.Deduplication.Disabled
 }
 
-// sendRules is what a queue demands of a message.
+// sendRules are the rules of a queue for messages.
 type sendRules struct {
 	fifo                 bool
 	needsGroupID         bool
@@ -74,12 +73,12 @@ type sendRules struct {
 	bytesMax             int64
 }
 
-// rulesOfName is what every queue of a name demands, whatever its attributes.
+// rulesOfName returns the rules that follow from the name of a queue.
 func rulesOfName(queue string) sendRules {
 	return sendRules{fifo: isFIFOName(queue), reserved: content.MaybeReserved, bytesMax: limits.MessageBytesMax}
 }
 
-// rulesOf is what a queue with these attributes demands.
+// rulesOf returns the rules of a queue with attributes a.
 func rulesOf(a *QueueAttributes) sendRules {
 	reserved := content.NotReserved
 	if a.ReservedAttributes {
@@ -97,8 +96,7 @@ func checkSend(a *QueueAttributes, e *SendEntry, batch bool) *Error {
 	return rules.check(e, batch)
 }
 
-// check checks one entry, in the order in which AWS is known or assumed to
-// check, and returns the first refusal.
+// check returns the first error of an entry, in the order that AWS is known or assumed to use.
 func (a *sendRules) check(e *SendEntry, batch bool) *Error {
 	if e.Body == "" {
 		return refusal.MissingParameter("MessageBody")

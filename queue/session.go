@@ -11,17 +11,15 @@ import (
 	"github.com/seriatimq/seriatim/queue/session"
 )
 
-// AcceptSession locks a message group, so that for a time only the caller receives
-// what it has and gets.
+// AcceptSession locks a message group for one receiver.
 type AcceptSession struct {
 	Queue string
-	// SessionID is the group. If none is given it is the next one that has a message to
-	// receive and that nobody holds.
+	// SessionID is the group. Without it, the next available group that has no receiver is locked.
 	SessionID      string
 	SessionIDGiven bool
-	LockSeconds    Int // 1..43200, default the visibility timeout of the queue, but at least 1
-	// AttemptID names this acceptance: made again under the same id while the lock lasts,
-	// it gives the same lock, which then lasts on from now.
+	LockSeconds    Int // 1..43200, default the queue's visibility timeout, at least 1
+	// AttemptID makes a retry safe: repeated while the lock lasts, it returns the same lock and
+	// renews it.
 	AttemptID      string
 	AttemptIDGiven bool
 }
@@ -29,7 +27,7 @@ type AcceptSession struct {
 // QueueName implements Command.
 func (c *AcceptSession) QueueName() string { return c.Queue }
 
-// Validate checks the session id, the attempt id and the length of the lock.
+// Validate checks the session id, the attempt id and the lock duration.
 func (c *AcceptSession) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
@@ -50,11 +48,10 @@ func checkLockSeconds(v Int) *Error {
 	return nil
 }
 
-// SessionLocked answers AcceptSession and RenewSession. It is zero if no session can
-// be accepted.
+// SessionLocked answers AcceptSession and RenewSession. It is zero if no session is available.
 type SessionLocked struct {
 	SessionID   string
-	Token       identifier.SessionToken // names this lock in the commands of its holder
+	Token       identifier.SessionToken // proves the lock in later commands
 	LockedUntil Timestamp
 }
 
@@ -87,7 +84,7 @@ func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
 	if known, ok := q.groups.sessions.Get(name); ok {
 		r = *known
 	}
-	if r.Lock != 0 { // it is over, and expiry has not got to it
+	if r.Lock != 0 { // the lock ended, but has not expired yet
 		q.unlockSession(b.key, name)
 	}
 	r.Lock, r.Next, r.LockedUntil, r.AttemptID = q.groups.sessions.NewLock(), 0, b.lockedUntil(q, c.LockSeconds), ""
@@ -98,24 +95,23 @@ func (c *AcceptSession) apply(b *Broker) (Result, *Error) {
 	return b.sessionLocked(q, &r), nil
 }
 
-// sessionOfAttempt finds the session whose lock, which is in force, an earlier acceptance
-// under the same attempt id took.
+// sessionOfAttempt finds the active lock of an earlier acceptance with the same attempt id.
 func (q *Queue) sessionOfAttempt(b *Broker, c *AcceptSession) (*session.Record, bool) {
 	if !c.AttemptIDGiven {
 		return nil, false
 	}
 	r, ok := q.groups.sessions.OfAttempt(c.AttemptID)
-	if ok && !r.Locked(b.now) { // it is over, and expiry has not got to it
+	if ok && !r.Locked(b.now) { // the lock ended, but has not expired yet
 		q.unlockSession(b.key, r.Name)
 		return nil, false
 	}
 	return r, ok
 }
 
-// acceptAgain answers an acceptance as it was answered before.
+// acceptAgain repeats the answer to an acceptance and renews the lock.
 func (b *Broker) acceptAgain(q *Queue, r *session.Record, c *AcceptSession) (Result, *Error) {
 	if c.SessionIDGiven && c.SessionID != r.Name {
-		return nil, refusal.InvalidValue(c.AttemptID, "AttemptId", "Another session was accepted with it.")
+		return nil, refusal.InvalidValue(c.AttemptID, "AttemptId", "Another session was accepted with this id.")
 	}
 	renewed := *r
 	renewed.LockedUntil = b.lockedUntil(q, c.LockSeconds)
@@ -123,11 +119,11 @@ func (b *Broker) acceptAgain(q *Queue, r *session.Record, c *AcceptSession) (Res
 	return b.sessionLocked(q, &renewed), nil
 }
 
-// hasSessions reports whether every message must have a group, which is what a queue
-// with sessions is on Service Bus.
+// hasSessions reports whether every message must have a group, as in a queue with sessions on
+// Service Bus.
 func (q *Queue) hasSessions() bool { return needsGroupID(&q.attributes) }
 
-// noSessions is the text of Service Bus.
+// noSessions returns the error of Service Bus.
 func noSessions() *Error {
 	return refusal.New(refusal.UnsupportedOperation, "A sessionful message receiver cannot be created on an entity that does not require sessions. "+
 		"Ensure RequiresSession is set to true when creating a Queue or Subscription to enable sessionful behavior.")
@@ -143,13 +139,13 @@ func (b *Broker) sessionLocked(q *Queue, r *session.Record) SessionLocked {
 	}
 }
 
-// SessionRef names the lock of a session for its holder.
+// SessionRef identifies a session lock.
 type SessionRef struct {
 	SessionID string
-	Token     string // as AcceptSession gave it
+	Token     string // from SessionLocked
 }
 
-// check checks the form of both.
+// check checks the form of id and token.
 func (s *SessionRef) check() *Error {
 	if !content.ValidID(s.SessionID) {
 		return content.InvalidID(s.SessionID, "SessionId")
@@ -160,8 +156,8 @@ func (s *SessionRef) check() *Error {
 	return nil
 }
 
-// openSession finds the session whose lock s names. It refuses unless that lock is in
-// force: it was issued by this queue, is the last one of the session, and not over.
+// openSession finds the session of s. It refuses unless this queue issued the token and the lock is
+// active.
 func (b *Broker) openSession(q *Queue, s SessionRef) (*session.Record, *Error) {
 	token, _ := identifier.ParseSessionToken(s.Token)
 	number, issued := token.Open(b.key, b.epoch, q.incarnation)
@@ -180,17 +176,17 @@ func sessionLockLost(id string) *Error {
 	return refusal.New(refusal.SessionLockLost, "The lock of the session ", id, " is lost. Accept the session again.")
 }
 
-// RenewSession lets the lock of a session last on from now.
+// RenewSession extends the lock of a session, counted from now.
 type RenewSession struct {
 	Queue       string
 	Session     SessionRef
-	LockSeconds Int // 1..43200, default the visibility timeout of the queue, but at least 1
+	LockSeconds Int // 1..43200, default the queue's visibility timeout, at least 1
 }
 
 // QueueName implements Command.
 func (c *RenewSession) QueueName() string { return c.Queue }
 
-// Validate checks the session and the length of the lock.
+// Validate checks the session and the lock duration.
 func (c *RenewSession) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
@@ -216,8 +212,8 @@ func (c *RenewSession) apply(b *Broker) (Result, *Error) {
 	return b.sessionLocked(q, &renewed), nil
 }
 
-// ReleaseSession ends the lock of a session before its time. Messages received under
-// it and not settled come back, and their receive does not count.
+// ReleaseSession ends the lock of a session. Messages in flight under it become available, and
+// their last receive does not count.
 type ReleaseSession struct {
 	Queue   string
 	Session SessionRef
@@ -248,19 +244,19 @@ func (c *ReleaseSession) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// SetSessionState keeps some bytes with a session, or clears them. They stay when the
-// session has no messages.
+// SetSessionState stores or clears the state of a session. The state stays when the session has no
+// messages.
 type SetSessionState struct {
 	Queue      string
 	Session    SessionRef
 	State      string // opaque bytes
-	StateGiven bool   // clears the state if not
+	StateGiven bool   // if false, the state is cleared
 }
 
 // QueueName implements Command.
 func (c *SetSessionState) QueueName() string { return c.Queue }
 
-// Validate checks the session, and the size as far as no queue takes more.
+// Validate checks the session, and the size against the limit of all queues.
 func (c *SetSessionState) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
@@ -278,7 +274,7 @@ func (c *SetSessionState) checkSize(limit int64) *Error {
 	return nil
 }
 
-// apply sets the state, which may have as many bytes as a message of the queue.
+// apply sets the state, which is limited by the queue's MaximumMessageSize.
 func (c *SetSessionState) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {

@@ -10,13 +10,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// A group that is locked by a session is in no index of what can be received: its
-// holder finds what to receive next through the session. What it has received is in
-// flight exactly as long as the group has that lock, so a lock ends at once, however
-// much was received under it.
+// A locked group is in no index of available messages: its receiver reads it through the session.
+// Its received messages are in flight as long as the group has that lock, so a lock ends in
+// constant time.
 
-// putSession stores a session. A group that becomes locked leaves the indexes; only a
-// lock that is restored has messages in flight already.
+// putSession stores a session. A group that becomes locked leaves the indexes. Only a restored lock
+// already has messages in flight.
 func (q *Queue) putSession(k statehash.Key, r session.Record) {
 	locks := r.Lock != 0 && !q.groups.sessions.Locked(r.Name)
 	if head := q.groups.head(r.Name); locks && head != 0 {
@@ -42,7 +41,7 @@ func (q *Queue) putSession(k statehash.Key, r session.Record) {
 	})
 }
 
-// unlockSession ends a lock: what was in flight under it is available, in its place.
+// unlockSession ends a lock. Its messages in flight become available in their old places.
 func (q *Queue) unlockSession(k statehash.Key, name string) {
 	q.groups.sessions.Unlock(k, name)
 	if head := q.groups.head(name); head != 0 {
@@ -51,7 +50,7 @@ func (q *Queue) unlockSession(k statehash.Key, name string) {
 	}
 }
 
-// expireSessions ends locks that are over.
+// expireSessions ends expired locks.
 func (b *Broker) expireSessions(q *Queue, budget int) int {
 	for ; budget > 0; budget-- {
 		end, ok := q.groups.sessions.FirstEnd()
@@ -63,12 +62,11 @@ func (b *Broker) expireSessions(q *Queue, budget int) int {
 	return budget
 }
 
-// takenBackMax bounds the messages of the group, and the deferred ones of the queue, among
-// which the release of a session looks for receives to take back. Those of further messages
-// count, as if the lock had run out.
+// takenBackMax bounds the messages that ReleaseSession examines: that many of the group, and that
+// many deferred ones. Receives of further messages count, as if the lock expired.
 const takenBackMax = 1000
 
-// takeBack makes receives under a lock not count.
+// takeBack reverses the receive count of messages in flight under a lock.
 func (q *Queue) takeBack(k statehash.Key, r *session.Record) {
 	var held []*Message
 	visited := 0
@@ -81,7 +79,7 @@ func (q *Queue) takeBack(k statehash.Key, r *session.Record) {
 		return sequence < r.Next && visited < takenBackMax
 	})
 	visited = 0
-	q.aside.deferred.Scan(func(_ uint64, m *Message) bool {
+	q.deferred.Scan(func(_ uint64, m *Message) bool {
 		if m.group == r.Name && q.held(m) {
 			held = append(held, m)
 		}
@@ -96,8 +94,8 @@ func (q *Queue) takeBack(k statehash.Key, r *session.Record) {
 	}
 }
 
-// inFlightNow reports whether a message that was handed out is hidden by that at now:
-// by its visibility timeout, or by the lock of the session it was handed out in.
+// inFlightNow reports whether the visibility timeout or the session lock of a delivered message
+// lasts at now.
 func (q *Queue) inFlightNow(m *Message, now Timestamp) bool {
 	if m.delivery.session == 0 {
 		return m.delivery.visibleAt > now
@@ -106,16 +104,15 @@ func (q *Queue) inFlightNow(m *Message, now Timestamp) bool {
 	return ok && r.Lock == m.delivery.session && r.Locked(now)
 }
 
-// isTaken reports whether a group has a receiver: one that locked it as a session, or
-// one that received some of its messages.
+// isTaken reports whether a group is locked as a session or has messages in flight.
 func (q *Queue) isTaken(group string, now Timestamp) bool {
 	r, ok := q.groups.sessions.Get(group)
 	return ok && r.Locked(now) || len(q.groupInFlight(group, now)) > 0
 }
 
-// groupInFlight are the messages of a group that are in flight outside of a session.
-// They are among the first, because nothing is handed out past one that is in flight,
-// and no more of a group are handed out at once than one receive takes.
+// groupInFlight returns the messages of a group that are in flight outside of a session. It
+// searches the first ones only: no message is delivered past one in flight, and one receive
+// delivers a limited number.
 func (q *Queue) groupInFlight(group string, now Timestamp) (found []*Message) {
 	visited, counted := 0, 0
 	q.groups.walk(group, func(sequence uint64) bool {
@@ -123,7 +120,7 @@ func (q *Queue) groupInFlight(group string, now Timestamp) (found []*Message) {
 		if m.delivered() && m.delivery.session == 0 && m.delivery.visibleAt > now {
 			found = append(found, m)
 		}
-		if !q.expired(m, now) { // one that is expired was passed over
+		if !q.expired(m, now) { // a receive skipped expired messages
 			counted++
 		}
 		visited++
@@ -132,8 +129,7 @@ func (q *Queue) groupInFlight(group string, now Timestamp) (found []*Message) {
 	return found
 }
 
-// freeSession is the group whose turn it is among those with a message to receive and
-// no receiver.
+// freeSession returns the next available group without a receiver.
 func (q *Queue) freeSession(now Timestamp) (name string, found bool) {
 	s := selection{q: q, now: now}
 	var redelivered, first timed
@@ -154,8 +150,8 @@ func (q *Queue) freeSession(now Timestamp) (name string, found bool) {
 	return "", false
 }
 
-// compareSessions compares what is in flight in sessions, and what was given back,
-// with what the records give.
+// compareSessions compares in-flight and returned messages of sessions with those built from
+// records.
 func (q *Queue) compareSessions(other *Queue) (err error) {
 	mine, theirs := &q.groups.sessions, &other.groups.sessions
 	if mine.InFlight() != theirs.InFlight() {

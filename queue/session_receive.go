@@ -7,22 +7,21 @@ import (
 	"github.com/seriatimq/seriatim/queue/session"
 )
 
-// ReceiveOptions are what can be asked of a receive beyond the SQS API.
+// ReceiveOptions are options of a receive beyond the SQS API.
 type ReceiveOptions struct {
-	// Session is the session to receive from, under whose lock the messages then are;
-	// zero receives from the groups that no session has locked.
+	// Session is the session to receive from; zero receives from groups without a lock.
 	Session SessionRef
-	// Delete settles the messages as they are handed out. They have no handles.
+	// Delete deletes the messages in the same step. They have no handles.
 	Delete bool
 }
 
-// inSession reports whether a session was named; nil has none.
+// inSession reports whether o names a session; o may be nil.
 func (o *ReceiveOptions) inSession() bool { return o != nil && o.Session != SessionRef{} }
 
-// InSession reports whether the receive is one in a session.
+// InSession reports whether the command receives from a session.
 func (c *ReceiveMessages) InSession() bool { return c.Options.inSession() }
 
-// check checks the options of a receive, nil for none.
+// check checks the options; o may be nil.
 func (o *ReceiveOptions) check(c *ReceiveMessages) *Error {
 	switch {
 	case o == nil:
@@ -43,7 +42,7 @@ func timeoutInSession() *Error {
 	return refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, and have no VisibilityTimeout.")
 }
 
-// receive is ReceiveMessages with options.
+// receive applies ReceiveMessages with options.
 func (o *ReceiveOptions) receive(b *Broker, q *Queue, c *ReceiveMessages) (Result, *Error) {
 	s := selection{q: q, now: b.now, limit: int(c.MaxMessages.Or(1)), redrive: b.redriveRule(q)}
 	if room := limits.InFlightMax - q.inFlight(); !o.Delete && room < int64(s.limit) {
@@ -83,8 +82,8 @@ func (o *ReceiveOptions) receive(b *Broker, q *Queue, c *ReceiveMessages) (Resul
 	return out, nil
 }
 
-// takeSession takes what the holder of a session receives next: what it gave back,
-// then what it has not had, in order.
+// takeSession takes the next messages of a session: those that were returned, then new ones, in
+// order.
 func (s *selection) takeSession(b *Broker, r *session.Record) {
 	visit := func(sequence uint64) bool {
 		m, _ := s.q.messages.Get(sequence)
@@ -108,7 +107,7 @@ func (s *selection) takeSession(b *Broker, r *session.Record) {
 	s.q.groups.walkFrom(r.Name, r.Next, visit)
 }
 
-// advance notes how far the messages of a session were delivered.
+// advance records the progress of a session.
 func (q *Queue) advance(b *Broker, r *session.Record, s *selection) {
 	changed := *r
 	for _, m := range s.deliver {
@@ -118,12 +117,12 @@ func (q *Queue) advance(b *Broker, r *session.Record, s *selection) {
 		return
 	}
 	q.groups.sessions.Put(b.key, changed)
-	for _, sequence := range s.passed { // until expiry gets to them
+	for _, sequence := range s.passed { // until they expire
 		q.groups.sessions.Return(r.Name, sequence)
 	}
 }
 
-// deliverAndDelete hands messages out for good.
+// deliverAndDelete delivers messages and deletes them.
 func (b *Broker) deliverAndDelete(q *Queue, messages []*Message, d delivery) MessagesReceived {
 	var out MessagesReceived
 	for _, m := range messages {
@@ -136,16 +135,16 @@ func (b *Broker) deliverAndDelete(q *Queue, messages []*Message, d delivery) Mes
 	return out
 }
 
-// SessionInfo is a session as a list shows it.
+// SessionInfo is a session in a list.
 type SessionInfo struct {
 	SessionID   string
 	StateSetAt  Timestamp
 	StateBytes  int
-	LockedUntil Timestamp // zero if it is not locked
+	LockedUntil Timestamp // zero if unlocked
 }
 
-// Sessions lists at most limit sessions with a state, in the order in which the states
-// were set, behind a position of which the zero value is the beginning.
+// Sessions lists at most limit sessions with a state, in the order in which the states were set,
+// after a position. The zero position is the beginning.
 func (v View) Sessions(queue string, after session.Position, limit int) (list []SessionInfo, err *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -165,8 +164,8 @@ func (v View) Sessions(queue string, after session.Position, limit int) (list []
 	return list, nil
 }
 
-// SessionState is the state of a session for the holder of its lock; given is false if
-// it was never set, or cleared.
+// SessionState returns the state of a session to the owner of its lock. given is false without a
+// state.
 func (v View) SessionState(queue string, s SessionRef) (state string, given bool, err *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -179,8 +178,8 @@ func (v View) SessionState(queue string, s SessionRef) (state string, given bool
 	return r.State, r.StateGiven, nil
 }
 
-// InFlightInSession are the handles of what the holder of a session received of its group
-// in order and has not settled, and whether it gave something back that it receives first.
+// InFlightInSession returns the handles of messages that were received in order and are still in
+// flight. returned reports whether returned messages come first in the next receive.
 func (v View) InFlightInSession(queue string, s SessionRef) (handles []ReceiptHandle, returned bool, err *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -203,15 +202,14 @@ func (v View) InFlightInSession(queue string, s SessionRef) (handles []ReceiptHa
 	return handles, returned, nil
 }
 
-// HasSessions reports whether the queue exists and has sessions: an AcceptSession is
-// refused otherwise.
+// HasSessions reports whether the queue exists and has sessions, as AcceptSession requires.
 func (v View) HasSessions(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	return ok && q.hasSessions()
 }
 
-// SessionAttemptKnown reports whether an AcceptSession with this attempt id would be
-// answered with a lock that an earlier one took.
+// SessionAttemptKnown reports whether AcceptSession with this attempt id would return an existing
+// lock.
 func (v View) SessionAttemptKnown(queue, id string) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -221,7 +219,7 @@ func (v View) SessionAttemptKnown(queue, id string) bool {
 	return known && r.Locked(v.b.now)
 }
 
-// SessionFree reports whether an AcceptSession without an id would now lock one.
+// SessionFree reports whether AcceptSession without an id would lock a session.
 func (v View) SessionFree(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok || !q.hasSessions() {
@@ -231,8 +229,8 @@ func (v View) SessionFree(queue string) bool {
 	return free
 }
 
-// SessionDeliverable reports whether a receive in a session would now hand out a
-// message, or move one to the dead-letter queue, or be refused.
+// SessionDeliverable reports whether a receive in the session would deliver or dead-letter a
+// message, or be refused.
 func (v View) SessionDeliverable(queue string, s SessionRef) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {

@@ -24,9 +24,9 @@ func (w *world) receiveIn(queue string, s SessionRef, limit int64) []ReceivedMes
 	return w.must(&ReceiveMessages{Queue: queue, MaxMessages: Some(limit), Options: &ReceiveOptions{Session: s}}).(MessagesReceived).Messages
 }
 
-// TestSessionsAtRandom lets holders of sessions and plain receivers work on few groups
-// while locks, timeouts, delays and messages run out, more at a time than one command
-// may expire. The state is compared with its records after every command.
+// TestSessionsAtRandom runs session and ordinary receivers on few groups while locks, timeouts,
+// delays and messages expire, more at a time than one command handles. Every command is followed by
+// an invariant check.
 func TestSessionsAtRandom(t *testing.T) {
 	deferred := 0
 	for seed := range uint64(4) {
@@ -107,11 +107,11 @@ func TestSessionsAtRandom(t *testing.T) {
 				case n < 106:
 					w.apply(&DeadLetter{Queue: "q.fifo", Session: s, Entries: []DeadLetterEntry{{Handle: h, Reason: "r"}}})
 				case n < 108:
-					w.apply(&DeleteMessages{Queue: "q.fifo", Handles: []string{h}, Options: &SettleOptions{Session: s}})
+					w.apply(&DeleteMessages{Queue: "q.fifo", Handles: []string{h}, Options: &SettlementOptions{Session: s}})
 				default:
 					q, _ := w.b.queues.Get("q.fifo")
-					skip, sequence := random.IntN(1+q.aside.deferred.Len()), uint64(0)
-					q.aside.deferred.Scan(func(number uint64, _ *Message) bool {
+					skip, sequence := random.IntN(1+q.deferred.Len()), uint64(0)
+					q.deferred.Scan(func(number uint64, _ *Message) bool {
 						skip--
 						sequence = number
 						return skip >= 0
@@ -138,14 +138,13 @@ func TestSessionsAtRandom(t *testing.T) {
 	}
 }
 
-// isLockedNow reports whether a lock of a session is in force.
+// isLockedNow reports whether a session has an active lock.
 func (q *Queue) isLockedNow(group string, now Timestamp) bool {
 	r, ok := q.groups.sessions.Get(group)
 	return ok && r.Locked(now)
 }
 
-// TestSessionOrder: whatever is given back comes before what was never handed out, and
-// both in order.
+// TestSessionOrder: returned messages come before new ones, both in order.
 func TestSessionOrder(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
@@ -172,7 +171,7 @@ func TestSessionOrder(t *testing.T) {
 	}
 }
 
-// TestSessionEndsInTime: a lock that expiry has not got to is over all the same.
+// TestSessionEndsInTime: an expired lock has no effect, even before a command removes it.
 func TestSessionEndsInTime(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
@@ -210,7 +209,7 @@ func TestSessionEndsInTime(t *testing.T) {
 	}
 }
 
-// TestSessionStateCounts: states are part of the size of the queue until cleared.
+// TestSessionStateCounts: states count in the size of the queue until cleared.
 func TestSessionStateCounts(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
@@ -290,12 +289,12 @@ func TestRestorerRefusesSessions(t *testing.T) {
 	}
 }
 
-// TestSessionEvents: whoever waits is told.
+// TestSessionEvents: events wake waiting receives.
 func TestSessionEvents(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
 	s := w.accept("q.fifo", "g", 10)
-	told := func(kind EventKind) bool {
+	emitted := func(kind EventKind) bool {
 		found := false
 		for _, e := range w.b.TakeEvents(nil) {
 			found = found || e.Kind == kind && e.Queue == "q.fifo"
@@ -304,23 +303,23 @@ func TestSessionEvents(t *testing.T) {
 	}
 	w.b.TakeEvents(nil)
 	w.send("q.fifo", "g", "1", "m")
-	if !told(SessionAvailable) {
-		t.Error("the holder was not told of a message")
+	if !emitted(SessionAvailable) {
+		t.Error("no SessionAvailable for a message")
 	}
 	w.receiveIn("q.fifo", s, 1)
 	w.b.TakeEvents(nil)
 	w.pass(logtime.Seconds(10))
 	w.must(&AdvanceClock{})
-	if !told(MessagesAvailable) {
-		t.Error("nobody was told that the session is free")
+	if !emitted(MessagesAvailable) {
+		t.Error("no MessagesAvailable when the session is free")
 	}
 	if list, err := w.b.View().Sessions("none", session.Position{}, 1); err == nil || list != nil {
 		t.Errorf("sessions of no queue: %v", list)
 	}
 }
 
-// TestAbandonedComesFirst: what the holder of a session abandons comes before what it has not
-// had, also while more timers are due than one command fires.
+// TestAbandonedComesFirst: abandoned messages come before new ones, also while more timers are due
+// than one command fires.
 func TestAbandonedComesFirst(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
@@ -344,8 +343,8 @@ func TestAbandonedComesFirst(t *testing.T) {
 	}
 }
 
-// TestAbandonedAfterHalfADay: a message may be held in a session for longer than any
-// visibility timeout, and abandoned.
+// TestAbandonedAfterHalfADay: a session may hold a message for longer than any visibility timeout
+// and abandon it.
 func TestAbandonedAfterHalfADay(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")

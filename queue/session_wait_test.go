@@ -6,12 +6,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// TestSessionWaitsForDelay: whoever waits in a session is told when the delay of a message
-// ends, by the clock or because the queue has another delay.
+// TestSessionWaitsForDelay: a waiting receive in a session wakes when the delay of a message ends,
+// by the clock or by a change of the queue's delay.
 func TestSessionWaitsForDelay(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo", Attribute{Name: "DelaySeconds", Value: "5"})
-	told := func() (found bool) {
+	emitted := func() (found bool) {
 		for _, e := range w.b.TakeEvents(nil) {
 			found = found || e.Kind == SessionAvailable && e.Queue == "q.fifo"
 		}
@@ -23,14 +23,14 @@ func TestSessionWaitsForDelay(t *testing.T) {
 		if got := w.receiveIn("q.fifo", s, 1); len(got) != 0 {
 			t.Fatalf("message %d was received before its delay was over", i)
 		}
-		told()
+		emitted()
 		if at := w.b.NextDeadline(); at != w.at.Add(5*logtime.Second) {
 			t.Fatalf("message %d: the clock has work at %d, the delay ends at %d", i, at, w.at.Add(5*logtime.Second))
 		}
 		w.pass(5 * logtime.Second)
 		w.must(&AdvanceClock{})
-		if !told() {
-			t.Errorf("message %d: nobody was told", i)
+		if !emitted() {
+			t.Errorf("message %d: no event", i)
 		}
 		if at := w.b.NextDeadline(); at == w.at {
 			t.Errorf("message %d: the clock has work without end", i)
@@ -40,15 +40,14 @@ func TestSessionWaitsForDelay(t *testing.T) {
 		}
 	}
 	w.send("q.fifo", "g", "3", "m")
-	told()
+	emitted()
 	w.must(&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{{Name: "DelaySeconds", Value: "0"}}})
-	if !told() {
-		t.Error("nobody was told that the delay is shorter")
+	if !emitted() {
+		t.Error("no event for the shorter delay")
 	}
 }
 
-// TestSessionLockLasts: a queue whose messages are visible at once has no use for locks
-// that are over at once.
+// TestSessionLockLasts: a session lock lasts at least a second, even with VisibilityTimeout 0.
 func TestSessionLockLasts(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo", Attribute{Name: "VisibilityTimeout", Value: "0"})
@@ -62,8 +61,8 @@ func TestSessionLockLasts(t *testing.T) {
 	}
 }
 
-// TestReleaseTakesBackDeferred: the release of a session takes back the receives of what
-// was not settled under it, also of messages fetched by their numbers.
+// TestReleaseTakesBackDeferred: ReleaseSession reverses receives of messages in flight, including
+// deferred ones.
 func TestReleaseTakesBackDeferred(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")

@@ -14,17 +14,17 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// SetQueueAttributes merges attributes into a queue's, all or none.
+// SetQueueAttributes changes attributes of a queue, all or none.
 type SetQueueAttributes struct {
 	Queue      string
 	Attributes []Attribute // sorted by name, names distinct
-	Policies   Policies    // filled by Prepare
+	Policies   Policies    // set by Prepare
 }
 
 // QueueName implements Command.
 func (c *SetQueueAttributes) QueueName() string { return c.Queue }
 
-// Validate checks the attributes as far as a queue of this name has them.
+// Validate checks the attributes by the rules for the queue's name.
 func (c *SetQueueAttributes) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (c *SetQueueAttributes) checkAttributes(in attributes.Assignment) *Error {
 	return attributes.Check(isFIFOName(c.Queue), c.Attributes, in)
 }
 
-// wellFormed checks nothing: the attributes are checked against the queue.
+// wellFormed checks nothing: apply checks the attributes against the queue.
 func (c *SetQueueAttributes) wellFormed() *Error { return nil }
 
 func (c *SetQueueAttributes) prepare() (Prepared, *Error) {
@@ -52,7 +52,7 @@ func (c *SetQueueAttributes) accessPolicy() (AccessPolicy, bool) {
 	return queuePolicy(c.Queue, c.Attributes)
 }
 
-// queuePolicy is the access policy among the attributes of a queue.
+// queuePolicy returns the access policy among the attributes of a queue.
 func queuePolicy(name string, given []Attribute) (AccessPolicy, bool) {
 	text, _ := attributes.ValueOf(given, attributes.NamePolicy)
 	return AccessPolicy{Queue: name, Text: text, Refuse: attributes.InvalidPolicy}, text != ""
@@ -63,7 +63,6 @@ func (c *SetQueueAttributes) refuse(b *Broker, q *Queue) (Result, *Error) { //no
 	return nil, err
 }
 
-// apply merges attributes, all or none.
 func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
@@ -95,13 +94,13 @@ func (c *SetQueueAttributes) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// modified notes a change of attributes or tags.
+// modified records a change of attributes.
 func (q *Queue) modified(now Timestamp) {
 	q.modifiedAt = now
 	q.sums.headerStale = true
 }
 
-// SetQueueTags adds or overwrites tags and removes keys.
+// SetQueueTags sets and removes tags.
 type SetQueueTags struct {
 	Queue  string
 	Set    []Tag    // sorted by key
@@ -111,8 +110,7 @@ type SetQueueTags struct {
 // QueueName implements Command.
 func (c *SetQueueTags) QueueName() string { return c.Queue }
 
-// Validate checks keys and values. Whether the queue has room for the tags is
-// checked when the command is applied.
+// Validate checks keys and values. apply checks the number of tags.
 func (c *SetQueueTags) Validate() *Error {
 	if err := checkQueueName(c.Queue); err != nil {
 		return err
@@ -123,7 +121,7 @@ func (c *SetQueueTags) Validate() *Error {
 	return c.wellFormed()
 }
 
-// wellFormed is Validate without bounds that only spare the log.
+// wellFormed omits the limit on removed keys, which only protects the log.
 func (c *SetQueueTags) wellFormed() *Error {
 	if len(c.Set) == 0 && len(c.Remove) == 0 {
 		return refusal.MissingParameter("Tags")
@@ -136,7 +134,7 @@ func (c *SetQueueTags) wellFormed() *Error {
 	return attributes.CheckTags(account.PlainName(c.Queue), c.Set)
 }
 
-// apply is TagQueue and UntagQueue. Removing unknown keys is fine.
+// apply sets and removes tags. Removing an unknown key is not an error.
 func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
@@ -151,7 +149,7 @@ func (c *SetQueueTags) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// mergedTags are tags after some were set and others removed, sorted by key.
+// mergedTags returns tags with changes, sorted by key.
 func mergedTags(before, set []Tag, remove []string) []Tag {
 	var tags btree.Map[string, string]
 	for _, t := range before {
@@ -171,11 +169,11 @@ func mergedTags(before, set []Tag, remove []string) []Tag {
 	return merged
 }
 
-// SetQueuePolicy is AddPermission or RemovePermission: it adds one statement
-// to the queue's access policy, or removes one.
+// SetQueuePolicy is the command for AddPermission and RemovePermission: it adds a statement to the
+// queue's access policy, or removes one.
 type SetQueuePolicy struct {
 	Queue      string
-	QueueARN   string // full ARN, used in the policy text
+	QueueARN   string // resource in the policy text
 	Label      string // Sid of the statement
 	Remove     bool
 	AccountIDs []string // principals, for adding
@@ -224,8 +222,8 @@ func (c *SetQueuePolicy) Validate() *Error {
 	return nil
 }
 
-// accessPolicy is one with nothing but the statement that is added. Validate knows the
-// actions, so that only an account can be wrong in it.
+// accessPolicy returns a policy with only the added statement. Validate checks the actions, so only
+// an account can be invalid.
 func (c *SetQueuePolicy) accessPolicy() (AccessPolicy, bool) {
 	text, err := addPermission("", c)
 	return AccessPolicy{Queue: c.Queue, Text: text, Refuse: func(string) *Error {
@@ -233,7 +231,6 @@ func (c *SetQueuePolicy) accessPolicy() (AccessPolicy, bool) {
 	}}, err == nil && !c.Remove
 }
 
-// apply is AddPermission and RemovePermission.
 func (c *SetQueuePolicy) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
@@ -255,14 +252,14 @@ func (c *SetQueuePolicy) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// permittedActions are those that AddPermission may grant. AWS lets only the
-// owner of a queue do the rest.
+// permittedActions are the actions that AddPermission may grant. AWS reserves the others for the
+// owner.
 var permittedActions = [...]string{
 	"*", "ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "GetQueueUrl",
 	"ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage", "SendMessage",
 }
 
-// permitted compares as IAM does, without regard to letter case.
+// permitted compares without regard to letter case, as IAM does.
 func permitted(action string) bool {
 	for _, p := range permittedActions {
 		if strings.EqualFold(p, action) {
@@ -280,7 +277,7 @@ func addPermission(access string, c *SetQueuePolicy) (string, *Error) {
 	return text, accessError(err, c.Label)
 }
 
-// removePermission removes the statement named label.
+// removePermission removes the statement with a label.
 func removePermission(access, label string) (string, *Error) {
 	text, err := policy.Remove(access, label)
 	return text, accessError(err, label)

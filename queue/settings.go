@@ -12,8 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Names of cluster settings: values every node must agree on. The leader
-// proposes them with SetClusterSetting.
+// Names of cluster settings, on which all nodes must agree. The leader proposes them with
+// SetClusterSetting.
 const (
 	// SettingClusterID identifies the cluster; set once.
 	SettingClusterID = "cluster-id"
@@ -23,12 +23,12 @@ const (
 	// SettingMinimumWindow is the lower bound in seconds of
 	// DeduplicationWindowSeconds and ReceiveAttemptWindowSeconds, 1..20.
 	SettingMinimumWindow = "minimum-window-seconds"
-	// SettingAWSCooldowns is "true" if DeleteQueue and PurgeQueue have the
-	// 60-second cool-offs of AWS.
+	// SettingAWSCooldowns is "true" if DeleteQueue and PurgeQueue have AWS's cool-offs of 60
+	// seconds.
 	SettingAWSCooldowns = "aws-cooldowns"
 )
 
-// SetClusterSetting sets one setting that all nodes must agree on.
+// SetClusterSetting sets a cluster setting.
 type SetClusterSetting struct{ Name, Value string }
 
 // QueueName implements Command.
@@ -74,7 +74,7 @@ func (c *SetClusterSetting) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// useSettings derives what rules read on every command.
+// useSettings caches the key, which most commands need.
 func (b *Broker) useSettings() {
 	text, _ := b.settings.Get(SettingReceiptKey)
 	if raw, err := hex.DecodeString(text); err == nil && len(raw) == 16 {
@@ -90,7 +90,7 @@ func (b *Broker) minimumWindow() int64 {
 	return limits.DeduplicationSecondsMin
 }
 
-// assignment is what the attributes of a command are read with.
+// assignment returns the context for parsing attributes of a command.
 func (b *Broker) assignment(policies Policies) attributes.Assignment {
 	return attributes.Assignment{MinimumWindow: b.minimumWindow(), Policies: policies}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// streamedSend is a command of n messages, each of a group of its own.
+// streamedSend is a command with n messages, each in its own group.
 func streamedSend(n int, body string) *SendMessages {
 	c := &SendMessages{Queue: "q.fifo", Batch: true, Streamed: true}
 	for i := range n {
@@ -19,7 +19,7 @@ func streamedSend(n int, body string) *SendMessages {
 	return c
 }
 
-// TestStreamedCommands: a command of a stream has up to 500 messages, any other 10.
+// TestStreamedCommands: a command of a stream has up to 500 messages, others 10.
 func TestStreamedCommands(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")
@@ -49,15 +49,15 @@ func TestStreamedCommands(t *testing.T) {
 	if again := w.must(receive).(MessagesReceived); !again.Replayed || len(again.Messages) != len(received) {
 		t.Errorf("the same attempt again: %d messages, replayed: %v", len(again.Messages), again.Replayed)
 	}
-	settle := &DeleteMessages{Queue: "q.fifo", Batch: true}
+	deletion := &DeleteMessages{Queue: "q.fifo", Batch: true}
 	for _, m := range received {
-		settle.Handles = append(settle.Handles, m.Handle.String())
+		deletion.Handles = append(deletion.Handles, m.Handle.String())
 	}
-	if err := w.refusal(settle); err.Code != refusal.TooManyEntriesInBatchRequest {
+	if err := w.refusal(deletion); err.Code != refusal.TooManyEntriesInBatchRequest {
 		t.Errorf("deletes that are none of a stream: %v", err)
 	}
-	settle.Streamed = true
-	for i, err := range w.must(settle).(EntriesDone).Errs {
+	deletion.Streamed = true
+	for i, err := range w.must(deletion).(EntriesDone).Errs {
 		if err != nil {
 			t.Errorf("delete %d: %v", i, err)
 		}
@@ -67,7 +67,7 @@ func TestStreamedCommands(t *testing.T) {
 	}
 }
 
-// TestStreamedReceiveIsBounded: large bodies end a receive before its number does.
+// TestStreamedReceiveIsBounded: large bodies end a receive before its limit.
 func TestStreamedReceiveIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo")

@@ -16,17 +16,16 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// Subscribe subscribes a queue or a URL to a topic, or confirms that it is, with equal
-// attributes. Whether the queue exists is not asked (SNS): until it does, deliveries fail.
-// Whoever answers at a URL is asked to confirm.
+// Subscribe subscribes a queue or a URL to a topic, or confirms an equal subscription. The queue
+// need not exist (SNS): until it does, deliveries fail. A URL must confirm.
 type Subscribe struct {
 	Topic      string
 	Protocol   attributes.Protocol
 	Endpoint   string      // ARN of the queue, or the URL
-	Queue      string      // the queue of the ARN as the state calls it; empty: its plain name
-	Server     string      // URL under which the caller reached the server, without a slash at its end; with a URL as endpoint
+	Queue      string      // queue of the ARN, qualified; empty: its plain name
+	Server     string      // for a URL: the URL at which the caller reached the server, without a trailing slash
 	Owner      string      // account
-	Principal  string      // ARN of who subscribes
+	Principal  string      // ARN of the subscriber
 	Attributes []Attribute // sorted by name, names distinct
 }
 
@@ -34,7 +33,7 @@ type Subscribe struct {
 func (*Subscribe) QueueName() string { return "" }
 
 const (
-	endpointLengthMax  = 512 // of the ARN of a queue; ours, AWS has 2048 for endpoints of all protocols
+	endpointLengthMax  = 512 // for the ARN of a queue; ours, AWS permits 2048 for all protocols
 	principalLengthMax = 2048
 )
 
@@ -48,7 +47,7 @@ func (c *Subscribe) Validate() *Error {
 	return err
 }
 
-// wellFormed checks the names.
+// wellFormed checks topic, endpoint and subscriber.
 func (c *Subscribe) wellFormed() *Error {
 	if err := checkTopic(c.Topic); err != nil {
 		return err
@@ -65,8 +64,8 @@ func (c *Subscribe) wellFormed() *Error {
 	return nil
 }
 
-// checkEndpoint checks the endpoint against the protocol and the topic. Web protocols
-// keep no order, so FIFO topics have none (SNS; the text is ours).
+// checkEndpoint checks the endpoint against the protocol and the topic. FIFO topics refuse URLs,
+// which keep no order (SNS; the text is ours).
 func (c *Subscribe) checkEndpoint() *Error {
 	if !c.Protocol.Known() {
 		return refusal.SNSInvalid("Protocol")
@@ -80,7 +79,7 @@ func (c *Subscribe) checkEndpoint() *Error {
 	case c.Protocol.Web() && (len(c.Server) > publishEndpointLengthMax || content.BadCharacter(c.Server)):
 		return refusal.SNSInvalid("the URL of the server is too long or has invalid characters")
 	case ends.FIFOQueue && !ends.FIFOTopic:
-		// The doubled beginning is how SNS says it.
+		// SNS repeats the beginning.
 		return refusal.SNSInvalid("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
 	case !ok:
 		return refusal.SNSInvalid("SQS endpoint ARN")
@@ -88,16 +87,15 @@ func (c *Subscribe) checkEndpoint() *Error {
 	return nil
 }
 
-// namesQueue reports whether an ARN is that of a queue of another account than the
-// cluster's own, or may be that of one of its own.
+// namesQueue reports whether a qualified name and an ARN can name the same queue.
 func namesQueue(endpoint, qualified string) bool {
 	name, _ := arn.Queue(endpoint)
 	owner, own := account.Split(qualified)
 	return own == name && (owner == "" || owner == arn.AccountOf(endpoint))
 }
 
-// endsOf is what rules ask of a topic and an endpoint, and the queue that the endpoint
-// names. It reports false if there can be no such endpoint.
+// endsOf returns the properties that attribute rules depend on, and the queue of the endpoint. ok
+// is false if the endpoint is invalid.
 func endsOf(fifo bool, p attributes.Protocol, endpoint string) (ends attributes.Ends, queue string, ok bool) {
 	ends = attributes.Ends{Protocol: p, FIFOTopic: fifo}
 	if p.Web() {
@@ -108,9 +106,8 @@ func endsOf(fifo bool, p attributes.Protocol, endpoint string) (ends attributes.
 	return ends, queue, ok && len(endpoint) <= endpointLengthMax && !content.BadCharacter(endpoint) && (fifo || !ends.FIFOQueue)
 }
 
-// apply subscribes a queue, which is confirmed at once, since the node that accepted the
-// command asked the policy of a queue of another account, or a URL, which has to be
-// confirmed. One that is not confirmed yet is asked again (SNS).
+// apply subscribes a queue, which needs no confirmation: the accepting node checked the policy of a
+// queue in another account. A URL must confirm. Subscribing it again repeats the request (SNS).
 func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 	t, ok := b.topics.Get(c.Topic)
 	if !ok {
@@ -160,8 +157,8 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 	return Subscribed{SubscriptionARN: s.ARN, Pending: c.Protocol.Web()}, nil
 }
 
-// checkDeadLetter refuses a dead-letter queue of another account than the topic's (SNS; the
-// text is ours).
+// checkDeadLetter refuses a dead-letter queue in another account than the topic (SNS; the text is
+// ours).
 func (b *Broker) checkDeadLetter(t *topic.Topic, a *attributes.Subscription) *Error {
 	if a.DeadLetter.Target == "" || b.isOf(account.OwnerOf(t.Name), policy.RedriveTargetARN(a.DeadLetter.Text)) {
 		return nil
@@ -169,8 +166,7 @@ func (b *Broker) checkDeadLetter(t *topic.Topic, a *attributes.Subscription) *Er
 	return refusal.SNSInvalid("RedrivePolicy: the dead-letter queue is not of the account of the topic")
 }
 
-// deadLetterQueue is the dead-letter queue of a subscription to the topic, empty if there
-// is none.
+// deadLetterQueue returns the dead-letter queue of a subscription, empty if there is none.
 func deadLetterQueue(t *topic.Topic, s *topic.Subscription) string {
 	if s.Attributes.DeadLetter.Target == "" {
 		return ""
@@ -181,16 +177,16 @@ func deadLetterQueue(t *topic.Topic, s *topic.Subscription) string {
 // Subscribed answers Subscribe and ConfirmSubscription.
 type Subscribed struct {
 	SubscriptionARN string
-	Pending         bool // the subscriber has still to confirm
+	Pending         bool // the subscriber must confirm
 }
 
 func (Subscribed) result() {}
 
-// Unsubscribe removes a subscription. What was delivered stays in the queue; what was to
-// be posted to a URL is not posted any more.
+// Unsubscribe removes a subscription. Delivered messages stay in the queue; waiting HTTP deliveries
+// are dropped.
 type Unsubscribe struct {
 	SubscriptionARN string
-	Signed          bool // the request was
+	Signed          bool // the request has a valid signature
 }
 
 // QueueName implements Command.
@@ -199,7 +195,7 @@ func (*Unsubscribe) QueueName() string { return "" }
 // Validate checks the form of the ARN.
 func (c *Unsubscribe) Validate() *Error { return CheckSubscriptionARN(c.SubscriptionARN) }
 
-// apply removes a subscription. One that does not exist is removed already (SNS).
+// apply removes a subscription. A missing one is not an error (SNS).
 func (c *Unsubscribe) apply(b *Broker) (Result, *Error) {
 	t, s, ok := b.subscriptionByARN(c.SubscriptionARN)
 	if !ok {
@@ -217,8 +213,7 @@ func (b *Broker) dropSubscription(t *topic.Topic, s *topic.Subscription) {
 	b.dropDeliveries(t, s.Number)
 }
 
-// CheckSubscriptionARN refuses what cannot be the ARN of a subscription, in words
-// recorded at SNS.
+// CheckSubscriptionARN refuses a malformed ARN with the errors recorded at SNS.
 func CheckSubscriptionARN(text string) *Error {
 	switch _, _, elements := arn.Subscription(text); {
 	case text == "":
@@ -231,7 +226,7 @@ func CheckSubscriptionARN(text string) *Error {
 	return nil
 }
 
-// SetSubscriptionAttributes merges attributes into those of a subscription, all or none.
+// SetSubscriptionAttributes changes attributes of a subscription, all or none.
 type SetSubscriptionAttributes struct {
 	SubscriptionARN string
 	Attributes      []Attribute // sorted by name, names distinct
@@ -240,8 +235,8 @@ type SetSubscriptionAttributes struct {
 // QueueName implements Command.
 func (*SetSubscriptionAttributes) QueueName() string { return "" }
 
-// Validate checks the form of the ARN. The attributes are checked against the
-// subscription, since what it may have depends on its queue.
+// Validate checks the form of the ARN. apply checks the attributes, whose rules depend on the
+// queue.
 func (c *SetSubscriptionAttributes) Validate() *Error { return CheckSubscriptionARN(c.SubscriptionARN) }
 
 func (c *SetSubscriptionAttributes) apply(b *Broker) (Result, *Error) {
@@ -268,13 +263,11 @@ func (c *SetSubscriptionAttributes) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// ConfirmSubscription confirms the subscription of a URL with the token that the
-// subscriber was sent.
+// ConfirmSubscription confirms the subscription of a URL with the token sent to it.
 type ConfirmSubscription struct {
 	Topic string
 	Token string
-	// Signed says that the request was; AuthenticateOnUnsubscribe that those to
-	// unsubscribe must be.
+	// Signed reports a valid signature. AuthenticateOnUnsubscribe requires one for Unsubscribe.
 	Signed                    bool
 	AuthenticateOnUnsubscribe bool
 }
@@ -282,10 +275,10 @@ type ConfirmSubscription struct {
 // QueueName implements Command.
 func (*ConfirmSubscription) QueueName() string { return "" }
 
-// tokenLengthMax is more than any token has.
+// tokenLengthMax exceeds the length of every token.
 const tokenLengthMax = 256
 
-// Validate checks the lengths. Whether the token was made here only the state knows.
+// Validate checks the lengths. apply verifies the token.
 func (c *ConfirmSubscription) Validate() *Error {
 	if err := checkTopic(c.Topic); err != nil {
 		return err
@@ -296,11 +289,11 @@ func (c *ConfirmSubscription) Validate() *Error {
 	return nil
 }
 
-// badToken has the text recorded at SNS.
+// badToken returns the error recorded at SNS.
 func badToken() *Error { return refusal.New(refusal.SNSInvalidParameter, "Invalid token") }
 
-// subscription is what the command confirms. A token is good for three days, and may be
-// used again: its subscription is confirmed already (SNS).
+// subscription verifies the token and returns its subscription. A token is valid for three days,
+// also after it was used (SNS).
 func (c *ConfirmSubscription) subscription(b *Broker) (*topic.Subscription, *Error) {
 	if _, ok := b.topics.Get(c.Topic); !ok {
 		return nil, refusal.NoSuchTopic()
@@ -316,7 +309,6 @@ func (c *ConfirmSubscription) subscription(b *Broker) (*topic.Subscription, *Err
 	return s, nil
 }
 
-// apply confirms.
 func (c *ConfirmSubscription) apply(b *Broker) (Result, *Error) {
 	s, refused := c.subscription(b)
 	if refused != nil {
@@ -331,9 +323,8 @@ func (c *ConfirmSubscription) apply(b *Broker) (Result, *Error) {
 	return Subscribed{SubscriptionARN: s.ARN}, nil
 }
 
-// requestConfirmation stores a subscription that has to be confirmed and has the
-// subscriber asked to. A request that takes the place of one that may be on its way counts
-// as the next attempt, so that what comes of the old one is not taken for an answer to it.
+// requestConfirmation stores an unconfirmed subscription and enqueues the request to confirm. A
+// repeated request counts as the next attempt, so that a report of the earlier one is ignored.
 func (b *Broker) requestConfirmation(t *topic.Topic, s topic.Subscription, server string) {
 	s.Confirmation = topic.Confirmation{RequestedAt: b.now, Server: server}
 	b.topics.Put(b.key, t, &s)

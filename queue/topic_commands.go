@@ -15,10 +15,10 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// CreateTopic creates a topic, or confirms that an equal one exists.
+// CreateTopic creates a topic, or confirms that an equal topic exists.
 type CreateTopic struct {
 	Topic      string
-	TopicARN   string      // full ARN, which is kept with the topic
+	TopicARN   string      // stored with the topic
 	Attributes []Attribute // sorted by name, names distinct
 	Tags       []Tag       // sorted by key, keys distinct
 }
@@ -26,8 +26,8 @@ type CreateTopic struct {
 // QueueName implements Command.
 func (*CreateTopic) QueueName() string { return "" }
 
-// Validate checks the name, the tags, and of the attributes what is not a matter of a
-// cluster setting.
+// Validate checks the name, the tags, and the attributes except for limits that are cluster
+// settings.
 func (c *CreateTopic) Validate() *Error {
 	if err := c.wellFormed(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (c *CreateTopic) checkAttributes(in attributes.Assignment) *Error {
 	return err
 }
 
-// wellFormed checks the names and the tags.
+// wellFormed checks name, ARN and tags.
 func (c *CreateTopic) wellFormed() *Error {
 	owner, own := account.Split(c.Topic)
 	if err := attributes.CheckTopicName(own, c.Attributes); err != nil {
@@ -56,7 +56,7 @@ func (c *CreateTopic) accessPolicy() (AccessPolicy, bool) {
 	return topicPolicy(c.Topic, c.Attributes, "Attributes Reason: Policy Error: ")
 }
 
-// topicPolicy is the access policy among the attributes of a topic.
+// topicPolicy returns the access policy among the attributes of a topic.
 func topicPolicy(name string, given []Attribute, prefix string) (AccessPolicy, bool) {
 	text, found := attributes.ValueOf(given, attributes.NamePolicy)
 	return AccessPolicy{Topic: name, Text: text, Refuse: func(reason string) *Error {
@@ -64,8 +64,8 @@ func topicPolicy(name string, given []Attribute, prefix string) (AccessPolicy, b
 	}}, found
 }
 
-// apply creates a topic. An existing one with equal attributes and tags is confirmed;
-// what the request does not give is not compared.
+// apply creates a topic, or confirms an existing one whose attributes and tags equal those of the
+// request.
 func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 	in := b.assignment(Policies{})
 	if t, exists := b.topics.Get(c.Topic); exists {
@@ -107,8 +107,8 @@ func (c *CreateTopic) apply(b *Broker) (Result, *Error) {
 	return TopicCreated{TopicARN: t.ARN}, nil
 }
 
-// withoutDefaultPolicy are the attributes to compare with those of a topic: its default
-// Policy, which is shown and not stored, is the same whether it is given or not.
+// withoutDefaultPolicy returns the attributes to compare with those of a topic. It omits a Policy
+// that equals the default, which is not stored.
 func (c *CreateTopic) withoutDefaultPolicy(t *topic.Topic) []Attribute {
 	usual := func(text string) bool { return policy.IsDefaultTopicAccess(text, t.ARN, arn.AccountOf(t.ARN)) }
 	given, _ := attributes.ValueOf(c.Attributes, attributes.NamePolicy)
@@ -123,11 +123,10 @@ type TopicCreated struct{ TopicARN string }
 
 func (TopicCreated) result() {}
 
-// topicARNLengthMax bounds the ARN of a topic: a name and what the settings of region
-// and account may reasonably add. Ours.
+// topicARNLengthMax bounds the ARN of a topic: the name, region and account. Ours.
 const topicARNLengthMax = limits.TopicNameLengthMax + 256
 
-// checkTopic refuses the name of no topic before it is encoded.
+// checkTopic refuses a name that no topic can have.
 func checkTopic(name string) *Error {
 	if name == "" || len(account.PlainName(name)) > limits.TopicNameLengthMax {
 		return refusal.NoSuchTopic()
@@ -135,18 +134,16 @@ func checkTopic(name string) *Error {
 	return nil
 }
 
-// DeleteTopic removes a topic with its subscriptions. What was delivered stays in the
-// queues.
+// DeleteTopic deletes a topic and its subscriptions. Delivered messages stay in the queues.
 type DeleteTopic struct{ Topic string }
 
 // QueueName implements Command.
 func (*DeleteTopic) QueueName() string { return "" }
 
-// Validate has nothing to check but the length of the name.
+// Validate checks the length of the name.
 func (c *DeleteTopic) Validate() *Error { return checkTopic(c.Topic) }
 
-// apply removes a topic with its subscriptions, its tags and what it remembers. That a
-// topic does not exist is success (SNS).
+// apply deletes a topic. A missing one is not an error (SNS).
 func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 	t, ok := b.topics.Get(c.Topic)
 	if !ok {
@@ -166,7 +163,7 @@ func (c *DeleteTopic) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// SetTopicAttributes merges attributes into a topic's, all or none.
+// SetTopicAttributes changes attributes of a topic, all or none.
 type SetTopicAttributes struct {
 	Topic      string
 	Attributes []Attribute // sorted by name, names distinct
@@ -175,7 +172,7 @@ type SetTopicAttributes struct {
 // QueueName implements Command.
 func (*SetTopicAttributes) QueueName() string { return "" }
 
-// Validate checks the attributes as far as a topic of this name has them.
+// Validate checks the attributes by the rules for the topic's name.
 func (c *SetTopicAttributes) Validate() *Error {
 	if err := checkTopic(c.Topic); err != nil {
 		return err
@@ -187,7 +184,7 @@ func (c *SetTopicAttributes) checkAttributes(in attributes.Assignment) *Error {
 	return attributes.CheckTopicChanges(isFIFOName(c.Topic), c.Attributes, in)
 }
 
-// wellFormed checks nothing: the attributes are checked against the topic.
+// wellFormed checks nothing: apply checks the attributes against the topic.
 func (*SetTopicAttributes) wellFormed() *Error { return nil }
 
 func (c *SetTopicAttributes) accessPolicy() (AccessPolicy, bool) {
@@ -212,7 +209,7 @@ func (c *SetTopicAttributes) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// keptOf counts what a topic stores itself.
+// keptOf returns the usage of an account by its topics.
 func (b *Broker) keptOf(name string) *account.Kept { return &b.usage.Of(account.OwnerOf(name)).Kept }
 
 func (b *Broker) addTopic(t *topic.Topic) {
@@ -221,8 +218,8 @@ func (b *Broker) addTopic(t *topic.Topic) {
 	b.usage.Of(account.OwnerOf(t.Name)).Topics++
 }
 
-// beginTopic returns a topic for changing, brought up to the present time; nil if there
-// is none.
+// beginTopic returns a topic that the command may change, with expired records removed; nil if
+// there is none.
 func (b *Broker) beginTopic(name string) *topic.Topic {
 	t := b.topics.Begin(name)
 	if t != nil {
@@ -231,7 +228,7 @@ func (b *Broker) beginTopic(name string) *topic.Topic {
 	return t
 }
 
-// SetTopicTags adds or overwrites tags and removes keys.
+// SetTopicTags sets and removes tags.
 type SetTopicTags struct {
 	Topic  string
 	Set    []Tag    // sorted by key
@@ -241,8 +238,7 @@ type SetTopicTags struct {
 // QueueName implements Command.
 func (*SetTopicTags) QueueName() string { return "" }
 
-// Validate checks keys and values. Whether the topic has room for the tags is checked
-// when the command is applied.
+// Validate checks keys and values. apply checks the number of tags.
 func (c *SetTopicTags) Validate() *Error {
 	if checkTopic(c.Topic) != nil {
 		return noSuchResource()
@@ -253,12 +249,12 @@ func (c *SetTopicTags) Validate() *Error {
 	return attributes.CheckTopicTags(c.Set)
 }
 
-// noSuchResource is what the actions of tags say of a topic that does not exist.
+// noSuchResource returns the error of the tag actions for a missing topic.
 func noSuchResource() *Error {
 	return refusal.New(refusal.SNSResourceNotFound, "Resource does not exist")
 }
 
-// apply is TagResource and UntagResource. Removing unknown keys is fine.
+// apply sets and removes tags. Removing an unknown key is not an error.
 func (c *SetTopicTags) apply(b *Broker) (Result, *Error) {
 	t, ok := b.topics.Get(c.Topic)
 	if !ok {
@@ -272,8 +268,8 @@ func (c *SetTopicTags) apply(b *Broker) (Result, *Error) {
 	return Done{}, nil
 }
 
-// SetTopicPolicy is AddPermission or RemovePermission: it adds one statement to the
-// topic's access policy, or removes those of a label.
+// SetTopicPolicy is the command for AddPermission and RemovePermission: it adds a statement to the
+// topic's access policy, or removes those with a label.
 type SetTopicPolicy struct {
 	Topic      string
 	Label      string // Sid of the statement
@@ -285,7 +281,7 @@ type SetTopicPolicy struct {
 // QueueName implements Command.
 func (*SetTopicPolicy) QueueName() string { return "" }
 
-// topicActions are those that AddPermission may grant (recorded at SNS).
+// topicActions are the actions that AddPermission may grant (recorded at SNS).
 var topicActions = [...]string{
 	"AddPermission", "DeleteTopic", "GetTopicAttributes", "ListSubscriptionsByTopic", "Publish", "Receive",
 	"RemovePermission", "SetTopicAttributes", "Subscribe",
@@ -321,17 +317,16 @@ func (c *SetTopicPolicy) Validate() *Error {
 	return nil
 }
 
-// accessPolicy is one with nothing but the statement that is added. Validate knows the
-// actions, so that only an account can be wrong in it.
+// accessPolicy returns a policy with only the added statement. Validate checks the actions, so only
+// an account can be invalid.
 func (c *SetTopicPolicy) accessPolicy() (AccessPolicy, bool) {
 	text, err := policy.Add("", policy.Statement{Label: c.Label, Service: "SNS", Resource: "*", Accounts: c.AccountIDs, Actions: c.Actions})
 	return AccessPolicy{Topic: c.Topic, Text: text, Refuse: func(string) *Error { return refusal.SNSInvalid("AWSAccountId") }},
 		err == nil && !c.Remove
 }
 
-// apply is AddPermission and RemovePermission. A label that no statement has is removed
-// already. Both change the policy in force, which SNS gives a topic without one of its
-// own.
+// apply changes the policy in force: without one of its own, a topic has the default policy of SNS.
+// Removing an unknown label is not an error.
 func (c *SetTopicPolicy) apply(b *Broker) (Result, *Error) {
 	t, ok := b.topics.Get(c.Topic)
 	if !ok {

@@ -17,7 +17,7 @@ func topicARN(name string) string { return snsAccount + name }
 
 func queueARN(name string) string { return "arn:aws:sqs:us-east-1:000000000000:" + name }
 
-// createTopic creates a topic, a FIFO topic if its name says so.
+// createTopic creates a topic, of the type that its name implies.
 func (w *world) createTopic(name string, attributes ...Attribute) {
 	w.t.Helper()
 	if isFIFOName(name) {
@@ -32,7 +32,7 @@ func (w *world) subscribe(topic, queue string, attributes ...Attribute) string {
 	return w.must(&Subscribe{Topic: topic, Endpoint: queueARN(queue), Owner: "000000000000", Attributes: attributes}).(Subscribed).SubscriptionARN
 }
 
-// refused applies a command that must be refused by Validate or when it is applied.
+// refused applies a command that Validate or apply must refuse.
 func (w *world) refused(cmd Command, code refusal.Code, text string) {
 	w.t.Helper()
 	before := w.b.StateHash()
@@ -198,8 +198,7 @@ func TestTopicTags(t *testing.T) {
 	}
 }
 
-// The Policy that a topic shows without having one can be given: in any order, as tools
-// write what they read.
+// The default Policy equals none, with members in any order, because tools sort them.
 func TestCreateTopicWithTheDefaultPolicy(t *testing.T) {
 	w := newWorld(t)
 	create := func(text string) *CreateTopic {
@@ -333,7 +332,7 @@ func TestSubscriptionsAreListedAndRemoved(t *testing.T) {
 	}
 }
 
-// A Frozen state keeps its topics while the Broker goes on.
+// A Frozen state keeps its topics during commands.
 func TestFrozenTopicsStandStill(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("a.fifo")

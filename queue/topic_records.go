@@ -25,20 +25,20 @@ type TopicRecord struct {
 	Tags         []Tag // sorted by key
 	CreatedAt    Timestamp
 	ModifiedAt   Timestamp
-	LastSequence uint64 // the highest number handed out
+	LastSequence uint64 // the highest number used
 	Unsubscribed uint64
-	DeadBefore   Timestamp // deduplication records accepted up to here are dead
-	// ArchivedSince is before everything that may be replayed, zero without an archive.
+	DeadBefore   Timestamp // deduplication records accepted by then are expired
+	// ArchivedSince is at or before every publication that can be replayed, zero without an
+	// archive.
 	ArchivedSince Timestamp
 }
 
-// SubscriptionRecord is one subscription of a topic. Its filter policy is a text, which
-// is compiled again.
+// SubscriptionRecord is one subscription of a topic. The filter is stored as text.
 type SubscriptionRecord struct {
 	Number       uint64
 	ID           MessageID
 	Endpoint     string
-	QueueOwner   string // account of the queue, unless it is the cluster's own
+	QueueOwner   string // account of the queue, empty for the cluster's own
 	Owner        string
 	Principal    string
 	RawDelivery  bool
@@ -47,33 +47,32 @@ type SubscriptionRecord struct {
 	DeadLetter   policy.DeadLetter
 	Replay       policy.Replay
 	ReplayStatus attributes.ReplayStatus
-	ReplayNext   uint64 // number from which on a replay in progress goes on
-	// Protocol, DeliveryPolicy, a text, and Confirmation are zero unless the endpoint is a URL.
+	ReplayNext   uint64 // next number of a replay in progress
+	// Set for URLs only. DeliveryPolicy is a text.
 	Protocol       attributes.Protocol
 	DeliveryPolicy string
 	Confirmation   Confirmation
 }
 
-// OutboxRecord is one delivery over HTTP that is not done.
+// OutboxRecord is one pending HTTP delivery.
 type OutboxRecord struct {
-	Subscription  uint64 // number
-	Number        uint64 // of the publication in its topic; zero: a request to confirm
+	Subscription  uint64 // number of the subscription
+	Number        uint64 // number of the publication in its topic; zero: a request to confirm
 	PublicationID MessageID
-	// Content is the publication, nil for a request to confirm. A Restorer has to be
-	// given it unless a message or a delivery that it was given refers to it.
+	// Content is the publication, nil for a request to confirm. It must be set unless an earlier
+	// record refers to the publication.
 	Content  *notification.Notification
 	Attempts uint32
 	DueAt    Timestamp
 }
 
-// Confirmation is whether the subscriber at a URL has agreed to be one.
+// Confirmation is the state of a URL's confirmation.
 type Confirmation = topic.Confirmation
 
 // ArchivedRecord is one publication in the archive of a topic.
 type ArchivedRecord struct {
 	PublicationID MessageID
-	// Content is the publication. A Restorer has to be given it unless a message that it
-	// was given refers to it.
+	// Content is the publication. It must be set unless a message record refers to the publication.
 	Content *notification.Notification
 }
 
@@ -88,7 +87,7 @@ type FrozenTopic struct {
 	outbox outbox.Frozen
 }
 
-// Record is the topic without its subscriptions.
+// Record returns the topic without its subscriptions.
 func (f FrozenTopic) Record() TopicRecord {
 	t := f.t
 	return TopicRecord{
@@ -124,8 +123,7 @@ func (f FrozenTopic) Archive(yield func(ArchivedRecord) bool) {
 	})
 }
 
-// Outbox visits the deliveries over HTTP that are not done, by number of the subscription,
-// then by number.
+// Outbox visits pending HTTP deliveries, by subscription and number.
 func (f FrozenTopic) Outbox(yield func(OutboxRecord) bool) {
 	more := true
 	f.t.ScanSubscriptions(func(s *topic.Subscription) bool {
@@ -142,7 +140,7 @@ func (f FrozenTopic) Outbox(yield func(OutboxRecord) bool) {
 	})
 }
 
-// AddTopic adds a topic; the following calls add to it.
+// AddTopic adds a topic. Later calls add records to it.
 func (r *Restorer) AddTopic(rec TopicRecord) error {
 	if _, known := r.b.topics.Get(rec.Name); known || rec.Name == "" {
 		return fmt.Errorf("topic %q is nameless or appears twice", rec.Name)
@@ -166,7 +164,7 @@ func (r *Restorer) AddTopic(rec TopicRecord) error {
 	return nil
 }
 
-// AddSubscription adds a subscription to the topic added last.
+// AddSubscription adds a subscription to the last topic.
 func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	t := r.t
 	if t == nil {
@@ -181,10 +179,10 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 		key = rec.Endpoint
 	}
 	if _, taken := t.SubscriptionOf(key); !ok || taken || t.Subscriptions() >= limits.SubscriptionsMax {
-		return fmt.Errorf("topic %q: subscription %d has an endpoint that cannot be: %q", t.Name, rec.Number, rec.Endpoint)
+		return fmt.Errorf("topic %q: subscription %d has an invalid endpoint: %q", t.Name, rec.Number, rec.Endpoint)
 	}
 	if rec.QueueOwner != "" && (rec.Protocol.Web() || !account.IsID(rec.QueueOwner)) {
-		return fmt.Errorf("topic %q: subscription %d has a queue of an account that cannot be: %q", t.Name, rec.Number, rec.QueueOwner)
+		return fmt.Errorf("topic %q: subscription %d has a queue of an invalid account: %q", t.Name, rec.Number, rec.QueueOwner)
 	}
 	if rec.Number == 0 || rec.Number > r.b.nextIncarnation || r.b.topics.SubscriptionKnown(rec.Number) {
 		return fmt.Errorf("topic %q: subscription %d is out of order or appears twice", t.Name, rec.Number)
@@ -193,7 +191,7 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 		return fmt.Errorf("topic %q: subscription %d has an unknown filter scope or replay status", t.Name, rec.Number)
 	}
 	if !rec.Protocol.Web() && (rec.Confirmation != topic.Confirmation{} || rec.DeliveryPolicy != "") {
-		return fmt.Errorf("topic %q: subscription %d has what only URLs have", t.Name, rec.Number)
+		return fmt.Errorf("topic %q: subscription %d of a queue has fields for URLs", t.Name, rec.Number)
 	}
 	if !replayCanBe(t, &rec) {
 		return fmt.Errorf("topic %q: the replay of subscription %d contradicts itself or the topic", t.Name, rec.Number)
@@ -218,8 +216,7 @@ func (r *Restorer) AddSubscription(rec SubscriptionRecord) error {
 	return nil
 }
 
-// replayCanBe reports whether a topic and what it has already let a subscription have
-// such a replay.
+// replayCanBe reports whether a subscription of the topic can have this replay.
 func replayCanBe(t *topic.Topic, rec *SubscriptionRecord) bool {
 	switch {
 	case rec.ReplayNext != 0 && (rec.ReplayStatus != attributes.ReplayInProgress || rec.ReplayNext > t.LastSequence+1):
@@ -230,7 +227,7 @@ func replayCanBe(t *topic.Topic, rec *SubscriptionRecord) bool {
 	return !rec.ReplayStatus.Running() || t.Attributes.Archive.Days > 0 && t.Replays() < limits.ReplaysMax
 }
 
-// AddArchived adds a publication to the archive of the topic added last.
+// AddArchived adds a publication to the archive of the last topic.
 func (r *Restorer) AddArchived(rec ArchivedRecord) error {
 	t := r.t
 	if t == nil || t.Attributes.Archive.Days == 0 {
@@ -249,14 +246,14 @@ func (r *Restorer) AddArchived(rec ArchivedRecord) error {
 	return nil
 }
 
-// AddOutbox adds a delivery over HTTP to a subscription of the topic added last.
+// AddOutbox adds an HTTP delivery to a subscription of the last topic.
 func (r *Restorer) AddOutbox(rec OutboxRecord) error {
 	t, s, ok := r.b.topics.SubscriptionOfNumber(rec.Subscription)
 	if !ok || t != r.t || !s.Attributes.Ends.Protocol.Web() || rec.Number > t.LastSequence || s.Pending() != (rec.Number == 0) {
-		return fmt.Errorf("delivery %d is of no subscription that it can be of", rec.Number)
+		return fmt.Errorf("delivery %d has no matching subscription", rec.Number)
 	}
 	if _, twice := r.b.outbox.Get(rec.Subscription, rec.Number); twice || r.b.outbox.LenOf(rec.Subscription) >= limits.OutboxMax {
-		return fmt.Errorf("topic %q: delivery %d of subscription %d appears twice or is one too many", t.Name, rec.Number, rec.Subscription)
+		return fmt.Errorf("topic %q: delivery %d of subscription %d appears twice or exceeds the limit", t.Name, rec.Number, rec.Subscription)
 	}
 	i := &outbox.Item{Subscription: rec.Subscription, Number: rec.Number, Attempts: rec.Attempts, DueAt: rec.DueAt}
 	if rec.Number != 0 {
@@ -275,7 +272,7 @@ func (r *Restorer) AddOutbox(rec OutboxRecord) error {
 	return nil
 }
 
-// AddTopicDeduplication is AddDeduplication for the topic added last.
+// AddTopicDeduplication adds remembered ids to the last topic.
 func (r *Restorer) AddTopicDeduplication(list []DeduplicationRecord) error {
 	if r.t == nil {
 		return errors.New("deduplication record without a topic")

@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/policy"
 )
 
-// withTopics is a Broker in which each topic record and each reference is.
+// withTopics returns a Broker with every kind of topic record and reference.
 func withTopics(t *testing.T) *world {
 	w := newWorld(t)
 	w.create("a.fifo")
@@ -167,8 +167,8 @@ func TestInvariantsOfTopics(t *testing.T) {
 	}
 }
 
-// A Frozen state with publications is read by another goroutine while their messages are
-// delivered, deleted and purged: the race detector watches.
+// Another goroutine reads a Frozen state with publications during deliveries, deletes and purges,
+// without data races.
 func TestFrozenPublicationsStandStill(t *testing.T) {
 	w := withTopics(t)
 	var readers sync.WaitGroup

@@ -15,26 +15,25 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// SubscriptionSummary is a subscription as the lists of SNS show it.
+// SubscriptionSummary is a subscription in the lists of SNS.
 type SubscriptionSummary struct {
-	Number          uint64 // rises in the order in which a list has them
+	Number          uint64 // rises within a list
 	Protocol        attributes.Protocol
-	Pending         bool // it has still to be confirmed
+	Pending         bool // not confirmed yet
 	SubscriptionARN string
 	Owner           string
 	Endpoint        string
 	TopicARN        string
 }
 
-// Topics is the number of topics.
+// Topics returns the number of topics.
 func (v View) Topics() int { return v.b.topics.Len() }
 
-// ListTopics lists at most limit names of topics, qualified by their accounts, that sort
-// after after.
+// ListTopics lists at most limit qualified names of topics, in order, after a name.
 func (v View) ListTopics(after string, limit int) []string { return v.b.topics.Names(after, limit) }
 
-// TopicsOf lists at most limit topics of an account, the empty text for the cluster's own.
-// They are qualified and sort after after, which is.
+// TopicsOf lists at most limit topics of an account, empty for the cluster's own, in order, after a
+// name. Names are qualified.
 func (v View) TopicsOf(owner, after string, limit int) (names []string) {
 	from := max(after, account.Qualify(owner, ""))
 	for len(names) < limit {
@@ -47,7 +46,7 @@ func (v View) TopicsOf(owner, after string, limit int) (names []string) {
 			if other := account.OwnerOf(name); other == owner {
 				names = append(names, name)
 			} else if owner != "" {
-				return names // behind those of the account
+				return names // past the account's topics
 			} else {
 				from = account.Behind(other)
 				break
@@ -60,7 +59,7 @@ func (v View) TopicsOf(owner, after string, limit int) (names []string) {
 	return names
 }
 
-// TopicSubscriptions is how many subscriptions a topic has.
+// TopicSubscriptions counts the subscriptions of a topic.
 func (v View) TopicSubscriptions(name string) (int, *Error) {
 	t, ok := v.b.topics.Get(name)
 	if !ok {
@@ -69,7 +68,7 @@ func (v View) TopicSubscriptions(name string) (int, *Error) {
 	return t.Subscriptions(), nil
 }
 
-// TopicARN is the ARN of a topic.
+// TopicARN returns the ARN of a topic.
 func (v View) TopicARN(name string) (string, *Error) {
 	t, ok := v.b.topics.Get(name)
 	if !ok {
@@ -78,9 +77,8 @@ func (v View) TopicARN(name string) (string, *Error) {
 	return t.ARN, nil
 }
 
-// TopicAttributes lists what is stored of the attributes of a topic, with its ARN and the
-// counters, sorted by name. The owner, and the defaults of Policy and
-// EffectiveDeliveryPolicy, are added by the protocol layer.
+// TopicAttributes lists the stored attributes of a topic, its ARN and counters, sorted by name. The
+// protocol layer adds Owner and the defaults of Policy and EffectiveDeliveryPolicy.
 func (v View) TopicAttributes(name string) ([]Attribute, *Error) {
 	t, ok := v.b.topics.Get(name)
 	if !ok {
@@ -99,7 +97,7 @@ func (v View) TopicAttributes(name string) ([]Attribute, *Error) {
 	return list, nil
 }
 
-// RunningReplays are the numbers of the subscriptions that need ReplayMessages.
+// RunningReplays returns the numbers of the subscriptions that need ReplayMessages.
 func (v View) RunningReplays() []uint64 { return v.b.topics.Replays() }
 
 // TypedTopic returns the typed attributes of a topic.
@@ -120,20 +118,19 @@ func (v View) TopicTags(name string) ([]Tag, *Error) {
 	return t.Tags, nil
 }
 
-// ListSubscriptions lists at most limit subscriptions whose numbers are above after.
+// ListSubscriptions lists at most limit subscriptions by number, after a number.
 func (v View) ListSubscriptions(after uint64, limit int) (list []SubscriptionSummary) {
 	v.b.topics.ScanSubscriptionsFrom(after+1, listed(&list, limit))
 	return list
 }
 
-// SubscriptionsOf lists at most limit subscriptions that an account owns, by its number,
-// whose numbers are above after.
+// SubscriptionsOf lists at most limit subscriptions that an account owns by number, after a number.
 func (v View) SubscriptionsOf(owner string, after uint64, limit int) (list []SubscriptionSummary) {
 	v.b.topics.ScanSubscriptionsOf(owner, after+1, listed(&list, limit))
 	return list
 }
 
-// listed appends to a list what is visited, until it is limit long.
+// listed returns a visitor that appends to list until it has limit elements.
 func listed(list *[]SubscriptionSummary, limit int) func(*topic.Topic, *topic.Subscription) bool {
 	return func(t *topic.Topic, s *topic.Subscription) bool {
 		if len(*list) < limit {
@@ -143,8 +140,7 @@ func listed(list *[]SubscriptionSummary, limit int) func(*topic.Topic, *topic.Su
 	}
 }
 
-// ListSubscriptionsByTopic lists at most limit subscriptions of a topic whose numbers are
-// above after.
+// ListSubscriptionsByTopic lists at most limit subscriptions of a topic by number, after a number.
 func (v View) ListSubscriptionsByTopic(name string, after uint64, limit int) (list []SubscriptionSummary, err *Error) {
 	t, ok := v.b.topics.Get(name)
 	if !ok {
@@ -166,7 +162,7 @@ func summary(t *topic.Topic, s *topic.Subscription) SubscriptionSummary {
 	}
 }
 
-// SubscriptionAttributes lists what GetSubscriptionAttributes says, sorted by name.
+// SubscriptionAttributes lists the attributes for GetSubscriptionAttributes, sorted by name.
 func (v View) SubscriptionAttributes(subscriptionARN string) ([]Attribute, *Error) {
 	t, s, ok := v.b.subscriptionByARN(subscriptionARN)
 	if !ok {
@@ -190,8 +186,7 @@ func (v View) SubscriptionAttributes(subscriptionARN string) ([]Attribute, *Erro
 	return list, nil
 }
 
-// SubscribedQueue is the queue that a subscription delivers to, empty for a URL or if there is
-// no such subscription.
+// SubscribedQueue returns the queue of a subscription, empty for a URL or an unknown subscription.
 func (v View) SubscribedQueue(subscriptionARN string) string {
 	if _, s, ok := v.b.subscriptionByARN(subscriptionARN); ok {
 		return s.Queue
@@ -199,35 +194,34 @@ func (v View) SubscribedQueue(subscriptionARN string) string {
 	return ""
 }
 
-// UnsubscribesByLink reports whether a subscription may be removed by an unsigned request:
-// one of a URL, unless it was confirmed with AuthenticateOnUnsubscribe.
+// UnsubscribesByLink reports whether an unsigned request may remove a subscription: that of a URL,
+// unless it was confirmed with AuthenticateOnUnsubscribe.
 func (v View) UnsubscribesByLink(subscriptionARN string) bool {
 	_, s, ok := v.b.subscriptionByARN(subscriptionARN)
 	return ok && s.Attributes.Ends.Protocol.Web() && !s.Confirmation.Unsubscribe
 }
 
-// RefusesConfirmation is how a command that would confirm a subscription is refused by what
-// the state knows, nil if it is not.
+// RefusesConfirmation returns the error that ConfirmSubscription would get, nil if none.
 func (v View) RefusesConfirmation(c *ConfirmSubscription) *Error {
 	_, refused := c.subscription(v.b)
 	return refused
 }
 
-// WaitingDeliveries is how many deliveries over HTTP are not done.
+// WaitingDeliveries counts the pending HTTP deliveries.
 func (v View) WaitingDeliveries() int { return v.b.outbox.Len() }
 
-// WaitingPosts are the deliveries over HTTP to one subscription that are not done.
+// WaitingPosts describes the pending HTTP deliveries to one subscription.
 type WaitingPosts struct {
 	Topic    string // qualified name
 	Endpoint string
 	Waiting  int
-	Attempts uint32 // the most that failed of a delivery, as far as it was looked at
+	Attempts uint32 // highest number of failed attempts among the deliveries examined
 }
 
-// waitingPostsLooked bounds the deliveries of a subscription that WaitingPosts looks at.
-const waitingPostsLooked = 100
+// waitingPostsExamined bounds the deliveries of a subscription that WaitingPosts examines.
+const waitingPostsExamined = 100
 
-// WaitingPosts lists the subscriptions that have deliveries over HTTP to wait for.
+// WaitingPosts lists the subscriptions with pending HTTP deliveries.
 func (v View) WaitingPosts() (list []WaitingPosts) {
 	for _, number := range v.b.outbox.Subscriptions() {
 		t, s, ok := v.b.topics.SubscriptionOfNumber(number)
@@ -235,22 +229,22 @@ func (v View) WaitingPosts() (list []WaitingPosts) {
 			continue
 		}
 		w := WaitingPosts{Topic: t.Name, Endpoint: s.Endpoint, Waiting: v.b.outbox.LenOf(number)}
-		if first, some := v.b.outbox.First(number); some { // the others may wait for it
+		if first, some := v.b.outbox.First(number); some { // it may block the others
 			w.Attempts = first.Attempts
 		}
 		looked := 0
 		v.b.outbox.ScanDue(number, func(i *outbox.Item) bool {
 			w.Attempts = max(w.Attempts, i.Attempts)
 			looked++
-			return looked < waitingPostsLooked
+			return looked < waitingPostsExamined
 		})
 		list = append(list, w)
 	}
 	return list
 }
 
-// DeadLetterQueues lists the queues that the RedrivePolicy of a queue or of a subscription
-// names and that exist, by their qualified names.
+// DeadLetterQueues lists the existing dead-letter queues of queues and subscriptions, by qualified
+// name.
 func (v View) DeadLetterQueues() []string {
 	var names []string
 	v.b.sources.Scan(func(key string, _ struct{}) bool {
@@ -270,21 +264,20 @@ func (v View) DeadLetterQueues() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return !v.QueueExists(name) })
 }
 
-// OutboxSubscriptions are the numbers of the subscriptions with deliveries over HTTP.
+// OutboxSubscriptions returns the numbers of the subscriptions with HTTP deliveries.
 func (v View) OutboxSubscriptions() []uint64 { return v.b.outbox.Subscriptions() }
 
-// WebDelivery is one delivery over HTTP that is not done: what is to be posted where. The
-// Request is what does not change any more.
+// WebDelivery is one pending HTTP delivery.
 type WebDelivery struct {
 	Number   uint64
-	Attempts uint32 // that failed
+	Attempts uint32 // failed attempts
 	DueAt    Timestamp
 	URL      string
 	Request  notification.Request
 }
 
-// ScanDeliveries visits the deliveries over HTTP to a subscription in the order in which
-// they are due, until visit returns false. request gives one as it is to be posted.
+// ScanDeliveries visits the HTTP deliveries to a subscription in order of DueAt, until visit
+// returns false. request builds the delivery.
 func (v View) ScanDeliveries(subscription uint64, visit func(number uint64, due Timestamp, request func() WebDelivery) bool) {
 	t, s, ok := v.b.topics.SubscriptionOfNumber(subscription)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// What an account owns is found among what others own.
+// SubscriptionsOf finds the subscriptions of an account among others.
 func TestOwnSubscriptionsAreFound(t *testing.T) {
 	w := newWorld(t)
 	topics := func(first, n int, owner string) {

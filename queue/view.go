@@ -14,39 +14,37 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// View reads the Broker. Every method returns copies; none changes anything.
-// The caller keeps commands from being applied meanwhile.
+// View reads the Broker. No command may be applied during a call.
 type View struct{ b *Broker }
 
-// QueueStats are the counters of one queue as of the last command on it or the
-// last AdvanceClock with work for it. The leader proposes AdvanceClock when a
-// timer is due, so they lag by milliseconds; messages whose retention is over
-// are never delivered but may be counted for up to a second more.
+// QueueStats are the counters of one queue at its last command, or its last AdvanceClock. The
+// leader proposes AdvanceClock for due timers, so the counters lag by milliseconds. Expired
+// messages may be counted for up to one more second.
 type QueueStats struct {
-	Visible              int64 // also FIFO messages behind a blocked head
+	Visible              int64 // includes FIFO messages behind a blocked head
 	NotVisible           int64
 	Delayed              int64
-	Deferred             int64 // in none of the other counts
+	Deferred             int64 // in no other count
 	Groups               int64
-	BlockedGroups        int64     // whose first message is with a receiver, or that are locked as a session
-	DeduplicationEntries int64     // kept in memory: live ones and dead ones not yet forgotten
+	BlockedGroups        int64     // whose first message is in flight, or which are locked as a session
+	DeduplicationEntries int64     // in memory, including expired ones
 	OldestSentAt         Timestamp // zero if empty
-	OldestAcceptedAt     Timestamp // of the deduplication ids, zero if there is none
-	DeadLetterTarget     bool      // a RedrivePolicy of another queue names it
+	OldestAcceptedAt     Timestamp // of the deduplication ids, zero without ids
+	DeadLetterTarget     bool      // another queue's RedrivePolicy names it
 }
 
-// PeekedMessage is a stored message as an operator sees it; peeking counts as
-// no receive, and the handle is empty.
+// PeekedMessage is a stored message for an operator. Peeking is not a receive, and there is no
+// handle.
 type PeekedMessage struct {
 	ReceivedMessage
 	State     string // "visible", "in flight", "delayed", "scheduled", "deferred"
 	VisibleAt Timestamp
 }
 
-// Now is the log time of the View.
+// Now returns the log time.
 func (v View) Now() Timestamp { return v.b.now }
 
-// Setting is a cluster setting, empty if unset.
+// Setting returns a cluster setting, empty if unset.
 func (v View) Setting(name string) string {
 	value, _ := v.b.settings.Get(name)
 	return value
@@ -58,13 +56,12 @@ func (v View) QueueExists(queue string) bool {
 	return ok
 }
 
-// Queues is the number of queues.
+// Queues returns the number of queues.
 func (v View) Queues() int { return v.b.queues.Len() }
 
-// Attributes lists every attribute that has a value, sorted by name, with the
-// counters and timestamps but without QueueArn, which the protocol layer adds.
-// A client of SQS that sums the three counters of AWS finds every message in
-// them: deferred ones, which were received and not deleted, are not visible.
+// Attributes lists every attribute with a value, counters and timestamps, sorted by name. The
+// protocol layer adds QueueArn. Deferred messages count as not visible, so that AWS's three
+// counters add up to all messages.
 func (v View) Attributes(queue string) ([]Attribute, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -77,7 +74,7 @@ func (v View) Attributes(queue string) ([]Attribute, *Error) {
 		Attribute{Name: "ApproximateNumberOfMessagesDelayed", Value: strconv.FormatInt(s.Delayed, 10)},
 		Attribute{Name: "CreatedTimestamp", Value: epochSeconds(q.createdAt)},
 		Attribute{Name: "LastModifiedTimestamp", Value: epochSeconds(q.modifiedAt)})
-	if s.Deferred > 0 { // ours: a client of AWS sees what AWS lists
+	if s.Deferred > 0 { // ours, hidden from clients of AWS
 		list = append(list, Attribute{Name: attributes.NameMessagesDeferred, Value: strconv.FormatInt(s.Deferred, 10)})
 	}
 	slices.SortFunc(list, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
@@ -86,7 +83,7 @@ func (v View) Attributes(queue string) ([]Attribute, *Error) {
 
 func epochSeconds(t Timestamp) string { return strconv.FormatInt(int64(t)/int64(logtime.Second), 10) }
 
-// Typed returns the typed attributes.
+// Typed returns the typed attributes of a queue.
 func (v View) Typed(queue string) (QueueAttributes, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -95,7 +92,7 @@ func (v View) Typed(queue string) (QueueAttributes, *Error) {
 	return q.attributes, nil
 }
 
-// Tags lists the tags sorted by key.
+// Tags lists the tags of a queue by key.
 func (v View) Tags(queue string) ([]Tag, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -104,7 +101,7 @@ func (v View) Tags(queue string) ([]Tag, *Error) {
 	return q.tags, nil
 }
 
-// Stats counts one queue.
+// Stats returns the counters of a queue.
 func (v View) Stats(queue string) (QueueStats, *Error) {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -120,25 +117,23 @@ func (q *Queue) stats(now Timestamp) QueueStats {
 	s := QueueStats{
 		NotVisible:           q.inFlight(),
 		Delayed:              q.timers.delayed + q.delayedFirst(now),
-		Deferred:             int64(q.aside.deferred.Len()),
+		Deferred:             int64(q.deferred.Len()),
 		Groups:               int64(len(q.groups.byName)),
 		DeduplicationEntries: int64(q.deduplication.Len()),
 		OldestSentAt:         oldest,
 	}
-	// Of each group that nobody holds, the first message is among those that are ready.
+	// A group without a receiver has its first message in the ready index.
 	s.BlockedGroups = s.Groups - int64(q.ready.firstDelivery.Len()+q.ready.redelivered.Len()) + q.ready.single
 	if first, found := q.deduplication.Oldest(); found {
 		s.OldestAcceptedAt = Timestamp(first.AcceptedAt)
 	}
 	s.Visible = int64(q.messages.Len()) - s.NotVisible - s.Delayed
-	s.Delayed += int64(q.aside.scheduled.Len())
+	s.Delayed += int64(q.scheduled.Len())
 	return s
 }
 
-// delayedFirst counts the messages that a FIFO queue's delay still hides:
-// those sent less than the delay ago, which binary search finds because
-// sequence numbers rise with sentAt. Some were scheduled, or were handed out
-// before the delay was raised; those do not count.
+// delayedFirst counts messages hidden by a FIFO queue's delay. Binary search finds them, because
+// sequence numbers rise with sentAt. Messages with a timer of their own do not count.
 func (q *Queue) delayedFirst(now Timestamp) int64 {
 	delay := q.firstDeliveryDelay()
 	if delay == 0 {
@@ -160,7 +155,7 @@ func (q *Queue) delayedFirst(now Timestamp) int64 {
 	return delayed
 }
 
-// ListQueues lists at most limit names, qualified by their accounts, with the prefix that sort after after.
+// ListQueues lists at most limit qualified names with a prefix, in order, after a name.
 func (v View) ListQueues(prefix, after string, limit int) (names []string) {
 	v.b.queues.Ascend(max(prefix, after), func(name string, _ *Queue) bool {
 		if !strings.HasPrefix(name, prefix) && name > prefix || len(names) == limit {
@@ -174,8 +169,8 @@ func (v View) ListQueues(prefix, after string, limit int) (names []string) {
 	return names
 }
 
-// QueuesOf lists at most limit queues of an account, the empty text for the cluster's own,
-// whose plain names have the prefix. They are qualified and sort after after, which is.
+// QueuesOf lists at most limit queues of an account, empty for the cluster's own, whose plain names
+// have a prefix, in order, after a name. Names are qualified.
 func (v View) QueuesOf(owner, prefix, after string, limit int) (names []string) {
 	if owner != "" {
 		return v.ListQueues(account.Qualify(owner, prefix), after, limit)
@@ -202,8 +197,8 @@ func (v View) QueuesOf(owner, prefix, after string, limit int) (names []string) 
 	return names
 }
 
-// DeadLetterSources lists at most limit names, sorting after after, of queues
-// whose messages are dead-lettered to queue.
+// DeadLetterSources lists at most limit queues that use queue as dead-letter queue, in order, after
+// a name.
 func (v View) DeadLetterSources(queue, after string, limit int) (names []string, err *Error) {
 	if !v.QueueExists(queue) {
 		return nil, refusal.NoSuchQueue()
@@ -253,16 +248,14 @@ func (v View) RunningMoveTasks() (running []MoveTaskRecord) {
 	return running
 }
 
-// Deliverable reports whether a receive on queue would now hand out a message
-// (or move one to its dead-letter queue).
+// Deliverable reports whether a receive now would deliver or dead-letter a message.
 func (v View) Deliverable(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	return ok && q.deliverable(v.b.now)
 }
 
-// Overdue reports whether a visibility timeout, a delay, a schedule or a session lock of queue
-// is over that no command on it and no AdvanceClock has seen: Deliverable may then miss
-// a message.
+// Overdue reports whether a due timer, schedule or session lock of the queue has not expired yet:
+// Deliverable may then miss a message.
 func (v View) Overdue(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -272,7 +265,7 @@ func (v View) Overdue(queue string) bool {
 	if found && hidden.at <= v.b.now {
 		return true
 	}
-	scheduled, found := q.aside.byTime.Min()
+	scheduled, found := q.scheduledByTime.Min()
 	if found && scheduled.at <= v.b.now {
 		return true
 	}
@@ -280,8 +273,8 @@ func (v View) Overdue(queue string) bool {
 	return found && locked.At <= v.b.now
 }
 
-// AttemptKnown reports whether a receive with this ReceiveRequestAttemptId would
-// be answered from what an earlier one was given, not from what is available.
+// AttemptKnown reports whether a receive with this ReceiveRequestAttemptId would repeat an earlier
+// answer.
 func (v View) AttemptKnown(queue, id string) bool {
 	q, ok := v.b.queues.Get(queue)
 	if !ok {
@@ -291,24 +284,21 @@ func (v View) AttemptKnown(queue, id string) bool {
 	return live && q.attributes.FIFO
 }
 
-// OverLimit reports whether a short poll on queue is to be refused because too
-// many messages are in flight: on standard queues only, FIFO queues just
-// return nothing (AWS documentation).
+// OverLimit reports whether the in-flight limit refuses a short poll. FIFO queues return an empty
+// answer instead (AWS documentation).
 func (v View) OverLimit(queue string) bool {
 	q, ok := v.b.queues.Get(queue)
 	return ok && !q.attributes.FIFO && q.inFlight() >= limits.InFlightMax
 }
 
-// Bodies reads the bodies of messages that a View lists. It can be used when the state
-// has changed since.
+// Bodies returns a reader of message bodies, which stays valid when the state changes.
 func (v View) Bodies() content.Reader { return v.b.bodies }
 
-// BodyDigest is the keyed hash of a body: that of Body.Digest.
+// BodyDigest returns the keyed hash that Body.Digest has for a text.
 func (v View) BodyDigest(text string) uint64 { return v.b.key.HashText(text) }
 
-// Peek lists at most limit messages of a queue from sequence number from on,
-// scheduled and deferred ones among them, of group only if group is not empty, and changes
-// nothing.
+// Peek lists at most limit messages of a queue, including scheduled and deferred ones, from a
+// sequence number on. A group, if not empty, restricts the list.
 func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (peeked []PeekedMessage, err *Error) {
 	q, ok := v.b.queues.Get(queue)
 	switch {
@@ -329,17 +319,17 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 	} else {
 		q.messages.Ascend(uint64(from), func(sequence uint64, _ *Message) bool { return visit(sequence) })
 	}
-	return v.withAside(q, peeked, from, group, limit), nil
+	return v.withUnordered(q, peeked, from, group, limit), nil
 }
 
-// withAside adds the scheduled and deferred messages among the first limit ones.
-func (v View) withAside(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
+// withUnordered merges scheduled and deferred messages into the list.
+func (v View) withUnordered(q *Queue, peeked []PeekedMessage, from SequenceNumber, group string, limit int) []PeekedMessage {
 	added := false
-	for _, aside := range [2]*messageMap{q.aside.scheduled, q.aside.deferred} {
+	for _, messages := range [2]*messageMap{q.scheduled, q.deferred} {
 		found := 0
-		aside.Ascend(uint64(from), func(_ uint64, m *Message) bool {
+		messages.Ascend(uint64(from), func(_ uint64, m *Message) bool {
 			if group == "" || m.group == group {
-				peeked = append(peeked, v.peekAside(q, m))
+				peeked = append(peeked, v.peekUnordered(q, m))
 				found++
 			}
 			return found < limit
@@ -352,7 +342,7 @@ func (v View) withAside(q *Queue, peeked []PeekedMessage, from SequenceNumber, g
 	return peeked[:min(limit, len(peeked))]
 }
 
-func (v View) peekAside(q *Queue, m *Message) PeekedMessage {
+func (v View) peekUnordered(q *Queue, m *Message) PeekedMessage {
 	p := v.peek(q, m)
 	switch {
 	case !m.deferred():

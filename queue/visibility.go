@@ -9,19 +9,19 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// ChangeMessageVisibility is the action of that name and its batch form.
+// ChangeMessageVisibility is the command for ChangeMessageVisibility and its batch form.
 type ChangeMessageVisibility struct {
 	Queue   string
 	Batch   bool
 	Entries []VisibilityEntry
-	Options *SettleOptions // nil for SQS
+	Options *SettlementOptions // nil for SQS
 }
 
 // QueueName implements Command.
 func (c *ChangeMessageVisibility) QueueName() string { return c.Queue }
 
-// Validate checks the number of entries, the timeouts and the form of the
-// handles. A batch is refused for these only if all are wrong.
+// Validate checks the number of entries, the timeouts and the form of the handles. A batch is
+// refused for timeouts and handles only if all are wrong.
 func (c *ChangeMessageVisibility) Validate() *Error {
 	_, err := c.check()
 	return err
@@ -41,7 +41,7 @@ func (c *ChangeMessageVisibility) wellFormed() *Error {
 	return checkVisibility(c.Entries[0].VisibilityTimeout)
 }
 
-// check is what needs no state.
+// check makes the checks that need no state.
 func (c *ChangeMessageVisibility) check() (entries entryRefusals, whole *Error) {
 	if err := c.wellFormed(); err != nil {
 		return entries, err
@@ -80,13 +80,12 @@ func (c *ChangeMessageVisibility) refuse(*Broker, *Queue) (Result, *Error) {
 	return EntriesDone{Errs: refused.errs}, nil
 }
 
-// VisibilityEntry asks for a new visibility timeout of one delivery.
+// VisibilityEntry sets the visibility timeout of one delivery.
 type VisibilityEntry struct {
 	Handle            string
 	VisibilityTimeout Int // seconds 0..43200
 }
 
-// apply is the action of that name and its batch form.
 func (c *ChangeMessageVisibility) apply(b *Broker) (Result, *Error) {
 	q := b.beginNow(c.Queue)
 	if q == nil {
@@ -103,14 +102,13 @@ func (c *ChangeMessageVisibility) apply(b *Broker) (Result, *Error) {
 	return out, nil
 }
 
-// changeVisibility sets the end of a visibility timeout to now plus the given
-// seconds. It concerns this delivery only, and no other message of the group.
+// changeVisibility restarts the visibility timeout of one delivery with the given seconds.
 func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageVisibility) *Error {
 	if err := checkVisibility(e.VisibilityTimeout); err != nil {
 		return err
 	}
 	if c.Options != nil {
-		if _, err := b.settle(q, e.Handle, c.Options.Session); err != nil {
+		if _, err := b.lockedMessage(q, e.Handle, c.Options.Session); err != nil {
 			return err
 		}
 	}
@@ -121,14 +119,14 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageV
 	m, ok := q.find(r.Sequence)
 	stale := ok && q.attributes.FIFO && (m.delivery.count != r.Count || !q.inFlightNow(m, b.now))
 	if !ok || stale || q.expired(m, b.now) {
-		if c.Batch { // recorded: another code and text than the single call
+		if c.Batch { // recorded from AWS: differs from the single call
 			return refusal.New(refusal.ReceiptHandleIsInvalid, "Message does not exist or is not available for visibility timeout change")
 		}
 		return refusal.InvalidValue(e.Handle, "ReceiptHandle",
 			"Message does not exist or is not available for visibility timeout change.")
 	}
 	timeout := logtime.Seconds(e.VisibilityTimeout.Value)
-	abandons := m.delivery.session != 0 && timeout == 0 // at any age
+	abandons := m.delivery.session != 0 && timeout == 0 // allowed at any age
 	if !abandons && b.now.Sub(m.delivery.receivedAt)+timeout > logtime.Seconds(limits.VisibilitySecondsMax) {
 		return refusal.InvalidValue(e.VisibilityTimeout.text(), "VisibilityTimeout",
 			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
@@ -144,8 +142,7 @@ func (b *Broker) changeVisibility(q *Queue, e VisibilityEntry, c *ChangeMessageV
 	return nil
 }
 
-// checkVisibility checks the timeout that ChangeMessageVisibility requires. In
-// a batch its error is that of one entry.
+// checkVisibility checks a required timeout.
 func checkVisibility(v Int) *Error {
 	if !v.Given {
 		return refusal.MissingParameter("VisibilityTimeout")

@@ -15,8 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// fillOutbox publishes n messages to t in batches, without the checks of each command that
-// cost more with each message.
+// fillOutbox publishes n messages to t in batches, without invariant checks.
 func (w *world) fillOutbox(n int, message string) {
 	w.t.Helper()
 	batch := make([]PublishEntry, limits.BatchEntriesMax)
@@ -36,8 +35,8 @@ func (w *world) fillOutbox(n int, message string) {
 
 const outboxFull = " messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was published: retry later, set a RedrivePolicy, or remove the subscription."
 
-// A full outbox refuses a publish and loses nothing; deleting a subscription with much in
-// it takes no longer than another one, and its memory comes back.
+// A full outbox refuses a publish and drops nothing. Deleting a subscription with a long outbox
+// takes constant time and frees its memory.
 func TestOutboxIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t")
@@ -63,7 +62,7 @@ func TestOutboxIsBounded(t *testing.T) {
 	}
 }
 
-// Long messages are bounded by what they take, not by how many they are.
+// Long messages are limited by their bytes, not by their number.
 func TestOutboxIsBoundedInBytes(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t")
@@ -103,8 +102,8 @@ func slicesOf(message string) (entries []PublishEntry) {
 	return entries
 }
 
-// With a dead-letter queue a full outbox keeps nobody from publishing: what it has no room
-// for goes there, and the other subscribers get it as ever.
+// With a dead-letter queue, a full outbox does not refuse a publish: the message goes to that
+// queue, and to the other subscribers as usual.
 func TestFullOutboxDeadLetters(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t")
@@ -114,7 +113,7 @@ func TestFullOutboxDeadLetters(t *testing.T) {
 		Attribute{Name: "RawMessageDelivery", Value: "true"})
 	w.fillOutbox(limits.OutboxMax-1, "m")
 	two := &Publish{Topic: "t", Batch: true, Entries: []PublishEntry{{Message: "last"}, {Message: "over"}}}
-	w.refused(two, refusal.Throttled, "The subscription "+arn+" has 99999"+outboxFull) // there is no such queue
+	w.refused(two, refusal.Throttled, "The subscription "+arn+" has 99999"+outboxFull) // the queue does not exist
 	w.must(&CreateQueue{Queue: "dead"})
 	w.must(two)
 	if n := len(w.deliveries(number)); n != limits.OutboxMax {
@@ -128,11 +127,10 @@ func TestFullOutboxDeadLetters(t *testing.T) {
 	}
 }
 
-// deliveryPolicyOnce gives a delivery up after its first failure.
+// deliveryPolicyOnce ends delivery after the first failure.
 const deliveryPolicyOnce = `{"healthyRetryPolicy":{"minDelayTarget":1,"maxDelayTarget":1,"numRetries":0}}`
 
-// What waits for HTTP subscribers counts for the quota of the account of the topic, once
-// for each subscriber that the message goes to.
+// Pending HTTP deliveries count against the quota of the topic's account, once for each subscriber.
 func TestOutboxCountsForTheQuota(t *testing.T) {
 	w := newWorld(t)
 	w.must(&SetAccountQuota{Quota: account.Quota{Messages: 4, Bytes: 100}})
@@ -140,7 +138,7 @@ func TestOutboxCountsForTheQuota(t *testing.T) {
 	number, arn := w.confirmed("t", webEndpoint, Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
 		Attribute{Name: "DeliveryPolicy", Value: deliveryPolicyOnce})
 	_, reds := w.confirmed("t", "http://example.org/", Attribute{Name: "FilterPolicy", Value: `{"color":["red"]}`})
-	w.subscribeWeb("t", "http://example.com/") // asked to confirm
+	w.subscribeWeb("t", "http://example.com/") // with a pending request to confirm
 	w.create("dead")
 	usage := func(messages, bytes int64) {
 		t.Helper()
@@ -170,7 +168,7 @@ func TestOutboxCountsForTheQuota(t *testing.T) {
 	}
 	w.report(number, DeliveryDone)
 	usage(3, 95)
-	w.report(number, DeliveryFailed) // given up: it moves to the queue
+	w.report(number, DeliveryFailed) // the last attempt: it moves to the queue
 	usage(3, 95)
 	if n := w.stored("dead"); n != 1 {
 		t.Fatalf("the dead-letter queue has %d messages", n)
@@ -180,14 +178,14 @@ func TestOutboxCountsForTheQuota(t *testing.T) {
 	w.must(&PurgeQueue{Queue: "dead"})
 	usage(1, 61)
 	w.must(&SetSubscriptionAttributes{SubscriptionARN: arn, Attributes: []Attribute{{Name: "DeliveryPolicy", Value: ""}}})
-	w.report(number, DeliveryFailed) // it waits for another attempt
+	w.report(number, DeliveryFailed) // another attempt follows
 	usage(1, 61)
 	w.must(&DeleteTopic{Topic: "t"})
 	usage(0, 0)
 }
 
-// randomTopics drives topics of two accounts with HTTP subscribers and archives, and counts
-// by walking all of it.
+// randomTopics drives topics of two accounts with HTTP subscribers and archives, and counts their
+// usage by a scan.
 type randomTopics struct {
 	*world
 	rng      *rand.Rand
@@ -196,7 +194,7 @@ type randomTopics struct {
 	refused  int
 }
 
-// usage is what an account has, by a walk.
+// usage counts an account's messages and bytes by a scan.
 func (r *randomTopics) usage(owner string) (messages, bytes int64) {
 	add := func(n *notification.Notification) {
 		messages++
@@ -226,7 +224,7 @@ func (r *randomTopics) usage(owner string) (messages, bytes int64) {
 	return messages, bytes
 }
 
-// publishSome publishes, and checks the quota by the slow count.
+// publishSome publishes, and checks the quota by the scan.
 func (r *randomTopics) publishSome(name string) {
 	owner := account.OwnerOf(name)
 	messages, bytes := r.usage(owner)

@@ -11,7 +11,7 @@ import (
 
 const webEndpoint = "https://example.org/hook?key=secret"
 
-// subscribeWeb subscribes a URL and returns the number and the ARN of the subscription.
+// subscribeWeb subscribes a URL and returns number and ARN of the subscription.
 func (w *world) subscribeWeb(topic, url string, given ...Attribute) (uint64, string) {
 	w.t.Helper()
 	protocol := attributes.ProtocolHTTP
@@ -26,7 +26,7 @@ func (w *world) subscribeWeb(topic, url string, given ...Attribute) (uint64, str
 	return all[len(all)-1].Number, got.SubscriptionARN
 }
 
-// token is the one that a subscriber has been asked to confirm with.
+// token returns the token that was sent to a subscriber.
 func (w *world) token(subscription uint64) string {
 	w.t.Helper()
 	found := w.deliveries(subscription)
@@ -36,7 +36,7 @@ func (w *world) token(subscription uint64) string {
 	return found[0].Request.Confirmation.Token
 }
 
-// confirmed subscribes a URL and confirms that.
+// confirmed subscribes a URL and confirms the subscription.
 func (w *world) confirmed(topic, url string, given ...Attribute) (uint64, string) {
 	w.t.Helper()
 	number, arn := w.subscribeWeb(topic, url, given...)
@@ -44,7 +44,7 @@ func (w *world) confirmed(topic, url string, given ...Attribute) (uint64, string
 	return number, arn
 }
 
-// deliveries are those to a subscription in the order in which they are due.
+// deliveries returns the deliveries to a subscription in order of DueAt.
 func (w *world) deliveries(subscription uint64) (all []WebDelivery) {
 	w.b.View().ScanDeliveries(subscription, func(_ uint64, _ Timestamp, request func() WebDelivery) bool {
 		all = append(all, request())
@@ -53,14 +53,14 @@ func (w *world) deliveries(subscription uint64) (all []WebDelivery) {
 	return all
 }
 
-// report reports what came of the first attempt that is due.
+// report reports the outcome of the first due attempt.
 func (w *world) report(subscription uint64, outcome DeliveryOutcome) {
 	w.t.Helper()
 	first := w.deliveries(subscription)[0]
 	w.must(&ReportDeliveries{Reports: []DeliveryReport{{Subscription: subscription, Number: first.Number, Attempts: first.Attempts, Outcome: outcome}}})
 }
 
-// eventsOf are the events of one kind since they were taken last.
+// eventsOf returns the new events of one kind.
 func (w *world) eventsOf(kind EventKind) (all []Event) {
 	for _, e := range w.b.events {
 		if e.Kind == kind {
@@ -70,7 +70,7 @@ func (w *world) eventsOf(kind EventKind) (all []Event) {
 	return all
 }
 
-// attribute is one of GetSubscriptionAttributes.
+// attribute returns an attribute of GetSubscriptionAttributes.
 func (w *world) attribute(subscriptionARN, name string) string {
 	w.t.Helper()
 	list, err := w.b.View().SubscriptionAttributes(subscriptionARN)
@@ -139,13 +139,13 @@ func TestConfirmSubscription(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
-	w.must(&ConfirmSubscription{Topic: "t", Token: token, AuthenticateOnUnsubscribe: true}) // is confirmed already
+	w.must(&ConfirmSubscription{Topic: "t", Token: token, AuthenticateOnUnsubscribe: true}) // already confirmed
 	w.must(&Unsubscribe{SubscriptionARN: arn})
 	w.refused(&ConfirmSubscription{Topic: "t", Token: token}, refusal.SNSInvalidParameter, bad)
 }
 
-// A token is good for three days. Then the subscription is gone, unless the subscriber was
-// asked again.
+// A token is valid for three days. Then the subscription is removed, unless another request was
+// sent.
 func TestConfirmationExpires(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t")
@@ -174,8 +174,7 @@ func TestConfirmationExpires(t *testing.T) {
 	}
 }
 
-// A subscriber that is asked again while the first request is on its way gets the second
-// one, too, whatever comes of the first.
+// A repeated request to confirm is sent whatever the outcome of the first.
 func TestConfirmationRequestedAgain(t *testing.T) {
 	for _, outcome := range []DeliveryOutcome{DeliveryDone, DeliveryFailed, DeliveryRefused} {
 		w := newWorld(t)
@@ -208,8 +207,7 @@ func TestUnsubscribeSigned(t *testing.T) {
 	}
 }
 
-// What is published reaches each URL whose filter lets it pass, once each, and all share
-// one stored message.
+// A publication reaches each URL whose filter accepts it once, and all share one stored message.
 func TestDeliveriesOverHTTP(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t")
@@ -237,8 +235,7 @@ func TestDeliveriesOverHTTP(t *testing.T) {
 	}
 }
 
-// Attempts follow the policy of the subscription, else of the topic; a report that was made
-// before counts once.
+// Retries follow the policy of the subscription, else of the topic; a repeated report counts once.
 func TestDeliveryRetries(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t", Attribute{Name: "DeliveryPolicy", Value: `{"http":{"defaultHealthyRetryPolicy":{"numRetries":1,"minDelayTarget":5,"maxDelayTarget":5}}}`})

@@ -48,7 +48,7 @@ func cancelScheduledCommand(m *fsmpb.CancelScheduled) (*queue.CancelScheduled, e
 }
 
 // settleOptionsMessage is the log form of options, nil for nil.
-func settleOptionsMessage(o *queue.SettleOptions) *fsmpb.SettleOptions {
+func settleOptionsMessage(o *queue.SettlementOptions) *fsmpb.SettleOptions {
 	if o == nil {
 		return nil
 	}
@@ -56,11 +56,11 @@ func settleOptionsMessage(o *queue.SettleOptions) *fsmpb.SettleOptions {
 }
 
 // settleOptions is the inverse of settleOptionsMessage.
-func settleOptions(m *fsmpb.SettleOptions) *queue.SettleOptions {
+func settleOptions(m *fsmpb.SettleOptions) *queue.SettlementOptions {
 	if m == nil {
 		return nil
 	}
-	return &queue.SettleOptions{Session: sessionRef(m.Session)}
+	return &queue.SettlementOptions{Session: sessionRef(m.Session)}
 }
 
 // deferMessage is the log form of cmd.

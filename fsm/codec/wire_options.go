@@ -123,7 +123,7 @@ func parseSessionRef(message []byte, s *queue.SessionRef) error {
 	return f.err
 }
 
-func appendSettleOptions(dst []byte, o *queue.SettleOptions) []byte {
+func appendSettleOptions(dst []byte, o *queue.SettlementOptions) []byte {
 	dst = protowire.AppendTag(dst, 4, protowire.BytesType)
 	dst = protowire.AppendVarint(dst, uint64(sessionFieldBytes(o.Session)))
 	return appendSessionRef(dst, o.Session)
@@ -132,7 +132,7 @@ func appendSettleOptions(dst []byte, o *queue.SettleOptions) []byte {
 // parseSettleOptions merges repeated options, as the library does.
 func parseSettleOptions(message []byte, cmd *queue.DeleteMessages) error {
 	if cmd.Options == nil {
-		cmd.Options = &queue.SettleOptions{}
+		cmd.Options = &queue.SettlementOptions{}
 	}
 	f := fields{rest: message}
 	for f.next() {

@@ -2,7 +2,7 @@ package format
 
 import "hash/crc32"
 
-// Checksum is CRC-32C (Castagnoli), which processors compute in hardware.
+// Checksum returns the CRC-32C (Castagnoli) of parts, which processors compute in hardware.
 func Checksum(parts ...[]byte) uint32 {
 	sum := uint32(0)
 	table := crc32.MakeTable(crc32.Castagnoli)

@@ -2,20 +2,16 @@ package format
 
 import "errors"
 
-// Errors of reading what is stored, found with errors.Is. Package cluster maps
-// them to exit codes.
+// Errors of reading stored data, for errors.Is. Package cluster maps them to exit codes.
 var (
-	// ErrChecksum: bytes are damaged: a wrong CRC, a cut, or bytes where
-	// none belong.
+	// ErrChecksum: the data are damaged: a wrong CRC, or missing or extra bytes.
 	ErrChecksum = errors.New("damaged data")
-	// ErrUnknownFormat: an entry, answer or snapshot is of a format this
-	// version cannot read.
+	// ErrUnknownFormat: this program cannot read the format of an entry, answer or snapshot.
 	ErrUnknownFormat = errors.New("unknown format")
-	// ErrUnknownCommand: a command's number or version is unknown.
+	// ErrUnknownCommand: the number or version of a command is unknown.
 	ErrUnknownCommand = errors.New("unknown command")
-	// ErrMalformed: the bytes pass their checksum but say nothing sensible,
-	// so they were written wrongly.
+	// ErrMalformed: the data pass their checksum but are invalid, so a program wrote them wrongly.
 	ErrMalformed = errors.New("malformed data")
-	// ErrStateMismatch: a state differs from what its hash says.
+	// ErrStateMismatch: the hash of a state differs from the recorded one.
 	ErrStateMismatch = errors.New("state differs from its hash")
 )

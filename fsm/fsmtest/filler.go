@@ -1,5 +1,5 @@
-// Package fsmtest helps the tests of the packages below fsm: a Filler sets every field of a
-// command, an answer or a record. It also has golden files, and sample sends for benchmarks.
+// Package fsmtest holds test tools for the packages below fsm: a Filler, golden files, and sample
+// sends for benchmarks.
 package fsmtest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Filler sets every field of a value, so that a test sees a field that an
-// encoding forgot, also one that was added to package queue later.
+// Filler sets every field of a value, so that a test detects a field that an encoding omits, even
+// one added later.
 type Filler struct {
 	Number func(bits int) uint64
 	Text   func() string
@@ -23,7 +23,7 @@ type Filler struct {
 	Flag   func() bool
 }
 
-// Distinct gives every field another value that is not zero.
+// Distinct returns a Filler that gives every field a different nonzero value.
 func Distinct() *Filler {
 	next := uint64(0)
 	return &Filler{
@@ -34,7 +34,7 @@ func Distinct() *Filler {
 	}
 }
 
-// Drawn takes values from rapid; text is any bytes.
+// Drawn returns a Filler that draws values from rapid; text is any bytes.
 func Drawn(t *rapid.T) *Filler {
 	return &Filler{
 		Number: func(bits int) uint64 { return rapid.Uint64Max(1<<bits-1).Draw(t, "number") },
@@ -105,7 +105,7 @@ func (f *Filler) fillSlice(t testing.TB, v reflect.Value) {
 	}
 }
 
-// forgetAbsent clears text that is marked as not given.
+// forgetAbsent clears texts whose Given field is false.
 func (f *Filler) forgetAbsent(v reflect.Value) {
 	for i := range v.NumField() {
 		given := v.FieldByName(v.Type().Field(i).Name + "Given")

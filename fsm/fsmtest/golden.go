@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden bytes that are missing or differ")
 
-// Golden reads a golden file, after writing it under -update.
+// Golden reads a golden file. With -update it writes the file first.
 func Golden(tb testing.TB, path string, now []byte) []byte {
 	tb.Helper()
 	if *update {

@@ -8,10 +8,10 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// SameBody lets cmp look into bodies.
+// SameBody compares bodies by their text.
 var SameBody = cmp.Comparer(func(a, b queue.Body) bool { return a.String() == b.String() })
 
-// Send is a send of one message of 256 bytes, for benchmarks.
+// Send returns a send of one message of 256 bytes.
 func Send() *queue.SendMessages {
 	return &queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{
 		Body: strings.Repeat("x", 256), GroupID: "group-17", GroupIDGiven: true,
@@ -19,7 +19,7 @@ func Send() *queue.SendMessages {
 	}}}
 }
 
-// SendBatch is a full batch of the entry of Send.
+// SendBatch returns a full batch of such messages.
 func SendBatch() *queue.SendMessages {
 	cmd := Send()
 	cmd.Batch = true

@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// IDBytes leaves out an id of zeros.
+// IDBytes returns the bytes of an id, nil for zero.
 func IDBytes(id *queue.MessageID) []byte {
 	if *id == (queue.MessageID{}) {
 		return nil
@@ -15,7 +15,7 @@ func IDBytes(id *queue.MessageID) []byte {
 	return id[:]
 }
 
-// Fill copies a value of fixed length that may be left out.
+// Fill copies an optional value of fixed length. what names it in the error.
 func Fill(dst, src []byte, what string) error {
 	if len(src) != 0 && len(src) != len(dst) {
 		return fmt.Errorf("%w: a %s of %d bytes", format.ErrMalformed, what, len(src))

@@ -1,5 +1,5 @@
-// Package protobuf encodes equal messages to equal bytes, and converts the values that commands,
-// answers and records share: attributes, tags, policies and identifiers.
+// Package protobuf encodes equal messages to equal bytes, and converts values that commands,
+// answers and records share.
 package protobuf
 
 import (
@@ -10,9 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// Unmarshal decodes a protobuf message. Strings and bytes are copied out of
-// data, which belongs to the consensus library; fields added by later
-// versions are dropped, as command.proto says they may be.
+// Unmarshal decodes a protobuf message. It copies strings and bytes out of data, which belongs to
+// the consensus library, and drops unknown fields of later versions, as command.proto permits.
 func Unmarshal(data []byte, message proto.Message) error {
 	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, message); err != nil {
 		return fmt.Errorf("%w: %T: %w", format.ErrMalformed, message, err)
@@ -20,8 +19,8 @@ func Unmarshal(data []byte, message proto.Message) error {
 	return nil
 }
 
-// Append encodes a protobuf message behind dst. Without maps in any message equal
-// ones give equal bytes; Deterministic says so, too.
+// Append encodes a protobuf message after dst. Equal messages give equal bytes, because none
+// contains a map.
 func Append(dst []byte, message proto.Message) ([]byte, error) {
 	dst, err := (proto.MarshalOptions{Deterministic: true}).MarshalAppend(dst, message)
 	if err != nil {

@@ -25,9 +25,9 @@ func RedrivePolicy(m *fsmpb.RedrivePolicy) *policy.Redrive {
 	return &policy.Redrive{Text: m.Text, Target: m.Target, MaxReceiveCount: m.MaxReceiveCount}
 }
 
-// QueuePolicies are the policies of a command. It refuses a redrive policy with a count
-// that no client can set: below one, a message that was never received would be due for
-// the dead-letter queue, which ends every node, and again at each start.
+// QueuePolicies returns the policies of a command. It refuses a receive count that no client can
+// set: with 0, a message would be dead-lettered before its first receive, and every node would
+// crash at each start.
 func QueuePolicies(redrive *fsmpb.RedrivePolicy, allow *fsmpb.RedriveAllowPolicy) (queue.Policies, error) {
 	p := queue.Policies{Redrive: RedrivePolicy(redrive), RedriveAllow: RedriveAllowPolicy(allow)}
 	if r := p.Redrive; r != nil && r.Target != "" && (r.MaxReceiveCount < 1 || r.MaxReceiveCount > policy.MaxReceiveCountMax) {

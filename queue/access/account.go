@@ -8,10 +8,9 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Account is one that was created beside that of the cluster, or the latter if it has a
-// quota.
+// Account is an account made by CreateAccount, or the cluster's own account if it has a quota.
 type Account struct {
-	ID        string // twelve digits; empty: that of the cluster
+	ID        string // twelve digits; empty: the cluster's own account
 	Quota     account.Quota
 	CreatedAt logtime.Timestamp
 }
@@ -38,7 +37,7 @@ func (t *Table) Accounts(yield func(Account) bool) {
 	t.accounts.Scan(func(_ string, a *Account) bool { return yield(*a) })
 }
 
-// AccountCount is the number of accounts.
+// AccountCount returns the number of accounts.
 func (t *Table) AccountCount() int { return t.accounts.Len() }
 
 // IsUsed reports whether an account has keys or users with policies.
@@ -54,7 +53,7 @@ func (t *Table) IsUsed(id string) (used bool) {
 	return used
 }
 
-// WithAccount is the table with an account in place of one with its id.
+// WithAccount returns the table with an account added or replaced.
 func (t *Table) WithAccount(h statehash.Key, a Account) *Table {
 	next := t.WithoutAccount(h, a.ID)
 	next.accounts.Set(a.ID, &a)
@@ -63,7 +62,7 @@ func (t *Table) WithAccount(h statehash.Key, a Account) *Table {
 	return next
 }
 
-// WithoutAccount is the table without an account.
+// WithoutAccount returns the table without an account.
 func (t *Table) WithoutAccount(h statehash.Key, id string) *Table {
 	next := *t
 	next.accounts = t.accounts.Copy()
@@ -74,5 +73,4 @@ func (t *Table) WithoutAccount(h statehash.Key, id string) *Table {
 	return &next
 }
 
-// newAccounts is empty.
 func newAccounts() *btree.Map[string, *Account] { return new(btree.Map[string, *Account]) }

@@ -1,13 +1,12 @@
-// Package access is the state of access keys, of the policies of their users, and of accounts.
-// Requests are verified in transport/auth, which reads the [Table] with each request. The
-// policies of queues and topics are attributes of those.
+// Package access holds access keys, user policies and accounts. Package transport/auth reads the
+// [Table] with each request. The policies of queues and topics are their attributes; the Table has
+// a copy.
 //
 // # Design
 //
-// A Table is immutable, and a change makes another one, so that requests read the one of
-// their moment without a lock. Changes are rare and share all that they leave alone.
+// A Table is immutable, and a change makes a new one that shares the unchanged parts, so requests
+// read it without a lock.
 //
-// A signature of version 4 cannot be verified with less than the secret itself, so the
-// secret has to be kept. It is kept sealed (package
-// cluster/sealing): the state holds text that only the nodes of the cluster can open.
+// Verifying a signature of version 4 needs the secret itself. Package cluster/sealing encrypts it,
+// so that only nodes of the cluster can read it.
 package access

@@ -5,23 +5,23 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// User is who a key belongs to. Users exist as long as they have a key or a policy.
+// User is the owner of a key. A user exists as long as it has a key or a policy.
 type User struct {
 	Account string // twelve digits
-	Name    string // empty: the account itself, which may do everything with what is its own
+	Name    string // empty: the account itself, which may do everything with its own resources
 }
 
 // Key is an access key.
 type Key struct {
 	ID        string
 	Secret    string // in clear; empty: it is sealed
-	Sealed    string // the secret, sealed with the sealing key, in bytes
+	Sealed    string // the secret, encrypted with the sealing key, in bytes
 	User      User
 	Inactive  bool
 	CreatedAt logtime.Timestamp
 }
 
-// Policy is what a user may do, in the language of IAM.
+// Policy is the IAM policy of a user.
 type Policy struct {
 	User User
 	Text string
@@ -43,7 +43,7 @@ func (p *Policy) sum(h statehash.Key) statehash.Sum {
 	return h.Sum(r.Num(h.HashText(p.Text)))
 }
 
-// recordBytes is about what a record takes beside its text.
+// recordBytes estimates the memory of a record without its texts.
 const recordBytes = 160
 
 func (k *Key) bytes() int64 {

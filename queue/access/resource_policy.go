@@ -2,21 +2,20 @@ package access
 
 import "github.com/tidwall/btree"
 
-// QueuePolicy is the policy of a queue, empty if it has none.
+// QueuePolicy returns the policy of a queue, empty if it has none.
 func (t *Table) QueuePolicy(queue string) string {
 	text, _ := t.ofQueues.Get(queue)
 	return text
 }
 
-// TopicPolicy is the policy of a topic, empty if it has none.
+// TopicPolicy returns the policy of a topic, empty if it has none.
 func (t *Table) TopicPolicy(topic string) string {
 	text, _ := t.ofTopics.Get(topic)
 	return text
 }
 
-// WithQueuePolicy is the table with the policy of a queue, which is an attribute of the
-// queue: it is here for requests to find it without a lock, and is no part of the sum. An
-// empty text is that of a queue without one, or of none.
+// WithQueuePolicy returns the table with a queue's policy added or replaced; an empty text removes
+// it. It copies an attribute of the queue for access without a lock, and is not part of the sum.
 func (t *Table) WithQueuePolicy(queue, text string) *Table {
 	return t.with(queue, text, func(t *Table) **btree.Map[string, string] { return &t.ofQueues })
 }

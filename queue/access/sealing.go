@@ -8,27 +8,26 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// SealingKey says which key seals the secrets of access keys, and holds it in a form that
-// only its holders can open. It is immutable.
+// SealingKey is the key that encrypts the secrets of access keys, itself encrypted for each of its
+// holders. It is immutable.
 type SealingKey struct {
-	ID    string // 16 hexadecimal digits, which are a hash of the key
-	Wraps []Wrap // by holder
+	ID    string // 16 hexadecimal digits: a hash of the key
+	Wraps []Wrap // sorted by holder
 }
 
 // Wrap is a sealing key, encrypted for one holder.
 type Wrap struct {
-	Holder    string // the id of a node, or the name of a key of an encryption key file
+	Holder    string // id of a node, or name of a key in an encryption key file
 	PublicKey string // of the holder, in bytes
 	Text      string // in bytes
 }
 
 const (
-	// sealingIDBytes is the length of the id of a sealing key, with which a sealed secret begins.
+	// sealingIDBytes is the length of the key's id, the beginning of a sealed secret.
 	sealingIDBytes = 8
-	// SealedBytesMin is the length of the shortest sealed secret: the id of the sealing key, a
-	// nonce, a secret of 16 bytes and a tag.
+	// SealedBytesMin is the length of the shortest sealed secret: key id, nonce, 16 bytes, tag.
 	SealedBytesMin = sealingIDBytes + 12 + 16 + 16
-	// SealedBytesMax is the length of the longest, whose secret has 128 bytes.
+	// SealedBytesMax is the length of the longest sealed secret, of 128 bytes.
 	SealedBytesMax = SealedBytesMin - 16 + 128
 )
 
@@ -38,8 +37,7 @@ func IsSealingID(id string) bool {
 	return err == nil && len(raw) == sealingIDBytes && id == strings.ToLower(id)
 }
 
-// SealedBy returns the id of the sealing key that a secret was sealed with, empty if the text
-// is no sealed secret.
+// SealedBy returns the id of the sealing key of a secret, empty if the text is no sealed secret.
 func SealedBy(sealed string) string {
 	if len(sealed) < SealedBytesMin || len(sealed) > SealedBytesMax {
 		return ""
@@ -47,7 +45,7 @@ func SealedBy(sealed string) string {
 	return hex.EncodeToString([]byte(sealed[:sealingIDBytes]))
 }
 
-// For returns the wrap of a holder, if it is for that public key.
+// For returns the wrap of a holder for a public key.
 func (s *SealingKey) For(holder, publicKey string) (Wrap, bool) {
 	at, has := s.find(holder)
 	if !has || s.Wraps[at].PublicKey != publicKey {
@@ -60,7 +58,7 @@ func (s *SealingKey) find(holder string) (at int, has bool) {
 	return slices.BinarySearchFunc(s.Wraps, holder, func(w Wrap, holder string) int { return strings.Compare(w.Holder, holder) })
 }
 
-// With returns the same key with other holders. A wrap for the same public key stays as it is.
+// With returns the key with changed holders. A wrap for the same public key stays.
 func (s *SealingKey) With(wraps []Wrap, drop []string) *SealingKey {
 	next := &SealingKey{ID: s.ID, Wraps: slices.Clone(s.Wraps)}
 	for _, holder := range drop {
@@ -99,7 +97,7 @@ func (s *SealingKey) bytes() int64 {
 // SealingKey returns the sealing key, nil if there is none.
 func (t *Table) SealingKey() *SealingKey { return t.sealing }
 
-// WithSealingKey is the table with a sealing key, nil for none, in place of the one it has.
+// WithSealingKey returns the table with another sealing key, nil for none.
 func (t *Table) WithSealingKey(h statehash.Key, s *SealingKey) *Table {
 	next := *t
 	if next.sealing != nil {
@@ -113,8 +111,8 @@ func (t *Table) WithSealingKey(h statehash.Key, s *SealingKey) *Table {
 	return &next
 }
 
-// WithKeysOf is the table with the keys of another one, and the sealing key of these. It leaves
-// out the keys of accounts that only the other one has.
+// WithKeysOf returns the table with the keys and the sealing key of o. It omits keys of accounts
+// that exist only in o.
 func (t *Table) WithKeysOf(h statehash.Key, o *Table) *Table {
 	next := t.WithSealingKey(h, o.sealing)
 	t.Keys(func(k Key) bool {

@@ -6,21 +6,21 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Table is all access keys, policies and accounts at one moment, and the policies that
-// queues and topics have. Immutable, so that it may be read by any goroutine.
+// Table is an immutable set of access keys, user policies and accounts, with a copy of the policies
+// of queues and topics. Any goroutine may read it.
 type Table struct {
 	keys     *btree.Map[string, *Key]
 	policies *btree.BTreeG[*Policy]
 	accounts *btree.Map[string, *Account]
-	ofQueues *btree.Map[string, string] // policies, by name; not in the sum
-	ofTopics *btree.Map[string, string] // likewise
-	sealing  *SealingKey                // nil: there is none
+	ofQueues *btree.Map[string, string] // policies by name; not in the sum
+	ofTopics *btree.Map[string, string] // policies by name; not in the sum
+	sealing  *SealingKey                // nil: none
 	clear    int                        // keys whose secret is in clear
 	sum      statehash.Sum
 	bytes    int64
 }
 
-// NewTable is empty.
+// NewTable returns an empty Table.
 func NewTable() *Table {
 	return &Table{
 		keys:     new(btree.Map[string, *Key]),
@@ -46,7 +46,7 @@ func (t *Table) Key(id string) (Key, bool) {
 	return Key{}, false
 }
 
-// Policy is the text of a user's policy, empty if there is none.
+// Policy returns the text of a user's policy, empty if there is none.
 func (t *Table) Policy(u User) string {
 	if p, ok := t.policies.Get(&Policy{User: u}); ok {
 		return p.Text
@@ -64,16 +64,16 @@ func (t *Table) Policies(yield func(Policy) bool) {
 	t.policies.Scan(func(p *Policy) bool { return yield(*p) })
 }
 
-// KeyCount is the number of keys.
+// KeyCount returns the number of keys.
 func (t *Table) KeyCount() int { return t.keys.Len() }
 
 // ClearCount is the number of keys whose secret is in clear.
 func (t *Table) ClearCount() int { return t.clear }
 
-// PolicyCount is the number of policies.
+// PolicyCount returns the number of policies.
 func (t *Table) PolicyCount() int { return t.policies.Len() }
 
-// WithKey is the table with a key, in place of one with its id.
+// WithKey returns the table with a key added or replaced.
 func (t *Table) WithKey(h statehash.Key, k Key) *Table {
 	next := t.WithoutKey(h, k.ID)
 	next.keys.Set(k.ID, &k)
@@ -85,7 +85,7 @@ func (t *Table) WithKey(h statehash.Key, k Key) *Table {
 	return next
 }
 
-// WithoutKey is the table without the key of an id.
+// WithoutKey returns the table without a key.
 func (t *Table) WithoutKey(h statehash.Key, id string) *Table {
 	next := *t
 	next.keys = t.keys.Copy()
@@ -99,8 +99,7 @@ func (t *Table) WithoutKey(h statehash.Key, id string) *Table {
 	return &next
 }
 
-// WithPolicy is the table with a policy in place of the one its user has. One without a
-// text leaves the user without any.
+// WithPolicy returns the table with a user's policy added or replaced; an empty text removes it.
 func (t *Table) WithPolicy(h statehash.Key, p Policy) *Table {
 	next := *t
 	next.policies = t.policies.Copy()
@@ -116,10 +115,10 @@ func (t *Table) WithPolicy(h statehash.Key, p Policy) *Table {
 	return &next
 }
 
-// Sum is over the records of all keys, policies and accounts, and of the sealing key.
+// Sum returns the sum over all records.
 func (t *Table) Sum() statehash.Sum { return t.sum }
 
-// ComputeSum is Sum, computed anew.
+// ComputeSum computes Sum from scratch.
 func (t *Table) ComputeSum(h statehash.Key) (sum statehash.Sum) {
 	t.Keys(func(k Key) bool {
 		sum.Add(k.sum(h))
@@ -139,5 +138,5 @@ func (t *Table) ComputeSum(h statehash.Key) (sum statehash.Sum) {
 	return sum
 }
 
-// Bytes is about what the table takes in memory.
+// Bytes estimates the memory of the table.
 func (t *Table) Bytes() int64 { return t.bytes }

@@ -16,9 +16,8 @@ func IsID(text string) bool {
 	return true
 }
 
-// Qualify is the name in the state of what an account calls name. The account of the
-// cluster itself is the empty text. What it calls as if it were of another account, it
-// does not get: nothing has a name that begins with a slash.
+// Qualify returns the qualified name of a queue or topic. Owner is empty for the cluster's own
+// account, which cannot name resources of other accounts: the result then matches nothing.
 func Qualify(owner, name string) string {
 	switch {
 	case owner != "":
@@ -29,7 +28,7 @@ func Qualify(owner, name string) string {
 	return name
 }
 
-// Split is the inverse of Qualify, for names that something can have.
+// Split is the inverse of Qualify.
 func Split(qualified string) (owner, name string) {
 	if len(qualified) > digits && qualified[digits] == '/' && IsID(qualified[:digits]) {
 		return qualified[:digits], qualified[digits+1:]
@@ -37,13 +36,13 @@ func Split(qualified string) (owner, name string) {
 	return "", qualified
 }
 
-// OwnerOf is the account of a qualified name.
+// OwnerOf returns the account of a qualified name.
 func OwnerOf(qualified string) string {
 	owner, _ := Split(qualified)
 	return owner
 }
 
-// PlainName is a qualified name without its account.
+// PlainName returns a qualified name without its account.
 func PlainName(qualified string) string {
 	_, name := Split(qualified)
 	return name
@@ -52,6 +51,5 @@ func PlainName(qualified string) string {
 // Sibling qualifies name by the account of another qualified name.
 func Sibling(qualified, name string) string { return Qualify(OwnerOf(qualified), name) }
 
-// Behind sorts behind all names of an account other than the cluster's own, and before
-// those of any other one.
-func Behind(owner string) string { return owner + "/\x7f" } // which no name has
+// Behind returns a text that sorts after all names of an account and before those of the next one.
+func Behind(owner string) string { return owner + "/\x7f" }

@@ -6,14 +6,13 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Quota is how much an account may have; zero is any number.
+// Quota limits an account; zero means no limit.
 type Quota struct {
 	Queues   int64
 	Topics   int64
 	Messages int64 // stored in its queues
-	Bytes    int64 // of these, as clients sent them: bodies and attributes
-	// RequestsPerSecond is for each node, which counts what it serves itself. It is not
-	// enforced here.
+	Bytes    int64 // bodies and attributes of these messages, as sent
+	// RequestsPerSecond applies to each node separately. Package transport enforces it.
 	RequestsPerSecond int64
 }
 
@@ -25,7 +24,7 @@ func (q Quota) Valid() bool {
 	return min(q.Queues, q.Topics, q.Messages, q.Bytes, q.RequestsPerSecond) >= 0
 }
 
-// Amount is what an account has.
+// Amount counts the resources of an account.
 type Amount struct {
 	Queues   int64
 	Topics   int64
@@ -33,27 +32,26 @@ type Amount struct {
 	Bytes    int64
 }
 
-// Kept are the messages that the topics of an account store themselves: those in archives,
-// and the deliveries that wait for HTTP subscribers.
+// Kept counts messages that the account's topics store: in archives and for HTTP delivery.
 type Kept struct {
 	Messages int64
 	Bytes    int64
 }
 
-// Add counts more messages, or fewer.
+// Add adds to the counters; negative numbers subtract.
 func (k *Kept) Add(messages, bytes int64) {
 	k.Messages += messages
 	k.Bytes += bytes
 }
 
-// Usage is what an account has and may have.
+// Usage is the usage of an account, with its quota.
 type Usage struct {
-	Amount // its messages are those in queues
+	Amount // counts messages in queues only
 	Kept   Kept
 	Quota  Quota
 }
 
-// Counted returns what counts for the quota: also the messages that topics keep.
+// Counted returns the usage that counts against the quota, including Kept.
 func (u *Usage) Counted() Amount {
 	has := u.Amount
 	has.Messages += u.Kept.Messages
@@ -61,28 +59,27 @@ func (u *Usage) Counted() Amount {
 	return has
 }
 
-// HasRoomForQueues reports whether the quota allows so many more queues.
+// HasRoomForQueues reports whether the quota permits n more queues.
 func (u *Usage) HasRoomForQueues(n int64) bool { return fits(u.Queues, n, u.Quota.Queues) }
 
-// HasRoomForTopic reports whether the quota allows another topic.
+// HasRoomForTopic reports whether the quota permits another topic.
 func (u *Usage) HasRoomForTopic() bool { return fits(u.Topics, 1, u.Quota.Topics) }
 
-// HasRoomForMessages reports whether the quota allows so many messages of so many bytes,
-// beside those that the account has.
+// HasRoomForMessages reports whether the quota permits n more messages of so many bytes in total.
 func (q Quota) HasRoomForMessages(has Amount, n, bytes int64) bool {
 	return fits(has.Messages, n, q.Messages) && fits(has.Bytes, bytes, q.Bytes)
 }
 
 func fits(have, more, most int64) bool { return most == 0 || have <= most-more }
 
-// Usages are those of all accounts. They follow from the queues, the topics and the
-// quotas, and are no part of the state.
+// Usages holds the Usage of every account. It follows from the records and is not part of the
+// state.
 type Usages struct{ byAccount *btree.Map[string, *Usage] }
 
-// NewUsages is of no account.
+// NewUsages returns empty Usages.
 func NewUsages() Usages { return Usages{new(btree.Map[string, *Usage])} }
 
-// Of is the usage of an account; it stays the same one.
+// Of returns the usage of an account, always the same pointer.
 func (u Usages) Of(owner string) *Usage {
 	if of, ok := u.byAccount.Get(owner); ok {
 		return of
@@ -92,7 +89,7 @@ func (u Usages) Of(owner string) *Usage {
 	return of
 }
 
-// Counted returns what counts for the quota of an account.
+// Counted returns the usage that counts against the quota of an account.
 func (u Usages) Counted(owner string) Amount {
 	if of, ok := u.byAccount.Get(owner); ok {
 		return of.Counted()
@@ -100,7 +97,7 @@ func (u Usages) Counted(owner string) Amount {
 	return Amount{}
 }
 
-// Compare reports the first account that other knows otherwise.
+// Compare reports the first account whose usage differs in other.
 func (u Usages) Compare(other Usages) (err error) {
 	compare := func(a, b Usages) {
 		a.byAccount.Scan(func(owner string, of *Usage) bool {

@@ -4,8 +4,8 @@ package arn
 
 import "strings"
 
-// Queue is the name of the queue in arn:<partition>:sqs:<region>:<account>:<name>.
-// Region and account are not compared here.
+// Queue returns the name in arn:<partition>:sqs:<region>:<account>:<name>. It does not check region
+// and account.
 func Queue(text string) (name string, ok bool) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "sqs" || parts[5] == "" {
@@ -14,12 +14,12 @@ func Queue(text string) (name string, ok bool) {
 	return parts[5], true
 }
 
-// OfQueue is the ARN of a queue.
+// OfQueue returns the ARN of a queue.
 func OfQueue(region, account, name string) string {
 	return "arn:aws:sqs:" + region + ":" + account + ":" + name
 }
 
-// Topic is the name of the topic in arn:<partition>:sns:<region>:<account>:<name>.
+// Topic returns the name in arn:<partition>:sns:<region>:<account>:<name>.
 func Topic(text string) (name string, ok bool) {
 	parts := strings.Split(text, ":")
 	if len(parts) != topicElements || parts[0] != "arn" || parts[2] != "sns" || parts[5] == "" {
@@ -28,12 +28,12 @@ func Topic(text string) (name string, ok bool) {
 	return parts[5], true
 }
 
-// OfTopic is the ARN of a topic.
+// OfTopic returns the ARN of a topic.
 func OfTopic(region, account, name string) string {
 	return "arn:aws:sns:" + region + ":" + account + ":" + name
 }
 
-// RegionOf is the region in an ARN, empty if it has none.
+// RegionOf returns the region of an ARN, empty if it has none.
 func RegionOf(text string) string {
 	parts := strings.SplitN(text, ":", topicElements)
 	if len(parts) < topicElements {
@@ -42,7 +42,7 @@ func RegionOf(text string) string {
 	return parts[3]
 }
 
-// AccountOf is the account in an ARN, empty if it has none.
+// AccountOf returns the account of an ARN, empty if it has none.
 func AccountOf(text string) string {
 	parts := strings.SplitN(text, ":", topicElements)
 	if len(parts) < topicElements {
@@ -51,12 +51,11 @@ func AccountOf(text string) string {
 	return parts[4]
 }
 
-// topicElements is how many parts the ARN of a topic has; that of a subscription has one
-// more.
+// topicElements is the number of parts of a topic's ARN. That of a subscription has one more.
 const topicElements = 6
 
-// Subscription splits the ARN of a subscription, which is that of its topic and an id.
-// elements is how many parts the text has, 7 if it is one.
+// Subscription splits the ARN of a subscription: a topic's ARN and an id. elements is the number of
+// parts of the text, 7 if it is valid.
 func Subscription(text string) (topic, id string, elements int) {
 	parts := strings.Split(text, ":")
 	if len(parts) != topicElements+1 {

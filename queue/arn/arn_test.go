@@ -25,8 +25,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// FuzzQueue: what is read out of an ARN stands at its end, and a name put
-// into one is read again.
+// A name from an ARN is its suffix, and a name put into an ARN is read back.
 func FuzzQueue(f *testing.F) {
 	f.Add("arn:aws:sqs:us-east-1:000000000000:orders.fifo")
 	f.Add("arn::sqs:::")

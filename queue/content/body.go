@@ -2,43 +2,42 @@ package content
 
 import "errors"
 
-// Body is the text of a message, in memory or in a Store. Rules never look inside, so
-// that a body that is stored need not be read to move the message that has it.
+// Body is the text of a message, in memory or in a Store. Most rules do not depend on it, so that
+// moving a stored message needs no read.
 type Body struct {
-	text string // of a body in memory
-	// Of one in a Store:
-	place  Place // zero if it is in memory
+	text string // if in memory
+	// If in a Store:
+	place  Place // zero if in memory
 	size   uint32
 	digest uint64
 }
 
-// Place is where a Store has a body. Places belong to one node: they are no part of the
-// replicated state. The zero Place is none.
+// Place is the location of a body in a Store of this node. It is not part of the replicated state.
+// The zero Place is none.
 type Place struct {
-	Segment uint32 // counted from one; not used again as long as anything refers to it
+	Segment uint32 // from 1; not reused while a body refers to it
 	Offset  uint32 // of the record in its segment
 }
 
-// NewBody wraps text.
+// NewBody returns a body in memory.
 func NewBody(text string) Body { return Body{text: text} }
 
-// StoredBody is a body of size bytes that a Store has at a place. digest is the keyed hash
-// of its text, so that its message is hashed without reading it.
+// StoredBody returns a body of size bytes at a place in a Store. digest is the keyed hash of its
+// text.
 func StoredBody(place Place, size uint32, digest uint64) Body {
 	return Body{place: place, size: size, digest: digest}
 }
 
-// Stored reports whether the body is in a Store, and has to be read with a Reader.
+// Stored reports whether the body is in a Store; use a Reader to read it.
 func (b Body) Stored() bool { return b.place.Segment != 0 }
 
-// Place is where the Store has the body, zero if it is in memory.
+// Place returns the location in the Store, zero if in memory.
 func (b Body) Place() Place { return b.place }
 
-// Digest is the keyed hash of the text of a stored body.
+// Digest returns the keyed hash of a stored body's text.
 func (b Body) Digest() uint64 { return b.digest }
 
-// String is the text of a body in memory. To ask a stored one is a mistake in the
-// program, which must not pass for an empty body.
+// String returns the text of a body in memory. It panics for a stored body.
 func (b Body) String() string {
 	if b.Stored() {
 		panic("a stored body was used before it was read")
@@ -46,7 +45,7 @@ func (b Body) String() string {
 	return b.text
 }
 
-// Len is the length in bytes.
+// Len returns the length in bytes.
 func (b Body) Len() int {
 	if b.Stored() {
 		return int(b.size)
@@ -54,44 +53,42 @@ func (b Body) Len() int {
 	return len(b.text)
 }
 
-// MemoryLen is how many of the bytes are in memory.
+// MemoryLen returns the number of bytes in memory.
 func (b Body) MemoryLen() int { return len(b.text) }
 
-// A Reader returns stored bodies in memory, and those that are there as they are. Safe
-// for concurrent use.
+// Reader loads stored bodies into memory. It is safe for concurrent use.
 type Reader interface {
-	// Read fails if the body is damaged, cannot be read, or has been freed long ago.
+	// Read returns a body in memory. It fails if the stored body is damaged, unreadable or freed.
 	Read(b Body) (Body, error)
 }
 
-// Store keeps bodies outside of memory. All of it but Read is called by one goroutine.
+// Store keeps bodies outside of memory. One goroutine calls its methods, except Read.
 type Store interface {
 	Reader
-	// Keeps reports whether Append stores a text of so many bytes.
+	// Keeps reports whether bodies of a size belong in the store.
 	Keeps(size int) bool
-	// Append stores a text that it keeps, and returns its body, which nobody holds yet.
+	// Append stores a body without references.
 	Append(text string, digest uint64) Body
-	// Hold counts a message that has the body, Free one that has it no more. What
-	// nobody holds is forgotten some time.
+	// Hold adds a reference to a body, Free removes one. The store reclaims bodies without
+	// references.
 	Hold(b Body)
 	Free(b Body)
-	// Require is Read for a command that goes by the text. The state cannot change
-	// before it returns; if it fails, this replica cannot go on.
+	// Require is Read for a command that depends on the text. If it fails, this replica must stop.
 	Require(b Body) (Body, error)
 }
 
-// Memory is the Store that leaves everything in memory.
+// Memory is a Store that leaves every body in memory.
 type Memory struct{}
 
 var _ Store = Memory{}
 
-// ErrNoStore says that a state refers to stored bodies, and what has it was given no Store.
+// ErrNoStore is returned if a state refers to stored bodies but has no Store.
 var ErrNoStore = errors.New("the body is in a segment file, which is not open here")
 
-// Keeps is false for every text.
+// Keeps returns false.
 func (Memory) Keeps(int) bool { return false }
 
-// Append returns a body that is in memory.
+// Append returns a body in memory.
 func (Memory) Append(text string, _ uint64) Body { return NewBody(text) }
 
 // Read returns b, which must be in memory.

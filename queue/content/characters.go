@@ -17,8 +17,8 @@ func CheckBody(body string) *refusal.Error {
 	return nil
 }
 
-// ValidID reports whether an id of a message, group, attempt or partition has
-// 1 to 128 printable ASCII characters without blank.
+// ValidID reports whether an id of a message, group, attempt or partition has 1 to 128 printable
+// ASCII characters, without blanks.
 func ValidID(id string) bool {
 	if id == "" || len(id) > limits.IDLengthMax {
 		return false
@@ -31,14 +31,13 @@ func ValidID(id string) bool {
 	return true
 }
 
-// InvalidID refuses an id that is not valid.
+// InvalidID returns the error for an invalid id.
 func InvalidID(value, name string) *refusal.Error {
 	return refusal.InvalidValue(value, name, name+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// BadCharacter reports whether text has a character that XML cannot carry,
-// which SQS refuses in both protocols, or is not UTF-8. Eight bytes of plain
-// ASCII are taken at a time.
+// BadCharacter reports whether text is not UTF-8 or has a character that XML cannot carry, which
+// SQS refuses in both protocols.
 func BadCharacter(text string) bool {
 	i := 0
 	for i+8 <= len(text) {
@@ -56,19 +55,18 @@ func BadCharacter(text string) bool {
 	return !ok
 }
 
-// plain reports whether each of eight bytes is ASCII and not a control.
+// plain reports whether eight bytes are ASCII without control characters.
 func plain(s string) bool {
 	const lows, highs = 0x2020202020202020, 0x8080808080808080
 	_ = s[7]
 	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-	// Subtracting 32 from each byte sets its high bit if it was lower.
-	// A borrow can only come from such a byte, so no bad word passes.
+	// Subtracting 32 sets the high bit of a lower byte. Only such a byte causes a borrow, so no bad
+	// word passes.
 	return (w|(w-lows))&highs == 0
 }
 
-// slowly checks the characters that begin in text[i:end] one by one and
-// returns where the next one begins.
+// slowly checks the characters that begin in text[i:end] and returns the offset of the next one.
 func slowly(text string, i, end int) (int, bool) {
 	for i < end {
 		c := text[i]
@@ -80,7 +78,7 @@ func slowly(text string, i, end int) (int, bool) {
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(text[i:])
-		// Surrogates do not decode; of the rest only these two are out.
+		// Surrogates do not decode. Of the other code points only these two are invalid.
 		if r == utf8.RuneError && n == 1 || r == 0xFFFE || r == 0xFFFF {
 			return i, false
 		}

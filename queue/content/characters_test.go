@@ -27,7 +27,7 @@ func TestBadCharacter(t *testing.T) {
 	}
 }
 
-// badRune is the rule of BadCharacter as the documentation writes it.
+// badRune implements the documented rule of BadCharacter.
 func badRune(s string) bool {
 	if !utf8.ValidString(s) {
 		return true
@@ -57,7 +57,7 @@ func TestBadCharacterAgainstTheRule(t *testing.T) {
 	alphabet := []string{"a", " ", "~", "\t", "é", "\ufffd", "\U0001f600", "\x1f", "\x80", "\xef\xbf", "\uffff"}
 	for range 20_000 {
 		var s strings.Builder
-		// Mostly good characters, so that both outcomes are common.
+		// Mostly good characters make both results common.
 		for range random.IntN(30) {
 			n := len(alphabet)
 			if random.IntN(8) > 0 {

@@ -2,28 +2,27 @@ package content
 
 import "errors"
 
-// Digests is the Store that has of a body its length and its digest, and no text: for a
-// state that is checked, whose bodies nobody reads.
+// Digests is a Store that keeps only length and digest of a body, to verify a state without using
+// it.
 type Digests struct{}
 
 var _ Store = Digests{}
 
-// digestsLeast is a length below which a text takes no more memory than what is kept in
-// its place.
+// digestsLeast is the length below which the text needs no more memory than the digest.
 const digestsLeast = 128
 
-// ErrNoText says that a body was read of which only the digest was kept.
-var ErrNoText = errors.New("of the body only the digest was kept")
+// ErrNoText is returned for a body of which only the digest was kept.
+var ErrNoText = errors.New("only the digest of the body was kept")
 
-// Keeps reports whether a text is long enough to be forgotten.
+// Keeps reports whether a text is long enough to be dropped.
 func (Digests) Keeps(size int) bool { return size >= digestsLeast }
 
-// Append forgets a text. All bodies have the same place, which says nothing.
+// Append drops the text. All bodies have the same meaningless place.
 func (Digests) Append(text string, digest uint64) Body {
 	return StoredBody(Place{Segment: 1}, uint32(len(text)), digest)
 }
 
-// Read returns bodies that are in memory.
+// Read returns b, which must be in memory.
 func (Digests) Read(b Body) (Body, error) {
 	if b.Stored() {
 		return Body{}, ErrNoText

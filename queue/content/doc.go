@@ -1,5 +1,4 @@
-// Package content reads the parts of a message: the body, the message attributes with their
-// types and numbers, the trace header, and the ids that a client may send. It counts the size of
-// a message, and holds the attributes with which a client asks for more than AWS has:
+// Package content reads and checks the parts of a message: body, message attributes, trace header
+// and ids. It counts the size of a message, and splits off the reserved attributes
 // seriatim.ScheduledEnqueueTime and seriatim.PartitionKey.
 package content

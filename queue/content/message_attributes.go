@@ -17,16 +17,15 @@ type MessageAttribute struct {
 	Value    string
 }
 
-// IsBinary reports whether the value is bytes and not text: the data type is
-// Binary, perhaps with a custom suffix (AWS).
+// IsBinary reports whether the data type is Binary, perhaps with a custom suffix (AWS).
 func (m *MessageAttribute) IsBinary() bool { return baseType(m.DataType) == typeBinary }
 
-// BaseType is String, Number or Binary, without a custom suffix, and "" for any other
-// type.
+// BaseType returns String, Number or Binary, the data type without a custom suffix, and "" for any
+// other type.
 func (m *MessageAttribute) BaseType() string { return baseType(m.DataType) }
 
-// Size is what counts against the maximum size of a message: the body and, of
-// each message attribute, name, type and value.
+// Size returns the bytes that count against the maximum size of a message: the body, and names,
+// types and values of attributes.
 func Size(body string, attrs []MessageAttribute) int64 {
 	n := len(body)
 	for i := range attrs {
@@ -44,13 +43,13 @@ const (
 )
 
 const (
-	// reservedAttributesMax is how many attributes a message may have
-	// beyond MessageAttributesMax on a queue with reserved attributes.
+	// reservedAttributesMax is the number of reserved attributes allowed beside
+	// MessageAttributesMax.
 	reservedAttributesMax = 2
 )
 
-// CheckAttributes checks the attributes of a message, and returns the
-// partition key if the names are reserved.
+// CheckAttributes checks the attributes of a message. It returns the partition key if names is
+// Reserved.
 func CheckAttributes(attrs []MessageAttribute, names ReservedNames) (partitionKey string, err *refusal.Error) {
 	if len(attrs) == 0 {
 		return "", nil
@@ -128,15 +127,14 @@ func checkAttributeName(name string) *refusal.Error {
 	return nil
 }
 
-// badAttributeName has a text that ends in a blank, as AWS sends it.
+// The text ends in a blank, as AWS sends it.
 func badAttributeName() *refusal.Error {
 	return refusal.InvalidParameter("Message (user) attributes name can only contain upper and lower score characters, " +
 		"digits, periods, hyphens and underscores. ")
 }
 
-// nameCharacter reports whether an attribute name may have r. AWS takes
-// letters like ø beside what it documents; here that is everything from
-// U+00C0 on that a body may have, where the letters beyond ASCII begin.
+// nameCharacter reports whether an attribute name may contain r. AWS accepts letters such as ø
+// beside the documented characters; here any valid character from U+00C0 on is accepted.
 func nameCharacter(r rune) bool {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':
@@ -149,8 +147,6 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// baseType is String, Number or Binary, the part of a data type before its
-// custom suffix, and "" for any other type.
 func baseType(dataType string) string {
 	base, _, _ := strings.Cut(dataType, ".")
 	switch base {

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Bounds of Number attributes, from the AWS documentation.
+// Limits of Number attributes, from the AWS documentation.
 const (
 	numberDigitsMax   = 38
 	numberExponentMax = 126
 	numberExponentMin = -128
 )
 
-// ParseNumber reads decimal digits and nothing else: AWS refuses blanks, signs
-// and fractions.
+// ParseNumber reads up to 18 decimal digits. AWS refuses blanks, signs and fractions.
 func ParseNumber(text string) (int64, bool) {
 	if text == "" || len(text) > 18 {
 		return 0, false
@@ -29,12 +28,11 @@ func ParseNumber(text string) (int64, bool) {
 	return n, true
 }
 
-// IsNumber reports whether text can be the value of an attribute of type Number.
+// IsNumber reports whether text is a valid value of type Number.
 func IsNumber(text string) bool { return validNumber(text) }
 
-// validNumber reports whether text is a decimal number, perhaps with an
-// exponent, of at most 38 digits of precision and from 10^-128 to below
-// 10^127. It is stored as sent.
+// validNumber reports whether text is a decimal number, perhaps with an exponent, of at most 38
+// digits, from 10^-128 to below 10^127.
 func validNumber(text string) bool {
 	mantissa, exponentText, hasExponent := strings.Cut(strings.ToLower(text), "e")
 	exponent := 0

@@ -8,31 +8,29 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Message attributes that a queue with ReservedAttributesEnabled=true takes
-// for itself. Every other name with the prefix is refused there, so that it
-// stays free.
+// Message attributes that a queue with ReservedAttributesEnabled=true interprets. It refuses other
+// names with the prefix.
 const (
 	reservedPrefix    = "seriatim."
 	reservedScheduled = "seriatim.ScheduledEnqueueTime"
-	// PartitionKeyName is the attribute with the partition key.
+	// PartitionKeyName is the attribute of the partition key.
 	PartitionKeyName = "seriatim.PartitionKey"
-	// scheduledMax is the last millisecond that RFC 3339 can write.
+	// scheduledMax is the last millisecond that RFC 3339 can represent.
 	scheduledMax = 253_402_300_799_999
 )
 
-// ReservedNames says whose the names with the prefix are.
+// ReservedNames tells whether names with the prefix are reserved.
 type ReservedNames uint8
 
-// The user's, the queue's, or not known yet: then they are left out of what is checked.
+// MaybeReserved means that the queue is not known yet: the checks skip such names.
 const (
 	NotReserved ReservedNames = iota
 	Reserved
 	MaybeReserved
 )
 
-// SplitReserved splits the reserved message attributes off: the time before which
-// the message is not delivered (zero: none), the partition key, and the user's
-// own attributes. Without reserved ones rest is attrs itself.
+// SplitReserved splits off the reserved message attributes: the scheduled time (zero: none) and the
+// partition key. rest holds the others, and is attrs itself without reserved ones.
 func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, partitionKey string, rest []MessageAttribute, err *refusal.Error) {
 	first := -1
 	for i := range attrs {
@@ -44,7 +42,7 @@ func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, par
 	if first < 0 {
 		return 0, "", attrs, nil
 	}
-	rest = append(rest, attrs[:first]...) // nil without others, as in a message that was packed
+	rest = append(rest, attrs[:first]...) // nil without others, as in a packed message
 	scheduled, keyed := false, false
 	for i := first; i < len(attrs); i++ {
 		m := &attrs[i]
@@ -68,7 +66,7 @@ func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, par
 	return scheduledAt, partitionKey, rest, nil
 }
 
-// withoutReserved leaves out what a queue may take for itself.
+// withoutReserved returns the attributes that have no reserved name.
 func withoutReserved(attrs []MessageAttribute) []MessageAttribute {
 	reserved := func(a MessageAttribute) bool { return strings.HasPrefix(a.Name, reservedPrefix) }
 	if !slices.ContainsFunc(attrs, reserved) {
@@ -77,7 +75,7 @@ func withoutReserved(attrs []MessageAttribute) []MessageAttribute {
 	return slices.DeleteFunc(slices.Clone(attrs), reserved)
 }
 
-// ValidScheduledTime reports whether a message can be scheduled for a time.
+// ValidScheduledTime reports whether a message can be scheduled for at.
 func ValidScheduledTime(at logtime.Timestamp) bool { return at >= 0 && at <= scheduledMax }
 
 func scheduledTime(m *MessageAttribute) (logtime.Timestamp, *refusal.Error) {

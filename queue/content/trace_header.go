@@ -1,10 +1,10 @@
 package content
 
-// traceHeaderLengthMax bounds AWSTraceHeader, which AWS does not count in the size
-// of a message; its tracing headers are below 256 bytes.
+// traceHeaderLengthMax bounds AWSTraceHeader, which does not count in the size of a message. Ours;
+// headers of AWS are below 256 bytes.
 const traceHeaderLengthMax = 1024
 
-// ValidTraceHeader reports whether a text can be the AWSTraceHeader of a message.
+// ValidTraceHeader reports whether text is a valid AWSTraceHeader.
 func ValidTraceHeader(text string) bool {
 	return len(text) <= traceHeaderLengthMax && !BadCharacter(text)
 }

@@ -2,31 +2,28 @@ package deduplication
 
 import "slices"
 
-// acceptances are the records of a deduplication window in the order in which
-// their ids were accepted, which is the order in which they are forgotten. They
-// lie side by side in chunks without pointers: an append writes one cache line,
-// and the garbage collector has nothing to follow.
+// acceptances holds the records of a window in order of acceptance, in which they also expire.
+// Chunks without pointers make an append write one cache line and give the garbage collector
+// nothing to scan.
 //
-// A copy costs the same at any size: what both see is never written again, see
-// change.
+// A copy takes constant time: shared records are copied on write, see change.
 type acceptances struct {
 	full []*[chunkRecords]Record
 	tail []Record // the chunk being filled
-	// front and end are the places of the oldest record and behind the newest.
-	// A place counts from the first record of the window, so that the chunk of
-	// a place p begins at p rounded down to chunkRecords.
+	// front is the place of the oldest record, end that after the newest. A place counts from the
+	// first record of the window. The chunk of place p begins at p rounded down to chunkRecords.
 	front, end uint64
-	gone       int // records between front and end that were taken out
+	gone       int // removed records between front and end
 
-	frozen     uint64 // places below it may be seen by a copy
-	frozenFull bool   // so may the elements of full
+	frozen     uint64 // a copy may share places below it
+	frozenFull bool   // a copy may share the elements of full
 }
 
 const chunkRecords = 256
 
 func (a *acceptances) len() int { return int(a.end-a.front) - a.gone }
 
-// at is the record at a place from front to end. It must not be changed.
+// at returns the record at a place between front and end. Do not change it.
 func (a *acceptances) at(place uint64) *Record {
 	if chunk := place/chunkRecords - a.front/chunkRecords; chunk < uint64(len(a.full)) {
 		return &a.full[chunk][place%chunkRecords]
@@ -47,7 +44,7 @@ func (a *acceptances) append(r Record) uint64 {
 	return a.end - 1
 }
 
-// oldest is the record at front.
+// oldest returns the record at front.
 func (a *acceptances) oldest() (r Record, ok bool) {
 	if a.front == a.end {
 		return r, false
@@ -55,7 +52,7 @@ func (a *acceptances) oldest() (r Record, ok bool) {
 	return *a.at(a.front), true
 }
 
-// newest is the last record that was not taken out.
+// newest returns the last record that was not removed.
 func (a *acceptances) newest() (r Record, ok bool) {
 	for place := a.end; place > a.front; place-- {
 		if r := *a.at(place - 1); !r.gone() {
@@ -65,14 +62,13 @@ func (a *acceptances) newest() (r Record, ok bool) {
 	return r, false
 }
 
-// dropOldest takes out the record at front.
+// dropOldest removes the record at front.
 func (a *acceptances) dropOldest() {
 	a.advance()
 	a.skipGone()
 }
 
-// takeOut takes out the record at a place. It keeps its time, by which others
-// are found.
+// takeOut removes the record at a place. Its time stays, for binary search.
 func (a *acceptances) takeOut(place uint64) {
 	*a.change(place) = Record{AcceptedAt: a.at(place).AcceptedAt}
 	a.gone++
@@ -81,7 +77,7 @@ func (a *acceptances) takeOut(place uint64) {
 
 func (r Record) gone() bool { return r.position == 0 }
 
-// skipGone keeps front at a record.
+// skipGone moves front to the next record.
 func (a *acceptances) skipGone() {
 	for a.front < a.end && a.at(a.front).gone() {
 		a.gone--
@@ -101,7 +97,7 @@ func (a *acceptances) advance() {
 	}
 }
 
-// change is the record at a place, no longer shared with a copy.
+// change returns the record at a place for writing, after copying a shared chunk.
 func (a *acceptances) change(place uint64) *Record {
 	if place < a.frozen {
 		if chunk := place/chunkRecords - a.front/chunkRecords; chunk < uint64(len(a.full)) {
@@ -121,8 +117,8 @@ func (a *acceptances) ownFull() {
 	}
 }
 
-// clone is a copy to go on with; the original stays as it is. It has room
-// behind its end, and nobody but the newest copy may write there.
+// clone returns a writable copy. Stop changing the original: only the newest copy may append to the
+// shared tail.
 func (a acceptances) clone() acceptances {
 	a.frozen, a.frozenFull = a.end, true
 	return a

@@ -28,14 +28,14 @@ func TestDeduplicator(t *testing.T) {
 	d.Remember(key, b, 2, 2000)
 	wantFound(IDs{Own: "hash", Group: "b"}, 2000, 2)
 
-	// A record goes on counting under the scope that it was made under.
+	// A record keeps counting under its original scope.
 	d.SetRules(Rules{Scope: ScopeQueue, WindowSeconds: 10}, 2000)
 	wantFound(a, 2000, 1)
 	d.Remember(key, IDs{Own: "id", Group: "c"}, 3, 3000)
 	wantFound(IDs{Own: "id", Group: "x"}, 3000, 3)
 	wantFound(a, 3000, 1) // the one accepted first
 
-	// A longer window brings nothing back that was free.
+	// A longer window revives no expired id.
 	d.SetRules(Rules{Scope: ScopeQueue, WindowSeconds: 100}, 11_500)
 	wantFound(a, 11_500, 3)
 	if live := d.CountLive(11_500); live != 3 || d.Len() != 4 {

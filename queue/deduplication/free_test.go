@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// TestFreedIDsAreNotCounted frees ids anywhere in a window while others are added
-// and forgotten, and compares the count of live ones with a walk over all.
+// TestFreedIDsAreNotCounted frees ids anywhere in a window during additions and expiry, and
+// compares CountLive with a scan.
 func TestFreedIDsAreNotCounted(t *testing.T) {
 	const length = 1000
 	random := rand.New(rand.NewPCG(5, 6))
@@ -68,8 +68,8 @@ func TestForgetMessage(t *testing.T) {
 	if empty != (statehash.Sum{}) {
 		t.Fatal("the sum is wrong before")
 	}
-	// The number of another message frees nothing; its own frees both its keys,
-	// though the scope has changed since.
+	// Another sequence number frees nothing. The message's own frees both keys, even after a change
+	// of scope.
 	d.ForgetMessage(k, first, 2)
 	if d.Len() != 3 {
 		t.Fatalf("%d records after the wrong number", d.Len())

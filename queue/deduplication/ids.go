@@ -7,37 +7,36 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// IDs are the ids a message is compared under: its own, and with IdAndContent also
-// the hash of its content.
+// IDs are the ids of a message: its own, and with IdAndContent the hash of its content.
 type IDs struct {
 	Own     string
-	Content string // empty unless it is a second key
+	Content string // empty unless both ids count
 	Group   string
-	// Partition is the PartitionKey, used if there is no group.
+	// Partition is the PartitionKey, used without a group.
 	Partition string
 
-	own      Key // of Own under ownScope, if it is known
+	own      Key // key of Own under ownScope, if ownKnown
 	ownScope Scope
 	ownKnown bool
 }
 
-// WithKey are the ids with the key of the own one, if it is for them. With a partition key
-// it could be another one.
-func (ids IDs) WithKey(k *SoughtKey) (with IDs, known bool) {
+// WithKey returns the ids with a prefetched key, if it belongs to them. It skips keys under
+// ScopePartitionKey, which depend on the partition key.
+func (ids IDs) WithKey(k *PrefetchedKey) (with IDs, known bool) {
 	if k.id == ids.Own && k.group == ids.Group && k.scope != ScopePartitionKey {
 		ids.own, ids.ownScope, ids.ownKnown = k.key, k.scope, true
 	}
 	return ids, ids.ownKnown
 }
 
-// SoughtKey is the key of an own id that will be looked for.
-type SoughtKey struct {
+// PrefetchedKey is the key of an own id that a later send looks up.
+type PrefetchedKey struct {
 	id, group string
 	scope     Scope
 	key       Key
 }
 
-// Second is the other id that a message is recorded under, empty if there is none.
+// Second returns the second id of a message, empty if there is none.
 func (ids *IDs) Second() string {
 	if ids.Content == ids.Own {
 		return ""
@@ -45,16 +44,15 @@ func (ids *IDs) Second() string {
 	return ids.Content
 }
 
-// key hashes one id under one scope. For partitionKey the part is the group id if
-// given, else the partition key, else the id itself (servicebus.md 5.4: the id then
-// chooses the partition, and detection is complete).
+// key hashes an id under a scope. With ScopePartitionKey, the part is the group id, else the
+// partition key, else the id itself, as if the id chose the partition (servicebus.md 5.4).
 func (ids *IDs) key(k statehash.Key, scope Scope, id string) Key {
 	if ids.ownKnown && scope == ids.ownScope && id == ids.Own {
 		return ids.own
 	}
 	part := ""
 	switch scope {
-	case ScopeQueue: // one part for all
+	case ScopeQueue: // one part for all ids
 	case ScopeMessageGroup:
 		part = ids.Group
 	case ScopePartitionKey:

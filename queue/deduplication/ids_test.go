@@ -6,13 +6,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// A key that was computed ahead is used for the ids it is of, under its scope, and is the
-// one that would be computed.
-func TestKeysAhead(t *testing.T) {
+// A prefetched key is used only for its own id and scope, and equals the computed one.
+func TestPrefetchedKeys(t *testing.T) {
 	k := statehash.NewKey([16]byte{1})
 	for _, scope := range []Scope{ScopeQueue, ScopeMessageGroup, ScopePartitionKey} {
 		d := New(1, Rules{Scope: scope})
-		sought := d.Seek(k, "id", "group")
+		prefetched := d.PrefetchKey(k, "id", "group")
 		for _, c := range []struct {
 			ids  IDs
 			want bool
@@ -23,7 +22,7 @@ func TestKeysAhead(t *testing.T) {
 			{IDs{Own: "id", Group: "other"}, false},
 			{IDs{Own: "id"}, false},
 		} {
-			with, known := c.ids.WithKey(&sought)
+			with, known := c.ids.WithKey(&prefetched)
 			if known != c.want {
 				t.Errorf("scope %d, %+v: known %v", scope, c.ids, known)
 			}

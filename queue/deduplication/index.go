@@ -1,20 +1,17 @@
 package deduplication
 
-// index finds the places of records by the fingerprints of their
-// keys: a hash table of eight bytes a slot, of which looking for an id that is
-// new, the usual case, touches one cache line.
+// index is a hash table from the fingerprint of a key to the place of its record, with eight bytes
+// per slot. A lookup of a new id, the usual case, touches one cache line.
 //
-// The table is cut into segments by the top bits of a fingerprint (extendible
-// hashing), so that no operation has to move more than one segment, however
-// many ids there are. It belongs to the state that commands are applied to, not
-// to frozen copies of it: those have no need to find a key.
+// The top bits of a fingerprint select a segment (extendible hashing), so that growing moves one
+// segment at a time. Frozen copies do not look up keys, so they share the index of the newest copy.
 type index struct {
 	directory []*indexSegment // by the top depth bits of a fingerprint
 	depth     uint
 }
 
-// indexSegment holds all entries whose fingerprints have its depth top bits. It
-// is a table with linear probing, whose home slot are the low bits.
+// indexSegment holds the entries that share its top depth bits. It uses linear probing; the low
+// bits select the home slot.
 type indexSegment struct {
 	slots []uint64 // fingerprint, then the low 32 bits of the place; 0: free
 	used  int
@@ -24,19 +21,19 @@ type indexSegment struct {
 const (
 	segmentSlotsMin = 8
 	segmentSlotsMax = 1024
-	// indexDepthMax leaves the bits below for the home slot. With it, four
-	// million full segments are two thousand million ids.
+	// indexDepthMax leaves the lower bits for the home slot. It permits four million segments,
+	// about two billion ids.
 	indexDepthMax = 22
 )
 
-// fingerprint is what the index keeps of a key; never 0.
+// fingerprint returns the part of a key that the index stores; never 0.
 func (k Key) fingerprint() uint32 { return max(uint32(k.Low), 1) }
 
 func indexSlot(fingerprint uint32, place uint64) uint64 {
 	return uint64(fingerprint)<<32 | uint64(uint32(place))
 }
 
-// segment is nil in an empty index.
+// segment returns nil in an empty index.
 func (x *index) segment(fingerprint uint32) *indexSegment {
 	if len(x.directory) == 0 {
 		return nil
@@ -44,7 +41,7 @@ func (x *index) segment(fingerprint uint32) *indexSegment {
 	return x.directory[fingerprint>>(32-x.depth)]
 }
 
-// home is the slot in which a search for a key begins, 0 if it is free.
+// home returns the first slot of a search, 0 if it is free.
 func (x *index) home(fingerprint uint32) uint64 {
 	s := x.segment(fingerprint)
 	if s == nil {
@@ -53,7 +50,7 @@ func (x *index) home(fingerprint uint32) uint64 {
 	return s.slots[int(fingerprint)&(len(s.slots)-1)]
 }
 
-// add notes the place of a key.
+// add adds the place of a key.
 func (x *index) add(fingerprint uint32, place uint64) {
 	if len(x.directory) == 0 {
 		x.directory = []*indexSegment{{slots: make([]uint64, segmentSlotsMin)}}
@@ -66,7 +63,7 @@ func (x *index) add(fingerprint uint32, place uint64) {
 	s.put(indexSlot(fingerprint, place))
 }
 
-// remove forgets the place of a key.
+// remove removes the place of a key.
 func (x *index) remove(fingerprint uint32, place uint64) {
 	s := x.segment(fingerprint)
 	if s == nil || !s.take(indexSlot(fingerprint, place)) || s.used > len(s.slots)/8 {
@@ -75,7 +72,7 @@ func (x *index) remove(fingerprint uint32, place uint64) {
 	x.shrink(s, fingerprint)
 }
 
-// grow doubles a segment that is full or cuts it in two.
+// grow doubles a full segment or splits it.
 func (x *index) grow(s *indexSegment, fingerprint uint32) {
 	if len(s.slots) < segmentSlotsMax || s.depth == indexDepthMax {
 		s.resize(2 * len(s.slots))
@@ -104,7 +101,7 @@ func (x *index) grow(s *indexSegment, fingerprint uint32) {
 	}
 }
 
-// shrink halves a segment that is nearly empty or joins it with its other half.
+// shrink halves a nearly empty segment or merges it with its sibling.
 func (x *index) shrink(s *indexSegment, fingerprint uint32) {
 	if s.depth == 0 {
 		if len(s.slots) > segmentSlotsMin {
@@ -128,15 +125,14 @@ func (x *index) shrink(s *indexSegment, fingerprint uint32) {
 	}
 }
 
-// entries is the part of the directory that leads to s, or will when s is as
-// deep as it says.
+// entries returns the part of the directory that leads to s at its present depth.
 func (x *index) entries(s *indexSegment, fingerprint uint32) []*indexSegment {
 	below := x.depth - s.depth
 	first := fingerprint >> (32 - s.depth) << below
 	return x.directory[first : first+1<<below]
 }
 
-// put needs a free slot.
+// put adds a slot; there must be a free one.
 func (s *indexSegment) put(slot uint64) {
 	at := s.home(slot)
 	for s.slots[at] != 0 {
@@ -146,7 +142,7 @@ func (s *indexSegment) put(slot uint64) {
 	s.used++
 }
 
-// take removes a slot and closes the gap in the run behind it.
+// take removes a slot and closes the gap in its run.
 func (s *indexSegment) take(slot uint64) bool {
 	gap := s.home(slot)
 	for ; s.slots[gap] != slot; gap = s.next(gap) {

@@ -5,17 +5,17 @@ import (
 	"encoding/hex"
 )
 
-// Scope says what a deduplication id is unique within.
+// Scope is the range within which a deduplication id is unique.
 type Scope uint8
 
-// Scopes; the numbers are stored in snapshots and hashed into record keys.
+// Scopes. Snapshots and record keys contain the numbers.
 const (
 	ScopeQueue        Scope = 0
 	ScopeMessageGroup Scope = 1
 	ScopePartitionKey Scope = 2
 )
 
-// Rules are the attributes that steer the deduplication engine.
+// Rules are the attributes of the deduplication engine.
 type Rules struct {
 	Disabled          bool // DeduplicationEnabled=false
 	ContentBased      bool
@@ -27,14 +27,13 @@ type Rules struct {
 	DeadLetterKeepsID bool
 }
 
-// ReadsContent reports whether WithContent goes by the body.
+// ReadsContent reports whether WithContent reads the body.
 func (r *Rules) ReadsContent(ids IDs) bool {
 	return r.ContentBased && !r.Disabled && (ids.Own == "" || r.IDAndContent)
 }
 
-// WithContent adds what a message is remembered under if its content counts: the
-// SHA-256 of the body in lower-case hex takes the place of an id that was not given,
-// and with IdAndContent both count. hash is the SHA-256 if it is known already.
+// WithContent adds the SHA-256 of the body, in lower-case hex, if content counts: it replaces a
+// missing id, and with IdAndContent both ids count. hash is the SHA-256 if already known.
 func (r *Rules) WithContent(ids IDs, body string, hash []byte) IDs {
 	if !r.ReadsContent(ids) {
 		return ids

@@ -2,57 +2,53 @@ package deduplication
 
 import "github.com/tidwall/btree"
 
-// Key is the keyed hash of an id within its scope: without the key of the hash
-// nobody can aim for equal ones, and by chance the first collision is to be
-// expected after some 10^19 ids.
+// Key is the keyed hash of an id within its scope. Without the hash key, clients cannot construct
+// collisions; by chance, the first one is expected after about 10^19 ids.
 type Key struct{ High, Low uint64 }
 
-// Scopes is how many scopes an id may be unique within.
+// Scopes is the number of scopes.
 const Scopes = 3
 
 // Record is one remembered id.
 type Record struct {
 	Key        Key
 	AcceptedAt int64 // milliseconds
-	// position orders records by acceptance: the sequence number of the
-	// message, then one bit that is set on the second key of a message, then
+	// position orders records by acceptance: sequence number, one bit for a message's second key,
 	// two bits of scope.
 	position uint64
 }
 
-// NewRecord makes the record of an id. Order is the sequence number of what was
-// accepted, shifted left by one; the bit is set on its second key.
+// NewRecord returns the record of an id. Order is the message's sequence number shifted left by
+// one; the low bit marks its second key.
 func NewRecord(key Key, acceptedAt int64, order uint64, scope Scope) Record {
 	return Record{Key: key, AcceptedAt: acceptedAt, position: order<<2 | uint64(scope)}
 }
 
-// Sequence is the number of the message that was accepted.
+// Sequence returns the sequence number of the message.
 func (r Record) Sequence() uint64 { return r.position >> 3 }
 
-// Order is the place of the record in the order of acceptance.
+// Order returns the record's position in the order of acceptance.
 func (r Record) Order() uint64 { return r.position >> 2 }
 
-// Scope is what the id is unique within.
+// Scope returns the scope of the id.
 func (r Record) Scope() Scope { return Scope(r.position & 3) }
 
-// Position is Order and Scope in one number, as the state hash has it.
+// Position returns Order and Scope in one number, for the state hash.
 func (r Record) Position() uint64 { return r.position }
 
-// Window remembers accepted ids. The zero value is empty. Used by one
-// goroutine, except that a Clone may be read by another one while the newest
-// copy goes on being changed.
+// Window remembers accepted ids. The zero value is empty. One goroutine uses it; another one may
+// read a Clone.
 type Window struct {
 	accepted acceptances
-	index    index // of all records in accepted; meaningless in a copy that is not the newest
-	// DeadBefore makes ids accepted at or before it dead whatever the length
-	// of the window is now, so that a longer window never brings an id back.
+	index    index // of the records in accepted; invalid in older copies
+	// DeadBefore expires ids accepted at or before it, so that a longer window does not revive
+	// them.
 	DeadBefore int64
 	byScope    [Scopes]int64
-	freed      *btree.Map[uint64, struct{}] // places of records taken out alive; nil if none was
+	freed      *btree.Map[uint64, struct{}] // places of records removed while live; nil if none
 }
 
-// Clone is a copy to go on with. The original must not be changed any more, and
-// no key can be found in it.
+// Clone returns a writable copy. Stop changing the original and looking up keys in it.
 func (w Window) Clone() Window {
 	w.accepted = w.accepted.clone()
 	if w.freed != nil {
@@ -61,19 +57,19 @@ func (w Window) Clone() Window {
 	return w
 }
 
-// Len counts the records, dead ones that are not forgotten yet included.
+// Len counts the records, including expired ones.
 func (w *Window) Len() int { return w.accepted.len() }
 
 // ByScope counts the records of each scope.
 func (w *Window) ByScope() [Scopes]int64 { return w.byScope }
 
-// Live reports whether an id accepted at a time is still remembered at now in a
-// window of some length: what comes at exactly its end is new.
+// Live reports whether a window of some length still contains an id. At exactly its end the id is
+// new.
 func (w *Window) Live(acceptedAt, now, length int64) bool {
 	return acceptedAt > w.DeadBefore && now-acceptedAt < length
 }
 
-// Find is the record of a key, dead or alive.
+// Find returns the record of a key, live or expired.
 func (w *Window) Find(key Key) (r Record, found bool) {
 	if place, found := w.place(key); found {
 		return *w.accepted.at(place), true
@@ -92,7 +88,7 @@ func (w *Window) place(key Key) (place uint64, found bool) {
 		if uint32(s.slots[at]>>32) != fingerprint {
 			continue
 		}
-		// The slot has the low bits of a place not far behind front.
+		// The slot has the low bits of a place not far after front.
 		place = front + uint64(uint32(s.slots[at])-uint32(front))
 		if w.accepted.at(place).Key == key {
 			return place, true
@@ -101,8 +97,7 @@ func (w *Window) place(key Key) (place uint64, found bool) {
 	return 0, false
 }
 
-// Add remembers an id accepted now. A record of the same id, dead but not yet
-// forgotten, is replaced and returned.
+// Add adds a record. It replaces and returns an expired record of the same id.
 func (w *Window) Add(r Record) (old Record, replaced bool) {
 	if place, known := w.place(r.Key); known {
 		old, replaced = w.forget(place), true
@@ -112,13 +107,13 @@ func (w *Window) Add(r Record) (old Record, replaced bool) {
 	return old, replaced
 }
 
-// Oldest is the record accepted first.
+// Oldest returns the record accepted first.
 func (w *Window) Oldest() (Record, bool) { return w.accepted.oldest() }
 
-// Newest is the record accepted last.
+// Newest returns the record accepted last.
 func (w *Window) Newest() (Record, bool) { return w.accepted.newest() }
 
-// warmOldest reads where the n oldest records are found, see Deduplicator.Warm.
+// warmOldest reads the index slots of the n oldest records, see Deduplicator.Warm.
 func (w *Window) warmOldest(n int) (read uint64) {
 	for place := w.accepted.front; place < min(w.accepted.front+uint64(n), w.accepted.end); place++ {
 		read |= w.index.home(w.accepted.at(place).Key.fingerprint())
@@ -126,7 +121,7 @@ func (w *Window) warmOldest(n int) (read uint64) {
 	return read
 }
 
-// ForgetOldest takes out the record accepted first, which must exist.
+// ForgetOldest removes the oldest record, which must exist.
 func (w *Window) ForgetOldest() {
 	r, _ := w.accepted.oldest()
 	w.index.remove(r.Key.fingerprint(), w.accepted.front)
@@ -135,7 +130,7 @@ func (w *Window) ForgetOldest() {
 	w.release()
 }
 
-// forget takes out the record at a place and returns it.
+// forget removes and returns the record at a place.
 func (w *Window) forget(place uint64) Record {
 	r := *w.accepted.at(place)
 	w.index.remove(r.Key.fingerprint(), place)
@@ -145,7 +140,7 @@ func (w *Window) forget(place uint64) Record {
 	return r
 }
 
-// Free takes out the record of a key before its time.
+// Free removes the record of a key before it expires.
 func (w *Window) Free(key Key) (Record, bool) {
 	place, known := w.place(key)
 	if !known {
@@ -158,7 +153,7 @@ func (w *Window) Free(key Key) (Record, bool) {
 	return w.forget(place), true
 }
 
-// release gives back the memory of what has no entries any more.
+// release drops empty structures.
 func (w *Window) release() {
 	if w.accepted.len() == 0 {
 		w.index, w.freed = index{}, nil
@@ -176,7 +171,7 @@ func (w *Window) release() {
 	}
 }
 
-// freedFrom counts the records that were freed at a place or behind it.
+// freedFrom counts the records freed at or after a place.
 func (w *Window) freedFrom(place uint64) uint64 {
 	if w.freed == nil {
 		return 0
@@ -193,12 +188,11 @@ func (w *Window) freedFrom(place uint64) uint64 {
 	return uint64(w.freed.Len() - low)
 }
 
-// Scan visits the records in the order of acceptance until visit returns false.
+// Scan visits the records in order of acceptance until visit returns false.
 func (w *Window) Scan(visit func(Record) bool) { w.accepted.scan(visit) }
 
-// CountLive counts live records by binary search in the order of acceptance:
-// dead ones that wait to be forgotten do not count. What Add takes out is among
-// the dead; what Free takes out is subtracted.
+// CountLive counts live records by binary search in order of acceptance. Add replaces only expired
+// records; freed ones are subtracted.
 func (w *Window) CountLive(now, length int64) int64 {
 	a := &w.accepted
 	low, high := a.front, a.end
@@ -212,11 +206,11 @@ func (w *Window) CountLive(now, length int64) int64 {
 	return int64(a.end - low - w.freedFrom(low))
 }
 
-// Clear forgets all ids.
+// Clear removes all ids.
 func (w *Window) Clear() { *w = Window{DeadBefore: w.DeadBefore} }
 
-// Resize keeps dead ids dead when the length of the window changes at now:
-// a shorter one acts at once, a longer one never revives an id that was free.
+// Resize updates DeadBefore when the length of the window changes at now. A shorter window takes
+// effect at once; a longer one does not revive expired ids.
 func (w *Window) Resize(oldLength, now int64) {
 	w.DeadBefore = max(w.DeadBefore, now-oldLength)
 }

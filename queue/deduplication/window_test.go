@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWindowAgainstAMap lets a window grow to many segments and go to nothing
-// again, and compares it with a map and with what copies of it saw.
+// TestWindowAgainstAMap grows a window to many segments and shrinks it to none, and compares it and
+// its copies with a map.
 func TestWindowAgainstAMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var w Window
@@ -24,7 +24,7 @@ func TestWindowAgainstAMap(t *testing.T) {
 	sequence := uint64(0)
 	add := func() {
 		sequence++
-		// Fingerprints of 12 bits: many keys have the same.
+		// With fingerprints of 12 bits, many keys collide.
 		r := NewRecord(Key{random.Uint64(), random.Uint64() & 0xfff0_0000}, int64(sequence), sequence<<1, 0)
 		known[r.Key] = r
 		w.Add(r)
@@ -76,8 +76,7 @@ func TestWindowAgainstAMap(t *testing.T) {
 	}
 }
 
-// TestIndexMovesOneSegment: no addition may touch more than a segment's entries,
-// however many there are.
+// An addition moves at most one segment, however many there are.
 func TestIndexMovesOneSegment(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var x index

@@ -6,8 +6,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// anythingBut compiles what a value must not be: a string or a number, a list of
-// either, or an object with an operator for strings.
+// anythingBut compiles the excluded value: a string, a number, a list of either, or an object with
+// a string operator.
 func (c *compiler) anythingBut(o *conditions, v jsontext.Value) error {
 	except := conditions{}
 	var err error
@@ -57,7 +57,7 @@ func (c *compiler) anythingButList(except *conditions, list jsontext.Value) erro
 	return nil
 }
 
-// anythingButExpression compiles an operator that a string must not meet.
+// anythingButExpression compiles an excluded string operator.
 func (c *compiler) anythingButExpression(except *conditions, object jsontext.Value) error {
 	operator := ""
 	for name, v := range object.Members() {
@@ -87,7 +87,7 @@ func (c *compiler) anythingButExpression(except *conditions, object jsontext.Val
 	return nil
 }
 
-// anythingButFold compiles the strings that a value must not be in any case.
+// anythingButFold compiles strings that are excluded in any letter case.
 func (c *compiler) anythingButFold(except *conditions, v jsontext.Value) error {
 	list := []jsontext.Value{v}
 	if v.Kind() == jsontext.KindArray {

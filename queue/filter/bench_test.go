@@ -73,8 +73,7 @@ func BenchmarkMatchBody(b *testing.B) {
 	}
 }
 
-// BenchmarkMatchWorst has the most values in a message and the most conditions that
-// a policy may have, of which no value meets one.
+// BenchmarkMatchWorst matches the largest message against the most conditions, without a match.
 func BenchmarkMatchWorst(b *testing.B) {
 	conditions := func(format string) string {
 		list := make([]string, CombinationsMax)

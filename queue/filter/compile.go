@@ -7,11 +7,11 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// orName is the name of a list of alternatives.
+// orName marks a list of alternatives.
 const orName = "$or"
 
-// reservedNames make $or an ordinary name if an alternative has one of them: the
-// developer guide names that rule, event-ruler the words.
+// reservedNames make $or an ordinary name if an alternative contains one of them (developer guide;
+// the list is from event-ruler).
 var reservedNames = []string{
 	"exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",
 	"=", "<", "<=", ">", ">=",
@@ -20,19 +20,17 @@ var reservedNames = []string{
 	"ip-address-in-range", "ip-address-not-in-range",
 }
 
-// compiler is used for one policy. It stops at the first fault; since each member
-// of an object adds a path or combinations, that is soon in a policy that is too
+// compiler compiles one policy. It stops at the first error, and so soon in a policy that is too
 // large.
 type compiler struct {
 	text  string
 	scope Scope
-	path  []string // the names to the object that is read
+	path  []string // names of the enclosing members
 	names []string
 }
 
-// object compiles an object and counts its combinations: the product of the
-// conditions of each path, times the depth of the path, and of the sums over
-// alternatives.
+// object compiles an object and counts its combinations. They are the product over its members: of
+// a path, the number of conditions times the depth; of alternatives, their sum.
 func (c *compiler) object(v jsontext.Value) (o clause, combinations int64, err error) {
 	if isEmpty(v) {
 		return clause{}, 0, located(c.text, v.End(), "Empty objects are not allowed")
@@ -52,13 +50,13 @@ func (c *compiler) object(v jsontext.Value) (o clause, combinations int64, err e
 	return o, combinations, nil
 }
 
-// member adds a member to an object and counts its combinations.
+// member adds a member to an object and returns its combinations.
 func (c *compiler) member(o *clause, name string, v jsontext.Value, repeated bool) (combinations int64, err error) {
 	if name == orName && isAlternatives(v) && !repeated {
 		return c.alternatives(o, v)
 	}
 	if len(c.path) == CombinationsMax {
-		return 0, errTooComplex // whatever it is, that counts for its depth
+		return 0, errTooComplex // the depth alone exceeds the limit
 	}
 	c.path = append(c.path, name)
 	defer func() { c.path = c.path[:len(c.path)-1] }()
@@ -84,7 +82,7 @@ func (c *compiler) member(o *clause, name string, v jsontext.Value, repeated boo
 	}
 }
 
-// term adds the conditions of the present path to an object.
+// term adds the conditions of the current path to an object.
 func (c *compiler) term(o *clause, list jsontext.Value) (combinations int64, err error) {
 	conditions, n, err := c.conditions(list)
 	if err != nil {
@@ -115,12 +113,12 @@ func (c *compiler) alternatives(o *clause, list jsontext.Value) (combinations in
 	return combinations, nil
 }
 
-// refuse is an error that the reader of SNS finds when it looks at v.
+// refuse returns an error at the position where SNS's reader detects v.
 func (c *compiler) refuse(v jsontext.Value, reason string) error {
 	return located(c.text, behindNext(v), reason)
 }
 
-// name notes a path that has conditions.
+// name returns the index of a path, adding it if new.
 func (c *compiler) name(joined string) (int, error) {
 	if i := slices.Index(c.names, joined); i >= 0 {
 		return i, nil
@@ -132,8 +130,8 @@ func (c *compiler) name(joined string) (int, error) {
 	return len(c.names) - 1, nil
 }
 
-// isAlternatives reports whether what stands at $or is a list of alternatives: two
-// objects or more, without a reserved name.
+// isAlternatives reports whether the value of $or is a list of alternatives: at least two objects
+// without a reserved name.
 func isAlternatives(v jsontext.Value) bool {
 	n := 0
 	for e := range v.Elements() {

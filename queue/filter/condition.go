@@ -7,18 +7,17 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// conditions is a list of conditions, of which one has to be met. Those that name a
-// value stand in order, so that a value is found in a long list at once.
+// conditions is a list of alternative conditions. Named values are sorted for binary search.
 type conditions struct {
 	absent, present bool  // exists
-	words           uint8 // a bit for each kind of true, false and null
+	words           uint8 // one bit for each kind of true, false and null
 	texts           []string
 	folded          []string // equals-ignore-case
 	numbers         []decimal
 	others          []condition
 }
 
-// operator is how a condition looks at a value.
+// operator is the operator of a condition.
 type operator uint8
 
 const (
@@ -29,21 +28,21 @@ const (
 	opAnythingBut
 )
 
-// condition is a condition that does not name a value.
+// condition is a condition other than a named value.
 type condition struct {
 	operator operator
-	text     string // of opPrefix and opSuffix
-	low      bound  // of opRange
+	text     string // for opPrefix and opSuffix
+	low      bound  // for opRange
 	high     bound
 	network  network
-	except   *conditions // of opAnythingBut
+	except   *conditions // for opAnythingBut
 }
 
-// bound is an end of a range.
+// bound is one end of a range.
 type bound struct {
 	at   decimal
-	is   bool // there is this end
-	open bool // at itself is outside
+	is   bool // there is a bound
+	open bool // excludes at
 }
 
 // value is one value in a message.
@@ -52,13 +51,12 @@ type value struct {
 	text   string // of a string
 	number decimal
 
-	lookedAt  bool // whether the text is an address
+	lookedAt  bool // the text was parsed as an address
 	isAddress bool
 	address   address
 }
 
-// inNetwork reports whether a string is an address in a network. It is read for the
-// first network.
+// inNetwork reports whether a string is an address in a network. The first call parses it.
 func (v *value) inNetwork(n *network) bool {
 	if !v.lookedAt {
 		v.lookedAt = true
@@ -67,7 +65,7 @@ func (v *value) inNetwork(n *network) bool {
 	return v.isAddress && n.contains(v.address)
 }
 
-// valueOf is the value that a message has in JSON.
+// valueOf converts a JSON value.
 func valueOf(v jsontext.Value) value {
 	switch kind := v.Kind(); kind {
 	case jsontext.KindString:
@@ -139,7 +137,7 @@ func (c *condition) inRange(n decimal) bool {
 	return true
 }
 
-// sort puts the values that are named in order.
+// sort sorts the named values.
 func (c *conditions) sort() {
 	slices.Sort(c.texts)
 	slices.Sort(c.folded)

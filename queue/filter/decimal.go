@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// decimal is a number as it is written, without the zeros that do not count. Two
-// of them are compared digit by digit, so that no size and no precision is lost.
+// decimal is a number of any size and precision. Numbers are compared digit by digit.
 type decimal struct {
-	digits   string // from the first digit that is not 0 to the last, perhaps with a point; "" is zero
-	order    int64  // the power of ten of the first digit
+	digits   string // from the first nonzero digit to the last, perhaps with a point; "" is zero
+	order    int64  // power of ten of the first digit
 	negative bool
 }
 
-// exponentDigitsMax bounds exponents: a longer one counts as the largest of these.
+// exponentDigitsMax bounds exponents. Longer ones are clamped.
 const exponentDigitsMax = 15
 
-// parseDecimal reads a number of JSON or of a message attribute. The latter may
-// also begin with a plus sign and lack the digits on one side of the point.
+// parseDecimal reads a number of JSON or of a message attribute. The latter may begin with a plus
+// sign or omit the digits on one side of the point.
 func parseDecimal(text string) (d decimal, ok bool) {
 	if text != "" && (text[0] == '-' || text[0] == '+') {
 		d.negative = text[0] == '-'
@@ -76,8 +75,7 @@ func isDigits(text string) bool {
 	return true
 }
 
-// compare is below zero, zero or above it if d is less than, equal to or greater
-// than e.
+// compare returns a number below, at or above zero if d is less than, equal to or greater than e.
 func (d decimal) compare(e decimal) int {
 	if order := cmp.Compare(d.sign(), e.sign()); order != 0 {
 		return order
@@ -92,7 +90,7 @@ func (d decimal) compare(e decimal) int {
 	for {
 		i, j = pastPoint(d.digits, i), pastPoint(e.digits, j)
 		if i == len(d.digits) || j == len(e.digits) {
-			// What one has left does not end in 0.
+			// The remaining digits do not end in 0.
 			return cmp.Compare(len(d.digits)-i, len(e.digits)-j)
 		}
 		if order := cmp.Compare(d.digits[i], e.digits[j]); order != 0 {
@@ -112,7 +110,7 @@ func (d decimal) sign() int {
 	return 1
 }
 
-// pastPoint steps over the point, which a last digit follows.
+// pastPoint skips a point.
 func pastPoint(digits string, i int) int {
 	if i < len(digits) && digits[i] == '.' {
 		return i + 1

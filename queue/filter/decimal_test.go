@@ -16,7 +16,7 @@ func TestDecimal(t *testing.T) {
 			t.Errorf("%q is %+v", text, d)
 		}
 	}
-	// Each is greater than the one before.
+	// Each is greater than the previous one.
 	ascending := []string{
 		"-1e999999999999999999999", "-1e999999", "-123456789012345678901234567890.2", "-123456789012345678901234567890.1", "-10", "-9.99", "-1.1", "-1",
 		"-0.10001", "-0.1", "-1e-400", "-1e-999999999999999999999", "0", "1e-999999999999999999999", "1e-400", "0.00001", "0.0001", "0.00011", ".1", "0.1000000000000000000000000001",
@@ -33,7 +33,7 @@ func TestDecimal(t *testing.T) {
 	}
 }
 
-// randomNumber is a number in one of the forms that are accepted.
+// randomNumber returns a number in one of the accepted forms.
 func randomNumber(r *rand.Rand) string {
 	text := strconv.Itoa(r.IntN(3000))
 	if r.IntN(2) == 0 {

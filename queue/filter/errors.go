@@ -8,14 +8,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// refusal is the text of an error as SNS writes it.
+// refusal is an error with the text of SNS.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// Errors of a policy as a whole, which SNS gives no place for. The text for too
-// long a policy is not recorded anywhere. The one about nesting is the only one
-// without the name of the attribute.
+// Errors about a whole policy, without a position. The text of errTooLong is not recorded. The text
+// about nesting omits the name of the attribute.
 var (
 	errTooLong     = refused("Filter policy is too long")
 	errTooManyKeys = refused("Filter policy can not have more than " + strconv.Itoa(KeysMax) + " keys")
@@ -24,17 +23,16 @@ var (
 )
 
 const (
-	// sourceLengthMax is how much of a policy an error quotes, and
-	// wordLengthMax how much of a word in it.
+	// sourceLengthMax bounds the quoted policy in an error, wordLengthMax a quoted word.
 	sourceLengthMax = 500
 	wordLengthMax   = 256
 )
 
-// refused is an error without a place.
+// refused returns an error without a position.
 func refused(reason string) error { return refusal("FilterPolicy: " + reason) }
 
-// located is an error at a place in a policy, in the form that the JSON reader of
-// SNS gives it. That reader counts in UTF-16.
+// located returns an error at a position, in the format of SNS's JSON reader, which counts UTF-16
+// units.
 func located(text string, at int, reason string) error {
 	line, row := 1, 0
 	for i := range at {
@@ -51,8 +49,8 @@ func located(text string, at int, reason string) error {
 		"; line: " + strconv.Itoa(line) + ", column: " + strconv.Itoa(utf16Length(text[row:at])+1) + "]")
 }
 
-// behindNext is where the reader of SNS stands when v is the next token: it has read
-// one character of a string, object or array, and all of anything else.
+// behindNext returns the reader's position with v as the next token: after one character of a
+// string, object or array, and after any other value.
 func behindNext(v jsontext.Value) int {
 	switch v.Kind() {
 	case jsontext.KindObject, jsontext.KindArray, jsontext.KindString:
@@ -70,8 +68,7 @@ func utf16Length(text string) int {
 	return n
 }
 
-// utf16Prefix is the length in bytes of the longest prefix that has at most as many
-// units.
+// utf16Prefix returns the length in bytes of the longest prefix of at most so many units.
 func utf16Prefix(text string, units int) int {
 	for i, r := range text {
 		if units -= utf16Units(r); units < 0 {
@@ -88,7 +85,7 @@ func utf16Units(r rune) int {
 	return 1
 }
 
-// shortened bounds what an error repeats of a request.
+// shortened bounds a word that an error quotes.
 func shortened(word string) string {
 	if len(word) <= wordLengthMax {
 		return word

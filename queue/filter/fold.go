@@ -2,16 +2,15 @@ package filter
 
 import "strings"
 
-// folded is a text with small letters for capitals.
+// folded returns a text in lower case.
 func folded(text string) string { return strings.Map(fold, text) }
 
-// caseRange is letters of which each small one stands at a distance after its
-// capital. A distance of 1 means pairs, capital and small, from first on.
+// caseRange is a range of capitals whose small letters follow at a distance. Distance 1 means
+// alternating pairs of capital and small letter, starting at first.
 type caseRange struct{ first, last, distance rune }
 
-// caseRanges are the capitals of Latin, Greek, Cyrillic and Armenian letters. The
-// tables of package unicode grow with it, and a letter that one node knows and
-// another does not would part their states.
+// caseRanges covers Latin, Greek, Cyrillic and Armenian. The tables of package unicode grow with
+// versions of Go, so replicas could diverge.
 var caseRanges = [...]caseRange{
 	{'A', 'Z', 32},
 	{0xC0, 0xD6, 32},
@@ -38,10 +37,10 @@ var caseRanges = [...]caseRange{
 	{0x531, 0x556, 48},
 }
 
-// finalSigma is the form of the small sigma at the end of a word.
+// finalSigma is the small sigma at the end of a word.
 const finalSigma, smallSigma = 'ς', 'σ'
 
-// fold is the small letter of a capital, and any other character itself.
+// fold returns the small letter of a capital, and any other character unchanged.
 func fold(r rune) rune {
 	if r < 0x80 {
 		if 'A' <= r && r <= 'Z' {

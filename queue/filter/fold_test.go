@@ -6,8 +6,7 @@ import (
 	"unicode"
 )
 
-// fold agrees with Unicode wherever it changes a letter, and on all letters of the
-// blocks that it covers but those that have no pair.
+// fold agrees with Unicode on all letters it changes, and on all letters with a pair in its blocks.
 func TestFold(t *testing.T) {
 	t.Parallel()
 	unpaired := "İıĸŉſͰͱͲͳͶͷΐΰϏϐϑϕϖϗϘϙϚϛϜϝϞϟϠϡϢϣϤϥϦϧϨϩϪϫϬϭϮϯϰϱϲϳϴϵ϶ϷϸϹϺϻϼϽϾϿևͅͺͻͼͽͿµ\u1c80"

@@ -6,22 +6,20 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// Attribute is a message attribute, in the fields that a filter looks at. The value
-// is what was sent.
+// Attribute is a message attribute as sent.
 type Attribute struct{ Name, DataType, Value string }
 
-// Message is a published message. It remembers what was read of it for one policy
-// for the next. It is used by one goroutine.
+// Message is a published message. It caches parsed parts between policies. One goroutine uses it.
 type Message struct {
 	attributes []Attribute
 	body       string
 
 	read   reading         // of the body
-	arrays []reading       // of the attributes that are arrays, if a policy needs one
-	leaves [KeysMax]leaves // memory that is used again
+	arrays []reading       // of array attributes, if a policy needs them
+	leaves [KeysMax]leaves // reused memory
 }
 
-// leaves are the values at the end of a path, as many as count.
+// leaves are the values at a path, at most ValuesMax.
 type leaves []jsontext.Value
 
 func (l *leaves) add(v jsontext.Value) {
@@ -30,15 +28,14 @@ func (l *leaves) add(v jsontext.Value) {
 	}
 }
 
-// reading is a text that was read as JSON, once.
+// reading is a text that is parsed as JSON once.
 type reading struct {
 	done bool
 	ok   bool
 	root jsontext.Value
 }
 
-// NewMessage is a message that is about to be matched. The attributes must not
-// change meanwhile.
+// NewMessage returns a message to match. Do not change attributes while it is used.
 func NewMessage(attributes []Attribute, body string) *Message {
 	return &Message{attributes: attributes, body: body}
 }
@@ -51,11 +48,11 @@ func (r *reading) of(text string, depthMax int, kind jsontext.Kind) bool {
 	return r.ok
 }
 
-// finding is what a message has at a path.
+// finding is the result at a path.
 type finding struct {
 	present bool
 	plain   value  // of an attribute that is not an array
-	leaves  leaves // in a body or in an array
+	leaves  leaves // in a body or an array
 }
 
 // Match reports whether a message passes the policy.
@@ -111,7 +108,7 @@ func (t *term) met(f *finding) bool {
 	return false
 }
 
-// findAttributes looks up the attributes of the given names.
+// findAttributes looks up attributes by name.
 func (m *Message) findAttributes(names []string, found *[KeysMax]finding) {
 	for i, name := range names {
 		for j := range m.attributes {
@@ -123,8 +120,7 @@ func (m *Message) findAttributes(names []string, found *[KeysMax]finding) {
 	}
 }
 
-// findAttribute reads attribute j, which is what stands at path i. SNS ignores
-// Binary attributes.
+// findAttribute reads attribute j for path i. SNS ignores Binary attributes.
 func (m *Message) findAttribute(j, i int, found *finding) {
 	a := &m.attributes[j]
 	base, _, _ := strings.Cut(a.DataType, ".")
@@ -141,12 +137,12 @@ func (m *Message) findAttribute(j, i int, found *finding) {
 	}
 }
 
-// elements are the values in attribute j, if it is an array of plain values.
+// elements returns the values of attribute j, if it is an array of plain values.
 func (m *Message) elements(j, i int) leaves {
 	if m.arrays == nil {
 		m.arrays = make([]reading, len(m.attributes))
 	}
-	const depth = 1 // no array or object in the array
+	const depth = 1 // no nested array or object
 	if !m.arrays[j].of(m.attributes[j].Value, depth, jsontext.KindArray) {
 		return nil
 	}
@@ -157,8 +153,7 @@ func (m *Message) elements(j, i int) leaves {
 	return m.leaves[i]
 }
 
-// findInBody looks for the values at the given paths; false if the body is not a
-// JSON object.
+// findInBody finds the values at paths. It returns false if the body is not a JSON object.
 func (m *Message) findInBody(names []string, found *[KeysMax]finding) bool {
 	if !m.read.of(m.body, depthMax, jsontext.KindObject) {
 		return false
@@ -177,8 +172,8 @@ func (m *Message) findInBody(names []string, found *[KeysMax]finding) bool {
 	return true
 }
 
-// progress is for each path how much of it leads to a value: the number of bytes
-// up to the next name, pathEnded if it ends there, pathLeft if it leads elsewhere.
+// progress is the matched part of each path: the offset of the next name, pathEnded at the end, or
+// pathLeft after a mismatch.
 type progress [KeysMax]int
 
 const (
@@ -186,7 +181,7 @@ const (
 	pathLeft  = -2
 )
 
-// walk looks for paths in a body.
+// walk finds paths in a body.
 type walk struct {
 	names   []string
 	message *Message
@@ -214,7 +209,7 @@ func (w *walk) value(v jsontext.Value, p progress) {
 	}
 }
 
-// step goes to the member of a name.
+// step enters the member with a name.
 func (w *walk) step(p progress, name string) (next progress, leads bool) {
 	for i, at := range p {
 		next[i] = pathLeft

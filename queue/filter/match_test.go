@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// mustParse is a policy that has to be accepted.
+// mustParse parses a valid policy.
 func mustParse(t testing.TB, text string, scope Scope) *Policy {
 	t.Helper()
 	p, err := Parse(text, scope)
@@ -15,7 +15,7 @@ func mustParse(t testing.TB, text string, scope Scope) *Policy {
 	return p
 }
 
-// Each operator, against the values of k in a body.
+// Each operator is tried with values of k in a body.
 func TestOperators(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -130,7 +130,7 @@ func TestMatchAttributes(t *testing.T) {
 	} {
 		m := NewMessage([]Attribute{{"other", "String.Array", `[1]`}, tc.attribute}, `{"body":1}`)
 		p := mustParse(t, tc.policy, MessageAttributes)
-		for range 2 { // the second time, from what was read before
+		for range 2 { // the second time from the cache
 			if got := p.Match(m); got != tc.want {
 				t.Errorf("%s: %v", tc.name, got)
 			}
@@ -201,7 +201,7 @@ func TestMatchLogic(t *testing.T) {
 	}
 }
 
-// A policy that even an empty object passes is not passed by what is no object.
+// A body that is no object passes no policy, even one that an empty object passes.
 func TestBodyIsNoObject(t *testing.T) {
 	t.Parallel()
 	p := mustParse(t, `{"k":[{"exists":false}]}`, MessageBody)
@@ -239,7 +239,7 @@ func TestValuesMax(t *testing.T) {
 	}
 }
 
-// Half of a surrogate pair is U+FFFD, in a policy and in a body.
+// Half of a surrogate pair reads as U+FFFD in policies and bodies.
 func TestSurrogates(t *testing.T) {
 	t.Parallel()
 	p := mustParse(t, `{"k":["\ud83d"]}`, MessageBody)
@@ -259,7 +259,7 @@ func TestNoPolicyMatches(t *testing.T) {
 	}
 }
 
-// Message attributes k=b are not for a subscriber who asks for k=a.
+// Message attributes k=b do not pass a filter on k=a.
 func TestSeveralPoliciesOneMessage(t *testing.T) {
 	t.Parallel()
 	m := NewMessage([]Attribute{{"k", "String", "b"}, {"l", "String.Array", `["x",7]`}}, `{"k":"a","l":{"m":[1,2]}}`)

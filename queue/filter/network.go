@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// address is an IP address. One of IPv4 stands in the last 32 bits.
+// address is an IP address. IPv4 uses the last 32 bits.
 type address struct {
 	high, low uint64
 	v6        bool
 }
 
-// network is all addresses that begin with the same bits.
+// network is a range of addresses with a common prefix.
 type network struct {
 	first             address
 	maskHigh, maskLow uint64
 }
 
-// Errors of networks, which event-ruler gives no place for.
+// Errors of networks, without a position, as in event-ruler.
 const (
 	errSlash    = refusal("FilterPolicy: Malformed CIDR, one '/' required")
 	errMask     = refusal("FilterPolicy: Malformed CIDR, mask bits must be an integer")
@@ -26,7 +26,7 @@ const (
 	errMask6    = refusal("FilterPolicy: IPv6 mask bits must be < 129")
 )
 
-// parseNetwork reads a network like 10.0.0.0/24 or 2001:db8::/32.
+// parseNetwork reads a network such as 10.0.0.0/24 or 2001:db8::/32.
 func parseNetwork(text string) (network, error) {
 	before, after, found := strings.Cut(text, "/")
 	if !found || strings.Contains(after, "/") {
@@ -65,8 +65,8 @@ func (n *network) contains(a address) bool {
 	return a.v6 == n.first.v6 && a.high&n.maskHigh == n.first.high && a.low&n.maskLow == n.first.low
 }
 
-// parseAddress reads an address without zone. An octet with a leading zero is none:
-// some take it for octal.
+// parseAddress reads an address without zone. It refuses leading zeros, which some programs read as
+// octal.
 func parseAddress(text string) (address, bool) {
 	if strings.IndexByte(text, ':') >= 0 {
 		return parseAddress6(text)
@@ -86,8 +86,7 @@ func parseAddress(text string) (address, bool) {
 	return a, true
 }
 
-// parseAddress6 reads eight groups of up to four digits; :: stands once for one
-// or more groups of zeros.
+// parseAddress6 reads eight groups of up to four digits; :: replaces one or more zero groups once.
 func parseAddress6(text string) (address, bool) {
 	before, after, gap := strings.Cut(text, "::")
 	var groups [8]uint64
@@ -116,7 +115,7 @@ func parseAddress6(text string) (address, bool) {
 
 const hexDigits = "0123456789abcdefABCDEF"
 
-// parseGroups reads groups between colons, as many as fit.
+// parseGroups reads groups separated by colons, at most len(groups).
 func parseGroups(text string, groups []uint64) (n int, ok bool) {
 	for more := text != ""; more; n++ {
 		var part string

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// libraryAddress is an address as net/netip reads it, which also takes zones and
-// IPv4 in IPv6.
+// libraryAddress parses an address with net/netip, which also accepts zones and IPv4 in IPv6.
 func libraryAddress(text string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(text)
 	return a, err == nil && a.Zone() == "" && (a.Is4() || !strings.Contains(text, "."))

@@ -12,11 +12,10 @@ const (
 	outOfRange      = "Value must be between -1.0E9 and 1.0E9, inclusive"
 )
 
-// numberMax is the largest number that SNS compares, and the smallest without its
-// sign.
+// numberMax is the largest absolute value that SNS compares.
 var numberMax, _ = parseDecimal("1e9")
 
-// conditions compiles the list of conditions of a path, and counts them.
+// conditions compiles and counts the conditions of a path.
 func (c *compiler) conditions(list jsontext.Value) (o conditions, n int, err error) {
 	for v := range list.Elements() {
 		switch n++; v.Kind() {
@@ -43,7 +42,7 @@ func (c *compiler) conditions(list jsontext.Value) (o conditions, n int, err err
 	return o, n, nil
 }
 
-// expression compiles a condition that is an object with an operator.
+// expression compiles an object with one operator.
 func (c *compiler) expression(o *conditions, object jsontext.Value) error {
 	operator := ""
 	for name, v := range object.Members() {
@@ -61,7 +60,7 @@ func (c *compiler) expression(o *conditions, object jsontext.Value) error {
 	return nil
 }
 
-// afterOperator is what event-ruler says if something follows an operator.
+// afterOperator returns the error of event-ruler for a second operator.
 func afterOperator(operator string) string {
 	if operator == "numeric" || operator == "anything-but" {
 		return tooManyElements
@@ -69,7 +68,7 @@ func afterOperator(operator string) string {
 	return onlyOneKey
 }
 
-// operator compiles an operator and what it is applied to.
+// operator compiles an operator with its operand.
 func (c *compiler) operator(o *conditions, name string, v jsontext.Value) error {
 	switch name {
 	case "exists":
@@ -86,7 +85,7 @@ func (c *compiler) operator(o *conditions, name string, v jsontext.Value) error 
 		return c.textOperator(o, name, v)
 	case "cidr":
 		if v.Kind() != jsontext.KindString {
-			return c.refuse(v, "prefix match pattern must be a string") // so SNS names it
+			return c.refuse(v, "prefix match pattern must be a string") // the text of SNS
 		}
 		network, err := parseNetwork(v.Text())
 		o.others = append(o.others, condition{operator: opNetwork, network: network})
@@ -99,7 +98,7 @@ func (c *compiler) operator(o *conditions, name string, v jsontext.Value) error 
 	return c.refuse(v, "Unrecognized match type "+shortened(name))
 }
 
-// textOperator compiles an operator that is applied to one string.
+// textOperator compiles an operator with a string operand.
 func (c *compiler) textOperator(o *conditions, name string, v jsontext.Value) error {
 	if v.Kind() != jsontext.KindString {
 		return c.refuse(v, name+" match pattern must be a string")
@@ -131,16 +130,15 @@ func (c *compiler) numeric(o *conditions, list jsontext.Value) error {
 	return err
 }
 
-// numericReader reads the list of numeric token by token, as SNS does, since that
-// decides which fault it finds and where.
+// numericReader reads the list of numeric token by token, as SNS does, because that decides the
+// error and its position.
 type numericReader struct {
 	*compiler
 	list     jsontext.Value
 	elements []jsontext.Value
 }
 
-// refuse is an error that is found when element i is looked at, which may be the
-// end of the list.
+// refuse returns an error at element i, or at the end of the list.
 func (r *numericReader) refuse(i int, reason string) error {
 	if i < len(r.elements) {
 		return r.compiler.refuse(r.elements[i], reason)
@@ -152,7 +150,7 @@ func (r *numericReader) isKind(i int, kind jsontext.Kind) bool {
 	return i < len(r.elements) && r.elements[i].Kind() == kind
 }
 
-// token is element i as an error shows it.
+// token returns element i for an error text.
 func (r *numericReader) token(i int) string {
 	if i == len(r.elements) {
 		return "]"
@@ -165,7 +163,7 @@ func (r *numericReader) token(i int) string {
 	}
 }
 
-// number is element i, the value of an operator.
+// number returns element i, the operand of an operator.
 func (r *numericReader) number(i int, operator string) (decimal, error) {
 	if !r.isKind(i, jsontext.KindNumber) {
 		return decimal{}, r.refuse(i, "Value of "+operator+" must be numeric")
@@ -243,7 +241,7 @@ func (r *numericReader) inRange(numbers ...decimal) error {
 	return nil
 }
 
-// beyondRange reports whether SNS does not compare a number.
+// beyondRange reports whether a number exceeds the range of SNS.
 func beyondRange(n decimal) bool {
 	n.negative = false
 	return n.compare(numberMax) > 0

@@ -15,19 +15,17 @@ const (
 	CombinationsMax = 150
 )
 
-// ValuesMax is how many values of a message count at one path, the first ones. Each
-// may have to be compared with each condition, for each subscription, while a
-// message is published.
+// ValuesMax is the number of values per path that count in a message. It bounds the comparisons of
+// a publish.
 const ValuesMax = 10_000
 
-// depthMax is how deep policies and bodies may nest, as in the JSON reader that
-// SNS uses.
+// depthMax bounds the nesting of policies and bodies, as SNS's JSON reader does.
 const depthMax = 1000
 
-// Scope is the part of a message that a policy looks at.
+// Scope is the part of a message that a policy matches.
 type Scope uint8
 
-// The scopes; attributes are the default.
+// Scopes; the default is MessageAttributes.
 const (
 	MessageAttributes Scope = iota
 	MessageBody
@@ -46,7 +44,7 @@ func ParseScope(text string) (Scope, error) {
 	return 0, refusal("FilterPolicyScope: Invalid value [" + shortened(text) + "]. Please use either MessageBody or MessageAttributes")
 }
 
-// String is the value of FilterPolicyScope.
+// String returns the value of FilterPolicyScope.
 func (s Scope) String() string {
 	if int(s) < len(scopeNames) {
 		return scopeNames[s]
@@ -54,31 +52,29 @@ func (s Scope) String() string {
 	return "Scope(" + strconv.Itoa(int(s)) + ")"
 }
 
-// Policy is a compiled filter policy. A nil policy is none: it lets every message
-// pass. It never changes and is safe for concurrent use.
+// Policy is a compiled, immutable filter policy, safe for concurrent use. A nil Policy accepts
+// every message.
 type Policy struct {
 	text  string
 	scope Scope
-	names []string // the paths that have conditions, at most KeysMax
+	names []string // paths with conditions, at most KeysMax
 	root  clause
 }
 
-// clause is an object in a policy: all terms have to be met, and of each list of
-// alternatives one.
+// clause is an object in a policy: it requires all terms, and one alternative of each list.
 type clause struct {
 	terms        []term
 	alternatives [][]clause
 }
 
-// term is a path and the conditions of which one has to be met.
+// term is a path with alternative conditions.
 type term struct {
-	name       int // in Policy.names
+	name       int // index in Policy.names
 	conditions conditions
 }
 
-// Parse compiles a policy. Empty text and {} are no policy: SNS takes both to
-// remove one. The error has the text of SNS, from "FilterPolicy: " on where there is
-// one: a single text of SNS has none.
+// Parse compiles a policy. Empty text and {} return nil: SNS uses both to remove a policy. Errors
+// have the text of SNS, which nearly always begins with "FilterPolicy: ".
 func Parse(text string, scope Scope) (*Policy, error) {
 	if strings.Trim(text, " \t\r\n") == "" {
 		return nil, nil
@@ -104,7 +100,7 @@ func Parse(text string, scope Scope) (*Policy, error) {
 	return &Policy{text: text, scope: scope, names: c.names, root: policy}, nil
 }
 
-// Text is the policy as it was given, "" for none.
+// Text returns the policy as set, "" for nil.
 func (p *Policy) Text() string {
 	if p == nil {
 		return ""
@@ -112,7 +108,7 @@ func (p *Policy) Text() string {
 	return p.text
 }
 
-// Scope is the part of a message that the policy looks at, the default for none.
+// Scope returns the scope of the policy, the default for nil.
 func (p *Policy) Scope() Scope {
 	if p == nil {
 		return MessageAttributes

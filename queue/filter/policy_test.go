@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// recorded is the place that the reader of SNS adds to an error in one line.
+// recorded returns the position that SNS's reader adds to an error in one line.
 func recorded(policy string, column int) string {
 	return fmt.Sprintf("\n at [Source: (String)\"%s\"; line: 1, column: %d]", policy, column)
 }
 
-// The texts and places that localstack recorded at SNS in May 2024.
+// Texts and positions recorded by localstack at SNS in May 2024.
 func TestParseErrorsRecordedAtSNS(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -60,7 +60,7 @@ func TestParseErrorsRecordedAtSNS(t *testing.T) {
 	}
 }
 
-// Texts of event-ruler, and ours where it has none.
+// Texts of event-ruler, or ours where it has none.
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -160,7 +160,7 @@ func TestParseErrorsWithoutPlace(t *testing.T) {
 	}
 }
 
-// list is an array of n different values.
+// list returns an array of n different values.
 func list(n int) string {
 	values := make([]string, n)
 	for i := range values {
@@ -169,7 +169,7 @@ func list(n int) string {
 	return "[" + strings.Join(values, ",") + "]"
 }
 
-// deep is conditions that nest n deep.
+// deep nests conditions n levels deep.
 func deep(n int, conditions string) string {
 	return strings.Repeat(`{"a":`, n) + conditions + strings.Repeat("}", n)
 }
@@ -219,7 +219,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// What is not JSON is said to be so, with the place, whatever it would mean.
+// Invalid JSON is reported as such, with its position.
 func TestParseNotJSON(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -247,7 +247,7 @@ func TestParseNotJSON(t *testing.T) {
 	}
 }
 
-// An error quotes a policy and its words in part.
+// An error quotes a bounded part of a policy and its words.
 func TestErrorsAreBounded(t *testing.T) {
 	t.Parallel()
 	word := strings.Repeat("\U0001f600", 1000)

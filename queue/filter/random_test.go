@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// random makes policies and messages out of few names and values, so that they
-// have much to do with each other.
+// random generates policies and messages from few names and values, so that matches are common.
 type random struct{ *rand.Rand }
 
 func (r random) one(of ...string) string { return of[r.IntN(len(of))] }
@@ -33,7 +32,7 @@ func (r random) plain() string {
 	return r.one("true", "false", "null")
 }
 
-// join is up to n of what make makes, with commas.
+// join joins up to n elements with commas.
 func (r random) join(least, n int, element func() string) string {
 	parts := make([]string, least+r.IntN(n-least+1))
 	for i := range parts {
@@ -62,7 +61,7 @@ func (r random) condition() string {
 	return fmt.Sprintf(`{"numeric":["%s",%d,"%s",%d.5]}`, r.one(">", ">="), r.IntN(5)-3, r.one("<", "<="), 2+r.IntN(100))
 }
 
-// policy is an object of a policy.
+// policy generates an object of a policy.
 func (r random) policy(depth int, scope Scope) string {
 	used := map[string]bool{}
 	var members []string
@@ -86,7 +85,7 @@ func (r random) policy(depth int, scope Scope) string {
 	return `{` + strings.Join(members, ` , `) + `}`
 }
 
-// value is a value in a body.
+// value generates a value in a body.
 func (r random) value(depth int) string {
 	switch {
 	case depth < 4 && r.IntN(3) == 0:
@@ -213,9 +212,8 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// beyondReference reports whether a text has what the reference takes long for or
-// does otherwise: exponents that it multiplies out, and letters whose case only
-// the tables of the standard library know.
+// beyondReference reports whether a text has exponents that are slow in the reference, or letters
+// that only the tables of the standard library fold.
 func beyondReference(text string) bool {
 	digits := 0
 	for _, r := range text {

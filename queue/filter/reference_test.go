@@ -10,16 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// The reference is the rules once more, as plainly and as slowly as can be: it
-// evaluates the JSON of a policy over a list of all values in a message.
+// The reference implements the rules simply and slowly: it evaluates the JSON of a policy over a
+// list of all values in a message.
 
-// placed is a value in a message and the path to it.
+// placed is a value in a message with its path.
 type placed struct {
 	path  string
 	value any
 }
 
-// referenceMatch reports whether a message passes a policy that is valid.
+// referenceMatch reports whether a message passes a valid policy.
 func referenceMatch(policy string, scope Scope, attributes []Attribute, body string) bool {
 	var values []placed
 	var exist []string
@@ -70,7 +70,7 @@ func depthOf(text string) (deepest int) {
 	}
 }
 
-// flattenBody reads token by token, so that a name that occurs twice counts twice.
+// flattenBody reads token by token, so that repeated names count.
 func flattenBody(body string) []placed {
 	d := json.NewDecoder(strings.NewReader(body))
 	d.UseNumber()
@@ -245,8 +245,7 @@ func referenceNetwork(network, text string) bool {
 	return ok && netip.PrefixFrom(netip.MustParseAddr(first), n).Contains(a)
 }
 
-// referenceCount is the number of combinations of a policy, counted for each
-// branch on its own, and the paths in it.
+// referenceCount counts the combinations of a policy and its paths, branch by branch.
 func referenceCount(object map[string]any, prefix string, depth int) (combinations int, paths []string) {
 	branches := []int{1}
 	for name, v := range object {

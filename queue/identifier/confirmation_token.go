@@ -7,15 +7,15 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// ConfirmationToken proves that a subscriber got the request to confirm a subscription:
-// number of the subscription (8 bytes), log time of the request (8), sealed with a keyed
-// hash over them and the epoch of the state (16).
+// ConfirmationToken proves that a subscriber received a request to confirm. It holds the
+// subscription's number (8 bytes), the log time of the request (8), and a keyed hash over both and
+// the epoch (16).
 type ConfirmationToken [32]byte
 
-// String is the text form that clients see: 64 lower-case hex digits.
+// String returns the text for clients: 64 lower-case hex digits.
 func (t ConfirmationToken) String() string { return hex.EncodeToString(t[:]) }
 
-// NewConfirmationToken makes the token of a request.
+// NewConfirmationToken returns the token of a request.
 func NewConfirmationToken(k statehash.Key, epoch uint32, subscription, made uint64) (t ConfirmationToken) {
 	binary.BigEndian.PutUint64(t[0:], subscription)
 	binary.BigEndian.PutUint64(t[8:], made)
@@ -31,8 +31,7 @@ func confirmationSeal(k statehash.Key, epoch uint32, named []byte) [16]byte {
 	return k.Sum(append(r, named...)).Bytes()
 }
 
-// OpenConfirmationToken reads what a token names. It reports false unless the token was
-// made in this epoch.
+// OpenConfirmationToken reads a token. ok is false unless it was issued in this epoch.
 func OpenConfirmationToken(text string, k statehash.Key, epoch uint32) (subscription, made uint64, ok bool) {
 	var t ConfirmationToken
 	if len(text) != hex.EncodedLen(len(t)) {

@@ -1,6 +1,6 @@
-// Package identifier derives message ids, sequence numbers, receipt handles and ids of move
-// tasks from the key of the cluster and from counters of the state. Every replica derives the
-// same ones. Without the key a client cannot forge a handle.
+// Package identifier derives message ids, sequence numbers, receipt handles and task ids from the
+// cluster's key and counters of the state. Every replica derives the same ones, and clients cannot
+// forge them.
 package identifier
 
 import (
@@ -9,16 +9,16 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// MessageID identifies a message; its text form is a UUID.
+// MessageID identifies a message. Its text is a UUID.
 type MessageID [16]byte
 
-// String is the UUID form.
+// String returns the UUID.
 func (id MessageID) String() string {
 	out := id.text()
 	return string(out[:])
 }
 
-// Append appends the UUID form to b, for a writer that must not allocate for it.
+// Append appends the UUID to b without allocating.
 func (id MessageID) Append(b []byte) []byte {
 	out := id.text()
 	return append(b, out[:]...)
@@ -37,25 +37,25 @@ func (id MessageID) text() (out [36]byte) {
 	return out
 }
 
-// NewMessageID derives the MessageId of the message accepted as sequence: a
-// random-looking UUID that every replica computes alike.
+// NewMessageID derives the MessageId of a message from its queue's incarnation and its sequence
+// number.
 func NewMessageID(k statehash.Key, incarnation, sequence uint64) MessageID {
 	return newUUID(k, statehash.KindMessageID, incarnation, sequence)
 }
 
-// NewTaskID derives the id of a move task, which every epoch numbers for itself.
+// NewTaskID derives the id of a move task. The epoch makes it unique after a restore.
 func NewTaskID(k statehash.Key, number uint64, epoch uint32) string {
 	return newUUID(k, statehash.KindTaskID, number, uint64(epoch)).String()
 }
 
-// NewPublicationID derives the MessageId that a topic gives to what it accepted as
-// sequence. Each queue gives the delivered message an id of its own.
+// NewPublicationID derives the MessageId of a publication. Each queue gives the delivered message
+// an id of its own.
 func NewPublicationID(k statehash.Key, incarnation, sequence uint64) MessageID {
 	return newUUID(k, statehash.KindPublicationID, incarnation, sequence)
 }
 
-// NewSubscriptionID derives the last part of the ARN of a subscription. Every epoch
-// numbers them for itself.
+// NewSubscriptionID derives the last part of a subscription's ARN. The epoch makes it unique after
+// a restore.
 func NewSubscriptionID(k statehash.Key, number uint64, epoch uint32) MessageID {
 	return newUUID(k, statehash.KindSubscriptionID, number, uint64(epoch))
 }
@@ -69,6 +69,6 @@ func newUUID(k statehash.Key, kind byte, a, b uint64) MessageID {
 	var buf [17]byte
 	id := MessageID(k.Sum(append(statehash.Record(buf[:0]), kind).Num(a).Num(b)).Bytes())
 	id[6] = id[6]&0x0f | 0x40 // version 4
-	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
+	id[8] = id[8]&0x3f | 0x80 // variant of RFC 9562
 	return id
 }

@@ -2,28 +2,26 @@ package identifier
 
 import "strconv"
 
-// SequenceNumber orders the messages of one queue. It counts from 1 in the
-// order of commits and is never reused, not even by a queue created again
-// under the same name. Zero means "none" (standard queues show none).
+// SequenceNumber orders the messages of one queue. It counts from 1 in commit order and is never
+// reused, even by a new queue with the same name. Zero means none; standard queues show none.
 //
-// Clients see one number in every protocol and every text: that of Number and String.
+// Clients of every protocol see the number of Number and String.
 type SequenceNumber uint64
 
-// sequenceBase makes every printed number 20 digits long, as on AWS.
+// sequenceBase gives every printed number 20 digits, as on AWS.
 const sequenceBase = 10_000_000_000_000_000_000
 
-// String prints the number as AWS does: 20 digits without leading zero.
+// String returns 20 digits, as AWS does.
 func (s SequenceNumber) String() string {
 	return strconv.FormatUint(sequenceBase+uint64(s), 10)
 }
 
-// Append appends what String prints to b, for a writer that must not allocate
-// for it.
+// Append appends the text of String to b without allocating.
 func (s SequenceNumber) Append(b []byte) []byte {
 	return strconv.AppendUint(b, sequenceBase+uint64(s), 10)
 }
 
-// Number is the number that String prints, zero for none.
+// Number returns the number that String prints, zero for none.
 func (s SequenceNumber) Number() uint64 {
 	if s == 0 {
 		return 0
@@ -31,8 +29,8 @@ func (s SequenceNumber) Number() uint64 {
 	return sequenceBase + uint64(s)
 }
 
-// SequenceNumberOf reads a number that a client sent: that of Number, or the count alone.
-// It reports false for what is neither.
+// SequenceNumberOf reads a number from a client: that of Number, or the count itself. ok is false
+// for any other number.
 func SequenceNumberOf(number uint64) (SequenceNumber, bool) {
 	switch {
 	case number >= sequenceBase:
@@ -44,7 +42,7 @@ func SequenceNumberOf(number uint64) (SequenceNumber, bool) {
 	}
 }
 
-// ParseSequenceNumber reads the text of a number that SequenceNumberOf reads.
+// ParseSequenceNumber is SequenceNumberOf for text.
 func ParseSequenceNumber(text string) (SequenceNumber, bool) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

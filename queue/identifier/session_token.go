@@ -7,17 +7,17 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// SessionToken names one lock of a session: queue incarnation (8 bytes), number of
-// the lock (8), sealed with a keyed hash over them and the epoch of the state (8).
+// SessionToken identifies one lock of a session: queue incarnation (8 bytes), number of the lock
+// (8), and a keyed hash over both and the epoch (8).
 type SessionToken [24]byte
 
-// String is the text form that clients see: 48 lower-case hex digits.
+// String returns the text for clients: 48 lower-case hex digits.
 func (t SessionToken) String() string { return hex.EncodeToString(t[:]) }
 
-// Seal is the keyed hash, which no other token has.
+// Seal returns the keyed hash.
 func (t SessionToken) Seal() uint64 { return binary.BigEndian.Uint64(t[16:]) }
 
-// NewSessionToken makes the token of a lock.
+// NewSessionToken returns the token of a lock.
 func NewSessionToken(k statehash.Key, epoch uint32, incarnation, lock uint64) (t SessionToken) {
 	binary.BigEndian.PutUint64(t[0:], incarnation)
 	binary.BigEndian.PutUint64(t[8:], lock)
@@ -32,8 +32,8 @@ func tokenSeal(k statehash.Key, epoch uint32, named []byte) uint64 {
 	return k.Hash(append(r, named...))
 }
 
-// Open is the number of the lock. It reports false unless the token was issued, in
-// this epoch, for the queue with this incarnation.
+// Open verifies a token and returns the number of the lock. ok is false unless it was issued in
+// this epoch for the queue with this incarnation.
 func (t *SessionToken) Open(k statehash.Key, epoch uint32, incarnation uint64) (lock uint64, ok bool) {
 	if t.Seal() != tokenSeal(k, epoch, t[:16]) || binary.BigEndian.Uint64(t[0:]) != incarnation {
 		return 0, false
@@ -41,8 +41,7 @@ func (t *SessionToken) Open(k statehash.Key, epoch uint32, incarnation uint64) (
 	return binary.BigEndian.Uint64(t[8:]), true
 }
 
-// ParseSessionToken reports whether text has the form of a token. Whether it was ever
-// issued is for the state to say.
+// ParseSessionToken reads the text of a token. Use Open to verify it.
 func ParseSessionToken(text string) (t SessionToken, ok bool) {
 	if len(text) != hex.EncodedLen(len(t)) {
 		return t, false

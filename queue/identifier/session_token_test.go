@@ -7,8 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// FuzzParseSessionToken: what is read is written the same, and only a token that was
-// issued opens.
+// A parsed token prints the same text, and only an issued one opens.
 func FuzzParseSessionToken(f *testing.F) {
 	key := statehash.NewKey([16]byte{1})
 	issued := NewSessionToken(key, 2, 3, 4)

@@ -1,6 +1,6 @@
 package jsontext
 
-// builder reads a text into the nodes of a tree.
+// builder parses a text into the nodes of a tree.
 type builder struct {
 	Scanner
 	nodes []node
@@ -27,7 +27,7 @@ func (b *builder) value() (err error) {
 	return err
 }
 
-// scalar reads a string or a number. It reports an error at the beginning of the value.
+// scalar reads a string or a number. Errors point to the beginning of the value.
 func (b *builder) scalar(kind Kind) (err error) {
 	start := b.pos
 	if kind == KindString {

@@ -2,8 +2,8 @@ package jsontext
 
 import "maps"
 
-// Equal reports whether two values say the same: members in any order, strings however
-// they are escaped, numbers as they are written. It recurses as deep as they nest.
+// Equal reports whether two values are equal: members in any order, strings after decoding, numbers
+// as written. It recurses to their nesting depth.
 func Equal(a, b Value) bool {
 	if a.Kind() != b.Kind() {
 		return false
@@ -30,7 +30,7 @@ func Equal(a, b Value) bool {
 	}
 }
 
-// byName are the members of an object; of a name that occurs twice the last counts.
+// byName returns the members of an object. The last of repeated names counts.
 func byName(object Value) map[string]Value {
 	members := map[string]Value{}
 	for name, value := range object.Members() {

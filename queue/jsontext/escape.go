@@ -2,14 +2,14 @@ package jsontext
 
 import "strings"
 
-// escapes are the characters that have a short escape besides the quotation mark
-// and the backslash, and shortForms what follows the backslash.
+// escapes are the control characters with a short escape; shortForms are the letters after the
+// backslash.
 const (
 	escapes    = "\b\f\n\r\t"
 	shortForms = "bfnrt"
 )
 
-// escapedBytes is how many bytes each byte of a text has in a JSON string.
+// escapedBytes is the escaped length of each byte.
 var escapedBytes = func() (n [256]uint8) {
 	for c := range n {
 		n[c] = 1
@@ -23,14 +23,12 @@ var escapedBytes = func() (n [256]uint8) {
 	return n
 }()
 
-// WriteEscaped writes what stands between the quotation marks of a JSON string, in
-// the form of Jackson, the library with which SNS writes: a quotation mark, a
-// backslash and control characters are escaped, with \u and upper-case digits if
-// they have no short form, and everything else stays as it is. So does a byte that
-// is not UTF-8, which no accepted message has.
+// WriteEscaped writes the inside of a JSON string as Jackson does, SNS's library. It escapes
+// quotation marks, backslashes and control characters, with upper-case digits after \u. All other
+// bytes stay, including invalid UTF-8, which no accepted message contains.
 func WriteEscaped(to *strings.Builder, s string) {
 	const digits = "0123456789ABCDEF"
-	from := 0 // of what is not written yet
+	from := 0 // start of the unwritten part
 	for i := range len(s) {
 		c := s[i]
 		if escapedBytes[c] == 1 {
@@ -53,7 +51,7 @@ func WriteEscaped(to *strings.Builder, s string) {
 	to.WriteString(s[from:])
 }
 
-// EscapedLength is how many bytes WriteEscaped writes for s.
+// EscapedLength returns the number of bytes that WriteEscaped writes.
 func EscapedLength(s string) int {
 	n := 0
 	for i := range len(s) {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Every control character by itself, and what other writers escape too.
+// Every control character, and characters that other writers escape.
 func TestWriteEscaped(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ text, want string }{
@@ -28,8 +28,8 @@ func TestWriteEscaped(t *testing.T) {
 	}
 }
 
-// FuzzWriteEscaped: what is written has the length that was said, and says what
-// it was given to this reader and to that of the standard library.
+// The output has the computed length, and decodes to the input with this reader and that of the
+// standard library.
 func FuzzWriteEscaped(f *testing.F) {
 	for _, text := range []string{"", "a", "\x00\x1f\x7f\"\\/\b\f\n\r\t", "<&>\u2028\u2029", "é🙂\ufffd", "\xff\xc0"} {
 		f.Add(text)

@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// Object is a JSON object whose members keep their order and, apart from
-// blanks between tokens, their spelling.
+// Object is a JSON object. Its members keep their order and spelling, without white space between
+// tokens.
 type Object []Member
 
-// Member is one member of an Object: its name, and its value as it is written,
-// without blanks.
+// Member is a member of an Object: name and compact value.
 type Member struct{ Name, Raw string }
 
-// depthMax is how deep the values in an Object may nest.
+// depthMax bounds the nesting of values in an Object.
 const depthMax = 10_000
 
-// ParseObject reads a JSON object. It refuses a name that occurs twice, since
-// readers do not agree on which of the two counts, and text that is not UTF-8.
+// ParseObject reads a JSON object. It refuses repeated names, because readers disagree on them, and
+// invalid UTF-8.
 func ParseObject(text string) (Object, bool) {
 	read, err := Parse(text, depthMax)
 	if err != nil || read.Kind() != KindObject {
@@ -45,7 +44,7 @@ func ParseList(raw string) (elements []string, ok bool) {
 	return elements, true
 }
 
-// StringOf reads a JSON string; false for any other value.
+// StringOf decodes a JSON string. ok is false for any other value.
 func StringOf(raw string) (string, bool) {
 	if raw == "" || raw[0] != '"' {
 		return "", false
@@ -53,7 +52,7 @@ func StringOf(raw string) (string, bool) {
 	return unquote(raw), true
 }
 
-// compact is a value without the blanks between its tokens.
+// compact removes the white space between tokens.
 func compact(raw string) string {
 	out := make([]byte, 0, len(raw))
 	quoted := false
@@ -61,7 +60,7 @@ func compact(raw string) string {
 		switch c := raw[i]; {
 		case quoted && c == '\\':
 			out = append(out, c)
-			i++ // what is escaped, also a quotation mark
+			i++ // the escaped character, perhaps a quotation mark
 		case c == '"':
 			quoted = !quoted
 		case !quoted && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
@@ -76,7 +75,7 @@ func (o Object) index(name string) int {
 	return slices.IndexFunc(o, func(m Member) bool { return m.Name == name })
 }
 
-// Get is the text of a member; null counts as absent.
+// Get returns the value of a member. Null counts as absent.
 func (o Object) Get(name string) (raw string, ok bool) {
 	i := o.index(name)
 	if i < 0 || o[i].Raw == "null" {
@@ -85,7 +84,7 @@ func (o Object) Get(name string) (raw string, ok bool) {
 	return o[i].Raw, true
 }
 
-// Set replaces a member in its place or adds it at the end.
+// Set replaces a member in place or appends it.
 func (o *Object) Set(name, raw string) {
 	if i := o.index(name); i >= 0 {
 		(*o)[i].Raw = raw
@@ -94,7 +93,7 @@ func (o *Object) Set(name, raw string) {
 	*o = append(*o, Member{name, raw})
 }
 
-// String is the compact JSON text.
+// String returns the compact JSON text.
 func (o Object) String() string {
 	var text strings.Builder
 	text.WriteByte('{')
@@ -110,7 +109,7 @@ func (o Object) String() string {
 	return text.String()
 }
 
-// Quote writes a JSON string, leaving <, > and & as they are.
+// Quote writes a JSON string. It keeps <, > and & as they are.
 func Quote(s string) string {
 	const digits = "0123456789abcdef"
 	var text strings.Builder

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzObject compares the reader with that of the standard library, as which it
-// has to decide: a log may have policies that were read by that one.
+// FuzzObject compares the reader with that of the standard library.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{
 		`{}`, ` { "a" : [ 1 , -0.5e+3 , true , null ] , "b" : { "c" : "\u00e9\n" } } `, `{"a":1,"a":2}`, `{"a":01}`, `{"a":1.}`,
@@ -61,7 +60,7 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// repeats reports whether a member occurs twice.
+// repeats reports whether an object has a repeated name.
 func repeats(text string) bool {
 	d := json.NewDecoder(strings.NewReader(text))
 	if _, err := d.Token(); err != nil {
@@ -89,7 +88,7 @@ func libraryQuote(s string) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// Reading changes nothing that it does not have to.
+// Reading keeps the spelling of values.
 func TestObjectKeepsWhatItReads(t *testing.T) {
 	o, ok := ParseObject(` { "b" : "\u0041", "a" : [ 1, {"x" : 1e5} ] } `)
 	if !ok {

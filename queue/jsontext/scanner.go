@@ -3,21 +3,21 @@ package jsontext
 import "strings"
 
 // Scanner reads a JSON text (RFC 8259) once, token by token. Its errors are of type [SyntaxError].
-// Used by one goroutine.
+// One goroutine uses it.
 type Scanner struct {
 	text     string
 	pos      int
 	depth    int
 	depthMax int
-	halves   bool // half of a surrogate pair reads as U+FFFD, and is no error
+	halves   bool // half of a surrogate pair reads as U+FFFD instead of an error
 }
 
-// NewScanner makes a Scanner that refuses arrays and objects nested deeper than depthMax.
+// NewScanner returns a Scanner that refuses nesting beyond depthMax.
 func NewScanner(text string, depthMax int) Scanner { return Scanner{text: text, depthMax: depthMax} }
 
 func (s *Scanner) fail(what string) error { return &SyntaxError{Offset: s.pos, What: what} }
 
-// ExpectedValue returns the error for a text that has no value at this point.
+// ExpectedValue returns the error for a missing value.
 func (s *Scanner) ExpectedValue() error { return s.fail("expected a value") }
 
 // Peek skips white space and returns the next byte, or 0 at the end.
@@ -84,7 +84,7 @@ func (s *Scanner) next(first bool, closing byte) (bool, error) {
 	return true, nil
 }
 
-// colon reads the colon behind a member name.
+// colon reads the colon after a member name.
 func (s *Scanner) colon() error {
 	if s.Peek() != ':' {
 		return s.fail("expected :")
@@ -137,7 +137,7 @@ func (s *Scanner) Array(each func() error) error {
 	}
 }
 
-// words are the values that are written as a word.
+// words are the literals.
 var words = [...]string{KindTrue: "true", KindFalse: "false", KindNull: "null"}
 
 // Word reads a value of the kind true, false or null.
@@ -149,7 +149,7 @@ func (s *Scanner) Word(kind Kind) error {
 	return nil
 }
 
-// Number reads a number as it is written, and reports whether it is an integer.
+// Number returns a number as written, and whether it is an integer.
 func (s *Scanner) Number() (token string, integer bool, err error) {
 	start := s.pos
 	if s.at('-') {
@@ -210,7 +210,7 @@ func (s *Scanner) Skip() (err error) {
 	return err
 }
 
-// End refuses anything but white space behind the value.
+// End refuses text after the value, except white space.
 func (s *Scanner) End() error {
 	if s.Peek() != 0 || s.pos < len(s.text) {
 		return s.fail("text after the end of the value")

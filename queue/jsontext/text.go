@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Text reads a string, whose quotation mark is the next byte. It returns a string without escapes as
-// a part of the text, without copying.
+// Text reads a string, whose quotation mark is the next byte. A string without escapes is returned
+// without copying.
 func (s *Scanner) Text() (string, error) { return s.quoted(true) }
 
 // quoted reads a string. Unless decode is set, it only checks a string with escapes.
 func (s *Scanner) quoted(decode bool) (string, error) {
 	s.pos++
-	start, slowly := s.pos, 0 // end of the part that is read byte by byte
+	start, slowly := s.pos, 0 // end of the part to read byte by byte
 	ascii := true
 	for {
 		if s.pos >= slowly {
@@ -47,8 +47,8 @@ func (s *Scanner) quoted(decode bool) (string, error) {
 	}
 }
 
-// plain reports whether the first eight bytes of a text are ASCII characters of a string: no quotation
-// mark, no escape and no control character.
+// plain reports whether the first eight bytes are ASCII without quotation marks, backslashes and
+// control characters.
 func plain(text string) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	_ = text[7]
@@ -60,7 +60,7 @@ func plain(text string) bool {
 	return (w|(w-' '*ones)|(quotes-ones)|(escapes-ones))&highs == 0
 }
 
-// escaped reads the rest of a string whose first escape is at s.pos.
+// escaped reads the string from its first escape on.
 func (s *Scanner) escaped(start int) (string, error) {
 	out := make([]byte, 0, 2*(s.pos-start)+64)
 	out = append(out, s.text[start:s.pos]...)
@@ -92,7 +92,7 @@ func (s *Scanner) escaped(start int) (string, error) {
 	return "", s.fail("a string without end")
 }
 
-// skipEscaped checks the rest of a string whose first escape is at s.pos.
+// skipEscaped checks the string from its first escape on.
 func (s *Scanner) skipEscaped() error {
 	var character [utf8.UTFMax]byte
 	for s.pos < len(s.text) {
@@ -130,8 +130,8 @@ func (s *Scanner) escape(out []byte) ([]byte, error) {
 	return append(out, "\"\\/\b\f\n\r\t"[at]), nil
 }
 
-// unicodeEscape reads \uXXXX, or two of them for a surrogate pair. It refuses half of a pair, unless
-// halves is set: replacing it would change a body whose digest the sender has computed.
+// unicodeEscape reads \uXXXX, or a surrogate pair. Unless halves is set, it refuses half of a pair:
+// a replacement would change a body whose digest the sender computed.
 func (s *Scanner) unicodeEscape(out []byte) ([]byte, error) {
 	r, ok := s.hex4(s.pos)
 	if !ok {

@@ -21,20 +21,19 @@ const (
 	KindNull
 )
 
-// Value is a value in a text that was read. It is a place in that text: nothing is copied or
-// converted before a method needs it.
+// Value is a value in a parsed text. Methods convert it on demand.
 type Value struct {
 	of *tree
 	at int
 }
 
-// tree holds a text and a node for each value and each member name, in the order of the text.
+// tree is a text with a node for each value and member name, in order.
 type tree struct {
 	text  string
 	nodes []node
 }
 
-// node is the place of a value in the text. next is the first node behind the value.
+// node is the position of a value. next is the index of the first node after it.
 type node struct {
 	start, end, next uint32
 	kind             Kind
@@ -43,17 +42,16 @@ type node struct {
 // nodeBytesTypical is the typical number of bytes of text for each node.
 const nodeBytesTypical = 8
 
-// SyntaxError describes the place where a text stops being JSON.
+// SyntaxError reports the position of invalid JSON.
 type SyntaxError struct {
 	Offset int
-	What   string // is wrong there
+	What   string // description of the error
 }
 
 func (e *SyntaxError) Error() string { return "not JSON from byte " + strconv.Itoa(e.Offset) + " on" }
 
-// Parse reads a JSON text; the error is a [SyntaxError]. It refuses text that is not UTF-8, and arrays
-// and objects that nest deeper than depthMax, because readers recurse. It keeps both of two members
-// with the same name.
+// Parse reads a JSON text. Errors are of type [SyntaxError]. It refuses invalid UTF-8, and nesting
+// beyond depthMax, because readers recurse. It keeps repeated member names.
 func Parse(text string, depthMax int) (Value, error) {
 	if uint64(len(text)) > math.MaxUint32 {
 		return Value{}, &SyntaxError{What: "the text is too long"}
@@ -72,7 +70,7 @@ func Parse(text string, depthMax int) (Value, error) {
 	return Value{of: &tree{text: text, nodes: b.nodes}}, nil
 }
 
-// invalidAt returns the offset where a text stops being UTF-8.
+// invalidAt returns the offset of the first invalid UTF-8.
 func invalidAt(text string) int {
 	for i, r := range text {
 		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
@@ -90,10 +88,10 @@ func (v Value) Kind() Kind { return v.node().kind }
 // Start returns the offset of the value in the text.
 func (v Value) Start() int { return int(v.node().start) }
 
-// End returns the offset behind the value.
+// End returns the offset after the value.
 func (v Value) End() int { return int(v.node().end) }
 
-// Raw returns the value as it is written.
+// Raw returns the value as written.
 func (v Value) Raw() string { return v.of.text[v.Start():v.End()] }
 
 // Text returns the content of a string, "" for any other value. Half of a surrogate pair becomes
@@ -105,7 +103,7 @@ func (v Value) Text() string {
 	return unquote(v.Raw())
 }
 
-// Members iterates over the names, which are strings, and the values of an object.
+// Members iterates over the members of an object.
 func (v Value) Members() iter.Seq2[Value, Value] {
 	return func(yield func(name, value Value) bool) {
 		if v.Kind() != KindObject {

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParse compares what is read with what the standard library reads, and
-// where it stands with the text.
+// FuzzParse compares values and positions with those of the standard library.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		`null`, ` [ ] `, `{}`, `[[],{},"a",-0.5e+3,true,false,null]`, `{"a":{"b":[1,{"c":"\u00e9\"\\"}]},"a":2}`,
@@ -46,7 +45,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// nesting is how deep arrays and objects nest in a text that is JSON.
+// nesting returns the nesting depth of a JSON text.
 func nesting(text string) int {
 	deep, deepest := 0, 0
 	d := json.NewDecoder(strings.NewReader(text))
@@ -65,7 +64,7 @@ func nesting(text string) int {
 	}
 }
 
-// read is a value in the form that the standard library reads it into.
+// read converts a value to the form of the standard library.
 func read(t *testing.T, text string, v Value) any {
 	if text[v.Start():v.End()] != v.Raw() {
 		t.Fatalf("%q is not at %d to %d of %q", v.Raw(), v.Start(), v.End(), text)
@@ -139,7 +138,7 @@ func TestSyntaxErrorSaysWhere(t *testing.T) {
 	}
 }
 
-// What a value is not, it does not have.
+// Methods for other kinds return nothing.
 func TestValueOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	v, _ := Parse(`{"a":[1]}`, 5)

@@ -1,8 +1,7 @@
 package logtime
 
-// ParseRFC3339 reads 2006-01-02T15:04:05[.fraction](Z|±hh:mm). Digits of the
-// fraction beyond milliseconds are cut off. The leap second :60 is refused,
-// since log time has none.
+// ParseRFC3339 reads 2006-01-02T15:04:05[.fraction](Z|±hh:mm). It truncates to milliseconds and
+// refuses the leap second :60, which log time does not have.
 func ParseRFC3339(text string) (Timestamp, bool) {
 	const shape = "0000-00-00T00:00:00"
 	if len(text) <= len(shape) || !shaped(text[:len(shape)], shape) {
@@ -25,13 +24,12 @@ func ParseRFC3339(text string) (Timestamp, bool) {
 	return Timestamp((minutes*60+second)*1000 + millis), true
 }
 
-// AppendRFC3339 appends t to b in UTC with milliseconds, the form in which SNS
-// writes times: 2006-01-02T15:04:05.000Z. Years beyond 9999 have more digits, and
-// years before 0 a sign.
+// AppendRFC3339 appends t in UTC with milliseconds, as SNS does: 2006-01-02T15:04:05.000Z. Years
+// above 9999 have more digits, and years below 0 a sign.
 func (t Timestamp) AppendRFC3339(b []byte) []byte {
 	const dayMillis = int64(24 * Hour)
 	days, millis := int64(t)/dayMillis, int64(t)%dayMillis
-	if millis < 0 { // days begin at midnight also before 1970
+	if millis < 0 { // days begin at midnight before 1970, too
 		days, millis = days-1, millis+dayMillis
 	}
 	year, month, day := civilFromDays(days)
@@ -48,7 +46,7 @@ func (t Timestamp) AppendRFC3339(b []byte) []byte {
 	return append(b, 'Z')
 }
 
-// appendDigits appends n, which is not negative, with at least width digits.
+// appendDigits appends n, at least 0, with at least width digits.
 func appendDigits(b []byte, n int64, width int) []byte {
 	var text [20]byte
 	i := len(text)
@@ -60,8 +58,8 @@ func appendDigits(b []byte, n int64, width int) []byte {
 	return append(b, text[i:]...)
 }
 
-// shaped reports whether text has a digit where shape has 0, and otherwise the
-// same characters, T also in lower case.
+// shaped reports whether text has digits where shape has 0, and otherwise equals shape, except for
+// the case of T.
 func shaped(text, shape string) bool {
 	for i := range len(shape) {
 		c := text[i]
@@ -83,8 +81,7 @@ func shaped(text, shape string) bool {
 	return true
 }
 
-// fraction reads the optional decimals of the seconds and returns what
-// follows them.
+// fraction reads the optional decimals of the seconds and returns the remaining text.
 func fraction(text string) (millis int64, rest string, ok bool) {
 	if text[0] != '.' {
 		return 0, text, true
@@ -136,20 +133,19 @@ func daysIn(year, month int64) int64 {
 	return 31
 }
 
-// daysToEpoch is how many days there are from 0000-03-01 to 1970-01-01.
+// daysToEpoch is the number of days from 0000-03-01 to 1970-01-01.
 const daysToEpoch = 719_468
 
-// daysFromCivil counts the days from 1970-01-01 to a date of the Gregorian
-// calendar. Years begin in March here, so that the leap day is the last.
+// daysFromCivil counts the days from 1970-01-01 to a Gregorian date. Its years begin in March, so
+// that the leap day is the last.
 func daysFromCivil(year, month, day int64) int64 {
 	if month <= 2 {
 		year--
 		month += 12
 	}
-	// The months from March on have 153 days in every five.
+	// From March on, every five months have 153 days.
 	dayOfYear := (153*(month-3)+2)/5 + day - 1
-	// A floor division, since January and February of year 0 belong to
-	// year -1.
+	// Floor division: January and February of year 0 belong to year -1.
 	leapDays := year/4 - year/100 + year/400
 	if year < 0 {
 		leapDays = -1
@@ -157,9 +153,8 @@ func daysFromCivil(year, month, day int64) int64 {
 	return year*365 + leapDays + dayOfYear - daysToEpoch
 }
 
-// civilFromDays is the date of the Gregorian calendar that is days after
-// 1970-01-01. Years begin in March here, too, and 400 of them have always the same
-// number of days.
+// civilFromDays returns the Gregorian date that is days after 1970-01-01. Its years begin in March,
+// too; every 400 years have the same number of days.
 func civilFromDays(days int64) (year, month, day int64) {
 	const eraDays = 146_097
 	days += daysToEpoch
@@ -167,8 +162,8 @@ func civilFromDays(days int64) (year, month, day int64) {
 	if days %= eraDays; days < 0 {
 		era, days = era-1, days+eraDays
 	}
-	// Without its leap days, every year of an era has 365 days. Leap days
-	// are the last of 4 years and of 400 years, but not of 100.
+	// Without leap days, every year of an era has 365 days. A leap day ends every 4 years, except
+	// every 100, but ends every 400.
 	ofEra := (days - days/1460 + days/36_524 - days/(eraDays-1)) / 365
 	dayOfYear := days - (365*ofEra + ofEra/4 - ofEra/100)
 	month = (5*dayOfYear + 2) / 153

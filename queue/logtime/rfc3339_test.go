@@ -72,7 +72,7 @@ func FuzzParseRFC3339(f *testing.F) {
 		if ok && (err != nil || got != Timestamp(want.UnixMilli())) {
 			t.Errorf("%q: %d, want %d, %v", text, got, want.UnixMilli(), err)
 		}
-		// What the time package writes must be read.
+		// The output of package time must parse.
 		if err == nil && want.Year() >= 0 && want.Year() < 10_000 {
 			text := want.UTC().Format(time.RFC3339Nano)
 			if year := want.UTC().Year(); year < 0 || year > 9999 {
@@ -85,7 +85,7 @@ func FuzzParseRFC3339(f *testing.F) {
 	})
 }
 
-// What is written is what the standard library writes, and is read again.
+// The output equals that of package time and parses again.
 func TestAppendRFC3339(t *testing.T) {
 	t.Parallel()
 	check := func(ms int64) {

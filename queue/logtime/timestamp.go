@@ -1,13 +1,12 @@
-// Package logtime holds points and lengths of log time in milliseconds, the only time that the
-// state knows. It does not import package time: its text form must be the same on every node,
-// whatever the version of Go.
+// Package logtime holds log time in milliseconds, the only time in the state. It does not import
+// package time, whose text format may change between versions of Go.
 package logtime
 
-// Timestamp is a point in log time: milliseconds since 1970-01-01 UTC. It is
-// stamped by the leader on a log entry and never read from a local clock.
+// Timestamp is a point in log time: milliseconds since 1970-01-01 UTC. The leader stamps it on a
+// log entry; no replica reads its own clock.
 type Timestamp int64
 
-// Duration is a length of log time in milliseconds.
+// Duration is a span of log time in milliseconds.
 type Duration int64
 
 // Units of log time.
@@ -18,11 +17,11 @@ const (
 	Hour                 = 60 * Minute
 )
 
-// Seconds is a Duration of s whole seconds.
+// Seconds returns a Duration of s seconds.
 func Seconds(s int64) Duration { return Duration(s) * Second }
 
-// Add is the point d after t.
+// Add returns the point d after t.
 func (t Timestamp) Add(d Duration) Timestamp { return t + Timestamp(d) }
 
-// Sub is the length from u to t.
+// Sub returns the duration from u to t.
 func (t Timestamp) Sub(u Timestamp) Duration { return Duration(t - u) }

@@ -8,9 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// Envelope is the JSON text that a queue receives without raw message delivery:
-// the members and their order are those that SNS documents for notifications and
-// sends from FIFO topics.
+// Envelope returns the JSON text for a queue without raw message delivery. Members and order are
+// those of SNS.
 func (n *Notification) Envelope(d Delivery) string {
 	var w writer
 	w.text.Grow(n.EnvelopeLength(d))
@@ -18,8 +17,8 @@ func (n *Notification) Envelope(d Delivery) string {
 	return w.text.String()
 }
 
-// EnvelopeLength is the length of the Envelope, which is not made for it. It is the
-// same for ARNs of the same length, hence for all subscriptions of one topic.
+// EnvelopeLength returns the length of the Envelope without building it. It is the same for all
+// subscriptions of a topic.
 func (n *Notification) EnvelopeLength(d Delivery) int {
 	w := writer{counting: true}
 	n.write(&w, d)
@@ -56,9 +55,8 @@ func (n *Notification) write(w *writer, d Delivery) {
 	w.plain(`}`)
 }
 
-// writeAttributes writes the member MessageAttributes, in the order in which they
-// were given. A type is written with its custom suffix, and the value of a
-// String.Array as the text that it is.
+// writeAttributes writes MessageAttributes in the order of the publish. A type keeps its custom
+// suffix, and a String.Array is written as text.
 func writeAttributes(w *writer, attributes []content.MessageAttribute) {
 	if len(attributes) == 0 {
 		return
@@ -82,14 +80,14 @@ func writeAttributes(w *writer, attributes []content.MessageAttribute) {
 	w.plain(`}`)
 }
 
-// writer writes an envelope, or only counts its bytes.
+// writer writes an envelope, or counts its bytes.
 type writer struct {
 	text     strings.Builder
-	length   int // if it counts
+	length   int // if counting
 	counting bool
 }
 
-// plain writes what needs no escaping.
+// plain writes text that needs no escaping.
 func (w *writer) plain(s string) {
 	if w.counting {
 		w.length += len(s)
@@ -98,7 +96,7 @@ func (w *writer) plain(s string) {
 	w.text.WriteString(s)
 }
 
-// bytes writes what needs no escaping.
+// bytes writes bytes that need no escaping.
 func (w *writer) bytes(b []byte) {
 	if w.counting {
 		w.length += len(b)
@@ -107,7 +105,7 @@ func (w *writer) bytes(b []byte) {
 	w.text.Write(b)
 }
 
-// escaped writes a text within a string.
+// escaped writes a text inside a string.
 func (w *writer) escaped(s string) {
 	if w.counting {
 		w.length += jsontext.EscapedLength(s)
@@ -116,14 +114,13 @@ func (w *writer) escaped(s string) {
 	jsontext.WriteEscaped(&w.text, s)
 }
 
-// base64 writes bytes within a string, some at a time: the encoder takes no string
-// and writes to no builder without memory of its own.
+// base64 writes bytes in base64 without allocating.
 func (w *writer) base64(s string) {
 	if w.counting {
 		w.length += base64.StdEncoding.EncodedLen(len(s))
 		return
 	}
-	const step = 3 * 64 // whole groups, so that only the last step is padded
+	const step = 3 * 64 // whole groups: only the last step is padded
 	var from [step]byte
 	var to [step / 3 * 4]byte
 	for s != "" {

@@ -85,7 +85,7 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// envelope is what a consumer reads with the standard library.
+// envelope is an envelope as parsed by the standard library.
 type envelope struct {
 	Type              string
 	MessageID         string `json:"MessageId"`
@@ -100,8 +100,8 @@ type envelope struct {
 	Signature         *string
 }
 
-// checkReadAgain compares what a consumer reads with what was published, and the
-// length with what was said.
+// checkReadAgain compares the parsed envelope with the notification, and its length with
+// EnvelopeLength.
 func checkReadAgain(t *testing.T, n *Notification, d Delivery) {
 	t.Helper()
 	text := n.Envelope(d)
@@ -139,7 +139,7 @@ func checkReadAgain(t *testing.T, n *Notification, d Delivery) {
 	}
 }
 
-// Random notifications, of characters that writers of JSON treat differently.
+// Random notifications contain characters that JSON writers treat differently.
 func TestEnvelopeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -179,8 +179,7 @@ func TestEnvelopeIsReadAgain(t *testing.T) {
 	}
 }
 
-// The largest publish, of characters that a message may have, has an envelope
-// that fits a queue.
+// The envelope of the largest publish fits into a queue.
 func TestEnvelopeOfTheLargestPublishFits(t *testing.T) {
 	t.Parallel()
 	n := Notification{
@@ -193,8 +192,7 @@ func TestEnvelopeOfTheLargestPublishFits(t *testing.T) {
 	}
 }
 
-// FuzzEnvelope: no text, not even one that is not UTF-8, makes the length wrong, and
-// texts that are come out as they went in.
+// The length is right for any text, and valid UTF-8 is read back.
 func FuzzEnvelope(f *testing.F) {
 	f.Add(topic, "subject", "message", "name", "String", "value", int64(1_767_323_045_006), uint64(1), true)
 	f.Add("", "", "", "", "", "", int64(0), uint64(0), false)
@@ -215,7 +213,7 @@ func FuzzEnvelope(f *testing.F) {
 		if !utf8All(arn, subject, message, name, dataType) || !binary && !utf8All(value) || !binary && strings.HasPrefix(dataType, "Binary") {
 			return
 		}
-		if at < 0 || at >= 253_402_300_800_000 { // what a time of the library reads
+		if at < 0 || at >= 253_402_300_800_000 { // times that package time can parse
 			n.Timestamp = 0
 		}
 		checkReadAgain(t, &n, d)
@@ -249,7 +247,7 @@ func BenchmarkEnvelope(b *testing.B) {
 	}
 }
 
-// One rendering allocates the text and nothing else.
+// An envelope is the only allocation.
 func TestEnvelopeAllocatesOnce(t *testing.T) {
 	n := Notification{
 		TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Subject: "s", Message: content.NewBody(`{"a":"b"}`), Timestamp: 1_767_323_045_006,

@@ -7,14 +7,14 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// AttributeError is the exact text of an error about a message attribute of a publish.
-// The code of all of them is ParameterValueInvalid, which only SNS has.
+// AttributeError is the error for a message attribute of a publish. Its code is
+// ParameterValueInvalid, which only SNS has.
 type AttributeError string
 
-// Error is the text.
+// Error returns the text.
 func (e AttributeError) Error() string { return string(e) }
 
-// Errors about the names of message attributes, in words recorded at SNS.
+// Errors about names of message attributes, with the texts recorded at SNS.
 const (
 	ErrAttributeNameLength AttributeError = "Length of message attribute name must be less than 256 bytes."
 	ErrAttributeNameStart  AttributeError = "Invalid message attribute name starting with character '.' was found."
@@ -22,10 +22,10 @@ const (
 	ErrAttributeNameDots   AttributeError = "Message attribute name can not have successive '.' character."
 )
 
-// CheckAttributes checks the message attributes of a publish, in words recorded at SNS.
-// How many there are is not limited but by the size of the message (API of SNS).
+// CheckAttributes checks the message attributes of a publish, with the errors recorded at SNS.
+// Their number is limited only by the size of the message (SNS API).
 func CheckAttributes(attributes []content.MessageAttribute) error {
-	seen := make(map[string]bool, len(attributes)) // there may be thousands; looked up, never walked
+	seen := make(map[string]bool, len(attributes)) // there may be thousands; never iterated
 	for i := range attributes {
 		a := &attributes[i]
 		if err := checkAttributeName(a.Name); err != nil {
@@ -52,7 +52,7 @@ func CheckAttributes(attributes []content.MessageAttribute) error {
 	return nil
 }
 
-// BadAttributeType refuses the type of an attribute, in words recorded at SNS.
+// BadAttributeType returns the error for an attribute type, as recorded at SNS.
 func BadAttributeType(name string) AttributeError {
 	return AttributeError("The message attribute '" + name +
 		"' has an invalid message attribute type, the set of supported type prefixes is Binary, Number, and String.")

@@ -9,14 +9,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// Error is the exact text of an error of Publish. The code of all of them is
-// InvalidParameter, which only SNS has.
+// Error is the error of a publish. Its code is InvalidParameter, which only SNS has.
 type Error string
 
-// Error is the text.
+// Error returns the text.
 func (e Error) Error() string { return string(e) }
 
-// Errors of Publish, in words recorded at SNS.
+// Errors of Publish, with the texts recorded at SNS.
 const (
 	ErrSubject      Error = "Invalid parameter: Subject"
 	ErrEmptyMessage Error = "Invalid parameter: Empty message"
@@ -25,8 +24,8 @@ const (
 	ErrNoDefault    Error = "Invalid parameter: Message Structure - No default entry in JSON message body"
 )
 
-// CheckSubject checks a subject that was given: it has 1 to 99 characters and no line
-// breaks (API of SNS), and is text that an envelope can carry.
+// CheckSubject checks a given subject: 1 to 99 characters without line breaks (SNS API), which an
+// envelope can carry.
 func CheckSubject(subject string) error {
 	if subject == "" || utf8.RuneCountInString(subject) > limits.SubjectLengthMax ||
 		strings.ContainsAny(subject, "\r\n") || content.BadCharacter(subject) {
@@ -43,8 +42,8 @@ func CheckNotEmpty(message string) error {
 	return nil
 }
 
-// CheckSize refuses a message that has, with its attributes, more than 262,144 bytes
-// (API of SNS). The message is as it was given, whatever its structure.
+// CheckSize refuses a message that exceeds 262,144 bytes with its attributes (SNS API). The message
+// is the original text, before QueueText.
 func CheckSize(message string, attributes []content.MessageAttribute) error {
 	if content.Size(message, attributes) > limits.PublishBytesMax {
 		return ErrTooLong
@@ -56,15 +55,13 @@ const (
 	defaultEntry = "default"
 	queueEntry   = "sqs"
 
-	// structureDepthMax is how deep a message structure may nest: Jackson
-	// reads no deeper by default.
+	// structureDepthMax bounds the nesting of a message structure, as Jackson does.
 	structureDepthMax = 1000
 )
 
-// QueueText is what queues receive of a message with MessageStructure=json: the entry
-// for sqs, or else the one that must be there, default (API of SNS). The text may be
-// empty, and escapes in the JSON may say characters that the message itself must not
-// have, so it is checked like one before it is accepted.
+// QueueText returns the text for queues of a message with MessageStructure=json: the entry for sqs,
+// or else default, which is required (SNS API). Check the text like a message: it may be empty, or
+// contain invalid characters as JSON escapes.
 func QueueText(message string) (string, error) {
 	read, err := jsontext.Parse(message, structureDepthMax)
 	if err != nil || read.Kind() != jsontext.KindObject {

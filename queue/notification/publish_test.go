@@ -15,7 +15,7 @@ func utf8All(texts ...string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) })
 }
 
-// wantText compares an error with an exact text; an empty text means no error.
+// wantText compares an error with a text; an empty text means no error.
 func wantText(t *testing.T, err error, want string) {
 	t.Helper()
 	got := ""
@@ -111,7 +111,7 @@ func TestQueueText(t *testing.T) {
 	}
 }
 
-// FuzzQueueText compares with the reader of the standard library.
+// FuzzQueueText compares with the standard library.
 func FuzzQueueText(f *testing.F) {
 	for _, message := range []string{
 		`{"default":"d","sqs":"q"}`, `{"default":"\u0000\ud800"}`, `{"default":1,"sqs":null}`, `[]`, `{"default":"a","default":"b"}`, `{"a":{"default":"b"}}`, `{"sqs":"`,
@@ -124,7 +124,7 @@ func FuzzQueueText(f *testing.F) {
 			return
 		}
 		got, err := QueueText(message)
-		// null is no object here, and no map there.
+		// Null is not an object here, and no map in the library.
 		var members map[string]json.RawMessage
 		if readErr := json.Unmarshal([]byte(message), &members); readErr != nil || members == nil {
 			if !errors.Is(err, ErrNotJSON) {
@@ -133,7 +133,7 @@ func FuzzQueueText(f *testing.F) {
 			return
 		}
 		if strings.Count(message, "default") > 1 || strings.Count(message, "sqs") > 1 || strings.Contains(message, `\u`) {
-			return // a name may be there twice
+			return // a name may be repeated
 		}
 		byDefault, hasDefault := stringIn(members["default"])
 		forQueues, hasQueues := stringIn(members["sqs"])

@@ -5,26 +5,26 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// Request is what is posted to a subscriber over HTTP: a notification, or a request to
-// confirm the subscription.
+// Request is an HTTP request to a subscriber: a notification, or a request to confirm the
+// subscription.
 type Request struct {
 	TopicARN        string
 	SubscriptionARN string
 	ContentType     string
-	Raw             bool          // the body is the message as it was published
+	Raw             bool          // the body is the message itself
 	Notification    *Notification // nil for a Confirmation
 	Confirmation    *Confirmation
 }
 
-// Confirmation asks a subscriber whether it wants to be one.
+// Confirmation is a request to confirm a subscription.
 type Confirmation struct {
 	MessageID identifier.MessageID
 	Token     string
-	Server    string // URL of the server, without a slash at its end
+	Server    string // URL of the server, without a trailing slash
 	At        logtime.Timestamp
 }
 
-// Kind is the value of the header x-amz-sns-message-type.
+// Kind returns the value of the header x-amz-sns-message-type.
 func (r *Request) Kind() string {
 	if r.Confirmation != nil {
 		return "SubscriptionConfirmation"
@@ -32,7 +32,7 @@ func (r *Request) Kind() string {
 	return "Notification"
 }
 
-// MessageID is that of the notification, or of the request to confirm.
+// MessageID returns the id of the notification or confirmation.
 func (r *Request) MessageID() identifier.MessageID {
 	if r.Confirmation != nil {
 		return r.Confirmation.MessageID
@@ -40,7 +40,7 @@ func (r *Request) MessageID() identifier.MessageID {
 	return r.Notification.MessageID
 }
 
-// Body is the content to post.
+// Body returns the content of the request.
 func (r *Request) Body() string {
 	switch {
 	case r.Confirmation != nil:
@@ -53,7 +53,7 @@ func (r *Request) Body() string {
 	return r.Notification.Envelope(Delivery{SubscriptionARN: r.SubscriptionARN})
 }
 
-// write writes the members that SNS documents for a request to confirm, in their order.
+// write writes the documented members of a confirmation, in the order of SNS.
 func (c *Confirmation) write(w *writer, topicARN string) {
 	var scratch [64]byte // longer than any id and time
 	w.plain(`{"Type":"SubscriptionConfirmation","MessageId":"`)

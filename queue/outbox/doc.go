@@ -1,10 +1,7 @@
-// Package outbox holds the deliveries over HTTP that have still to be posted, in the order of
-// publishing and in the order in which they are due.
+// Package outbox holds pending HTTP deliveries, in order of publishing and of the next attempt.
 //
-// Each subscription has its own trees, so forgetting a subscription takes the same time however
-// many deliveries wait. A delivery refers to the publication that all deliveries of one publish
-// share.
+// Each subscription has trees of its own, so dropping one takes constant time. The deliveries of
+// one publish share its publication.
 //
-// Nothing here is safe for concurrent use, except that another goroutine may read a Frozen copy
-// while the outbox changes.
+// Nothing here is safe for concurrent use, except that another goroutine may read a Frozen copy.
 package outbox

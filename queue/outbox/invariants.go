@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Compare says how the indexes of an Outbox differ from those of another one that was made
-// of its records.
+// Compare reports how the indexes differ from those of another Outbox, built from the records.
 func (o *Outbox) Compare(other *Outbox) error {
 	if o.sum != other.sum || o.items != other.items || o.bytes != other.bytes {
 		return fmt.Errorf("%d deliveries have %d bytes and the sum %x, their records %d, %d and %x",

@@ -9,14 +9,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
-// Item is one delivery that is not done. A value is never changed once an Outbox has it.
+// Item is one pending delivery. It never changes once stored.
 type Item struct {
 	Subscription uint64
-	// Number is that of the publication in its topic; zero: the subscriber is asked to
-	// confirm the subscription.
+	// Number is that of the publication in its topic; zero: a request to confirm the subscription.
 	Number      uint64
 	Publication *topic.Publication // nil if Number is zero
-	Attempts    uint32             // that failed
+	Attempts    uint32             // failed attempts
 	DueAt       logtime.Timestamp
 }
 
@@ -36,7 +35,7 @@ func (i *Item) bytes() int64 {
 	return i.Publication.Size()
 }
 
-// due orders the deliveries of a subscription by when the next attempt is due.
+// due orders the deliveries of a subscription by their next attempt.
 type due struct {
 	at     logtime.Timestamp
 	number uint64
@@ -49,29 +48,29 @@ func (a due) less(b due) bool {
 	return a.number < b.number
 }
 
-// lane has the deliveries of one subscription, at least one.
+// lane holds the deliveries of one subscription, at least one.
 type lane struct {
 	items      *btree.Map[uint64, *Item]
 	due        *btree.BTreeG[due]
 	sum        statehash.Sum
 	bytes      int64        // of the publications
-	kept       account.Kept // these, as quotas count them
+	kept       account.Kept // the same publications, as quotas count them
 	generation uint64
 }
 
-// Outbox has all deliveries that are not done. Used by one goroutine.
+// Outbox holds all pending deliveries. One goroutine uses it.
 type Outbox struct {
 	lanes      *btree.Map[uint64, *lane] // by number of the subscription
 	items      int
-	bytes      int64 // of the publications, each as often as there are deliveries of it
+	bytes      int64 // of the publications, counted once for each delivery
 	sum        statehash.Sum
 	generation uint64
 }
 
-// New is an Outbox without deliveries.
+// New returns an empty Outbox.
 func New() Outbox { return Outbox{lanes: new(btree.Map[uint64, *lane])} }
 
-// own is the lane of a subscription for changing, which no Frozen copy shares.
+// own returns a lane for writing, which no Frozen copy shares.
 func (o *Outbox) own(subscription uint64) *lane {
 	l, ok := o.lanes.Get(subscription)
 	switch {
@@ -90,7 +89,7 @@ func (o *Outbox) own(subscription uint64) *lane {
 	return l
 }
 
-// Put adds a delivery, or replaces the one of the same subscription and number.
+// Put adds a delivery, or replaces that of the same subscription and number.
 func (o *Outbox) Put(k statehash.Key, i *Item) {
 	l := o.own(i.Subscription)
 	old, was := l.items.Set(i.Number, i)
@@ -117,7 +116,7 @@ func (o *Outbox) Drop(k statehash.Key, subscription, number uint64) {
 	}
 }
 
-// takeOut forgets an item that its lane has no longer.
+// takeOut drops an item that was removed from its lane.
 func (o *Outbox) takeOut(k statehash.Key, l *lane, old *Item) {
 	if now, ok := l.items.Get(old.Number); !ok || now.DueAt != old.DueAt {
 		l.due.Delete(due{old.DueAt, old.Number})
@@ -128,7 +127,7 @@ func (o *Outbox) takeOut(k statehash.Key, l *lane, old *Item) {
 	}
 }
 
-// count counts an item that the lane has got, by 1, or has lost, by -1.
+// count adds an item to the sums if by is 1, and subtracts it if by is -1.
 func (o *Outbox) count(k statehash.Key, l *lane, i *Item, by int64) {
 	if sum := i.sum(k); by > 0 {
 		l.sum.Add(sum)
@@ -145,8 +144,8 @@ func (o *Outbox) count(k statehash.Key, l *lane, i *Item, by int64) {
 	}
 }
 
-// DropAll removes all deliveries of a subscription in time independent of their number.
-// What is returned still holds their publications.
+// DropAll removes all deliveries of a subscription in constant time. The result still holds their
+// publications.
 func (o *Outbox) DropAll(subscription uint64) *Dropped {
 	l, ok := o.lanes.Delete(subscription)
 	if !ok {
@@ -158,7 +157,7 @@ func (o *Outbox) DropAll(subscription uint64) *Dropped {
 	return &Dropped{Kept: l.kept, items: l.items}
 }
 
-// Get is a delivery.
+// Get finds a delivery.
 func (o *Outbox) Get(subscription, number uint64) (*Item, bool) {
 	l, ok := o.lanes.Get(subscription)
 	if !ok {
@@ -167,10 +166,10 @@ func (o *Outbox) Get(subscription, number uint64) (*Item, bool) {
 	return l.items.Get(number)
 }
 
-// Len is how many deliveries there are.
+// Len returns the number of deliveries.
 func (o *Outbox) Len() int { return o.items }
 
-// LenOf is how many deliveries a subscription has.
+// LenOf returns the number of deliveries to a subscription.
 func (o *Outbox) LenOf(subscription uint64) int {
 	l, ok := o.lanes.Get(subscription)
 	if !ok {
@@ -179,11 +178,10 @@ func (o *Outbox) LenOf(subscription uint64) int {
 	return l.items.Len()
 }
 
-// ContentBytes estimates the memory that the publications would take if no delivery shared
-// its own with another one.
+// ContentBytes estimates the memory of the publications as if no two deliveries shared one.
 func (o *Outbox) ContentBytes() int64 { return o.bytes }
 
-// ContentBytesOf is ContentBytes of one subscription.
+// ContentBytesOf is ContentBytes for one subscription.
 func (o *Outbox) ContentBytesOf(subscription uint64) int64 {
 	l, ok := o.lanes.Get(subscription)
 	if !ok {
@@ -192,10 +190,10 @@ func (o *Outbox) ContentBytesOf(subscription uint64) int64 {
 	return l.bytes
 }
 
-// Subscriptions are the numbers of those that have deliveries.
+// Subscriptions returns the numbers of subscriptions with deliveries.
 func (o *Outbox) Subscriptions() []uint64 { return o.lanes.Keys() }
 
-// First is the delivery to a subscription with the lowest number.
+// First returns the delivery to a subscription with the lowest number.
 func (o *Outbox) First(subscription uint64) (first *Item, some bool) {
 	if l, ok := o.lanes.Get(subscription); ok {
 		_, first, some = l.items.Min()
@@ -203,8 +201,7 @@ func (o *Outbox) First(subscription uint64) (first *Item, some bool) {
 	return first, some
 }
 
-// ScanDue visits the deliveries of a subscription in the order in which they are due,
-// until visit returns false.
+// ScanDue visits the deliveries to a subscription in order of DueAt, until visit returns false.
 func (o *Outbox) ScanDue(subscription uint64, visit func(*Item) bool) {
 	l, ok := o.lanes.Get(subscription)
 	if !ok {
@@ -216,7 +213,7 @@ func (o *Outbox) ScanDue(subscription uint64, visit func(*Item) bool) {
 	})
 }
 
-// Sum is the sum of the hashes of all records.
+// Sum returns the sum of the record hashes.
 func (o *Outbox) Sum() statehash.Sum { return o.sum }
 
 // ComputeSum computes Sum from scratch.
@@ -225,7 +222,7 @@ func (o *Outbox) ComputeSum(k statehash.Key) (sum statehash.Sum) {
 	return sum
 }
 
-// ScanPublications visits what the deliveries refer to, each as often as they do.
+// ScanPublications visits the publication of every delivery.
 func (o *Outbox) ScanPublications(visit func(*topic.Publication)) {
 	o.scan(func(i *Item) {
 		if i.Publication != nil {
@@ -244,7 +241,7 @@ func (o *Outbox) scan(visit func(*Item)) {
 	})
 }
 
-// Estimates of the memory that records take, with room to spare.
+// Estimated memory per record, rounded up.
 const (
 	laneOverhead = 512
 	itemOverhead = 160
@@ -255,16 +252,15 @@ func (o *Outbox) Bytes() int64 {
 	return int64(o.lanes.Len())*laneOverhead + int64(o.items)*itemOverhead
 }
 
-// Dropped are deliveries of a subscription that is gone, whose publications are still
-// held.
+// Dropped holds the deliveries of a deleted subscription, whose publications are not released yet.
 type Dropped struct {
-	Kept  account.Kept // what quotas counted of them
+	Kept  account.Kept // the usage to subtract
 	items *btree.Map[uint64, *Item]
-	next  uint64 // those below are released
+	next  uint64 // lower numbers are released
 }
 
-// Release releases at most budget publications and returns what is left of the budget,
-// and whether none is held any more.
+// Release releases at most budget publications. It returns the remaining budget and whether it is
+// done.
 func (d *Dropped) Release(budget int) (left int, over bool) {
 	over = true
 	d.items.Ascend(d.next, func(number uint64, i *Item) bool {
@@ -281,7 +277,7 @@ func (d *Dropped) Release(budget int) (left int, over bool) {
 	return budget, over
 }
 
-// Scan visits the publications that are still held.
+// Scan visits the publications that are not released yet.
 func (d *Dropped) Scan(visit func(*topic.Publication)) {
 	d.items.Ascend(d.next, func(_ uint64, i *Item) bool {
 		if i.Publication != nil {
@@ -294,14 +290,13 @@ func (d *Dropped) Scan(visit func(*topic.Publication)) {
 // Frozen is an immutable copy of an Outbox.
 type Frozen struct{ lanes *btree.Map[uint64, *lane] }
 
-// Freeze captures the deliveries in time independent of their number. The copy may be
-// read by another goroutine while the outbox goes on being changed.
+// Freeze captures the deliveries in constant time. Another goroutine may read the copy.
 func (o *Outbox) Freeze() Frozen {
 	o.generation++
 	return Frozen{lanes: o.lanes.Copy()}
 }
 
-// Thaw takes back the last Freeze, whose copy nobody keeps, so that it costs no clones.
+// Thaw undoes the last Freeze, if its copy was discarded, to avoid clones.
 func (o *Outbox) Thaw() { o.generation-- }
 
 // Scan visits the deliveries of a subscription by number until visit returns false.

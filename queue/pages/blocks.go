@@ -1,22 +1,21 @@
 package pages
 
-// Blocks makes values several at a time, for those of which many come and go: an
-// allocation for each costs more than what is done with it. The memory of a block is given
-// back when none of its values is used any more, so values that are made one after the
-// other should end about together. The zero value is ready.
+// Blocks allocates short-lived values in blocks, which is cheaper than one by one. A block is freed
+// when none of its values is used, so allocate values of similar lifetime together. The zero value
+// is ready.
 type Blocks[T any] struct {
-	free []T // of the present block
+	free []T // of the current block
 	made int // values in it
 }
 
-// blockValues is how many values a block has in the end. The first has one, the next ones
-// twice as many as the last: what has few values takes no more memory than they need.
+// blockValues is the final size of blocks. The first block has one value, and each next one twice
+// as many, so that few values take little memory.
 const blockValues = 16
 
-// New is a value that was never used.
+// New returns a zero value.
 func (b *Blocks[T]) New() *T { return &b.Take(1)[0] }
 
-// Take is n such values, side by side.
+// Take returns n zero values in a slice.
 func (b *Blocks[T]) Take(n int) []T {
 	if len(b.free) < n {
 		if n >= blockValues {

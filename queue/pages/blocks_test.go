@@ -2,7 +2,7 @@ package pages
 
 import "testing"
 
-// Values are never handed out twice, and come zero, whatever was made before.
+// Values are never reused and always zero.
 func TestBlocksMakeNewValues(t *testing.T) {
 	var b Blocks[int]
 	seen := map[*int]bool{}
@@ -22,8 +22,7 @@ func TestBlocksMakeNewValues(t *testing.T) {
 	}
 }
 
-// What has few values takes no more memory than they need; many are made with few
-// allocations.
+// Few values take little memory, and many need few allocations.
 func TestBlocksGrow(t *testing.T) {
 	var b Blocks[[8]byte]
 	allocations := 0

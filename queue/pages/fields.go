@@ -2,16 +2,15 @@ package pages
 
 import "encoding/binary"
 
-// AppendText appends a text with its length.
+// AppendText appends the length of a text and the text.
 func AppendText(dst []byte, text string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
-// Fields reads what a Codec appended, from the front. What is read must be there: the
-// records never leave memory.
+// Fields decodes a record. It does not check bounds: records never leave memory.
 type Fields struct{ rest string }
 
-// FieldsOf reads a record.
+// FieldsOf returns the Fields of a record.
 func FieldsOf(record string) Fields { return Fields{record} }
 
 // Uvarint reads what binary.AppendUvarint wrote.
@@ -45,14 +44,14 @@ func (f *Fields) Byte() byte {
 // Text reads what AppendText wrote. It shares the bytes of the record.
 func (f *Fields) Text() string { return f.Bytes(int(f.Uvarint())) }
 
-// Bytes reads so many bytes, and shares them.
+// Bytes reads n bytes. They share the bytes of the record.
 func (f *Fields) Bytes(n int) string {
 	s := f.rest[:n]
 	f.rest = f.rest[n:]
 	return s
 }
 
-// uvarint is binary.Uvarint for a string that has one.
+// uvarint is binary.Uvarint for a string.
 func uvarint(s string) (v uint64, n int) {
 	for shift := 0; ; shift += 7 {
 		b := s[n]

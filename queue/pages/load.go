@@ -2,17 +2,15 @@ package pages
 
 import "math/bits"
 
-// Loader fills an empty map with values whose numbers ascend. It packs them as they come,
-// from one page to the next, so that they need not be kept meanwhile. The map is complete
-// when End is called; until then it must not be used. The zero value is ready.
+// Loader fills an empty map with values in ascending order and packs them at once. Do not use the
+// map before End. The zero value is ready.
 type Loader[T any, C Codec[T]] struct {
-	at     uint64 // the page being made
+	at     uint64 // the current page
 	page   page[T]
 	buffer []byte // its records
 }
 
-// Add adds a value to a map, always the same one until End. It does not keep it, but a copy
-// if it cannot be packed.
+// Add adds a value to a map, the same one until End. It copies a value that cannot be packed.
 func (l *Loader[T, C]) Add(m *Map[T, C], number uint64, value *T) {
 	if at := number / pageNumbers; at != l.at {
 		l.endPage(m)

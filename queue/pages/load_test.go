@@ -9,8 +9,8 @@ import (
 
 type entryLoader = Loader[entry, entryCodec]
 
-// TestLoad compares maps that a Loader filled with plain ones, also when they are changed
-// afterwards, and with copies of them.
+// TestLoad compares maps filled by a Loader with plain ones, also after changes, and with their
+// copies.
 func TestLoad(t *testing.T) {
 	owners := []*string{new(string), new(string), new(string)}
 	var l entryLoader
@@ -52,7 +52,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What is loaded is packed at once, in memory that is used again.
+// Loaded values are packed at once, in reused memory.
 func TestLoadingAllocatesWhatStays(t *testing.T) {
 	owner := new(string)
 	e := &entry{owner: owner, text: strings.Repeat("x", 300)}
@@ -68,7 +68,7 @@ func TestLoadingAllocatesWhatStays(t *testing.T) {
 	load(1)
 	few := testing.AllocsPerRun(20, func() { load(100) })
 	many := testing.AllocsPerRun(20, func() { load(300) })
-	// A page, its string and its list of one owner, and now and then a node of the tree.
+	// A page, its string, its list of one owner, and sometimes a node of the tree.
 	if n := (many - few) / 200; n > 3.5 {
 		t.Errorf("%v allocations for a page", n)
 	}

@@ -7,34 +7,31 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Codec packs values of type T. Its zero value is used.
+// Codec packs values of type T. Map uses its zero value.
 type Codec[T any] interface {
-	// Append appends a value. It returns false for one that cannot be packed; what else
-	// it returns is not used then. Strings that many values have belong into shared.
+	// Append appends a value. ok is false if the value cannot be packed; dst is then ignored. Put
+	// strings that many values share into shared.
 	Append(dst []byte, value *T, shared *Shared) ([]byte, bool)
-	// Decode fills value, which is zero, from what Append appended. It may keep parts of
-	// the record.
+	// Decode fills value, which is zero, from a record of Append. It may keep parts of the record.
 	Decode(record string, number uint64, shared Shared, value *T)
 }
 
-// Map has values by number, which must not be changed once they are in it. The zero value
-// is empty. Used by one goroutine, except that one which is not changed may be read by
-// many, and so may one that was copied while the copy is changed.
+// Map is a map from numbers to values, which must not change once stored. The zero value is empty.
+// One goroutine changes it; others may read a copy.
 type Map[T any, C Codec[T]] struct {
 	pages btree.Map[uint64, *page[T]]
 	count int
 	owner *owner   // of the pages that this map may change
-	open  []uint64 // numbers of pages that were opened, oldest first
-	spare *page[T] // that lost its last value, to be used again
-	// buffer is what pages are packed in before they are copied to where they stay.
+	open  []uint64 // numbers of opened pages, oldest first
+	spare *page[T] // emptied page for reuse
+	// buffer is a scratch buffer for packing.
 	buffer []byte
 }
 
-// owner is an identity.
+// owner is an identity; its address matters.
 type owner struct{ _ byte }
 
-// Copy is a map with the same values, made in no time. One of both may be changed from
-// then on.
+// Copy returns a map with the same values in constant time. Change only one of the two afterwards.
 func (m *Map[T, C]) Copy() *Map[T, C] {
 	return &Map[T, C]{pages: *m.pages.Copy(), count: m.count, owner: new(owner), open: slices.Clone(m.open)}
 }
@@ -42,7 +39,7 @@ func (m *Map[T, C]) Copy() *Map[T, C] {
 // Len counts the values.
 func (m *Map[T, C]) Len() int { return m.count }
 
-// OpenMost is how many of the values are not packed, at most.
+// OpenMost returns an upper bound of the unpacked values.
 func (m *Map[T, C]) OpenMost() int { return min(m.count, (openMax+1)*pageNumbers) }
 
 // Get finds a value.
@@ -54,7 +51,7 @@ func (m *Map[T, C]) Get(number uint64) (value *T, found bool) {
 	return m.value(p, number), true
 }
 
-// value is one that is in a page.
+// value returns a value that the page contains.
 func (m *Map[T, C]) value(p *page[T], number uint64) *T {
 	if p.isOpen() {
 		return p.values[rank(p.has, number)]
@@ -69,7 +66,7 @@ func (m *Map[T, C]) value(p *page[T], number uint64) *T {
 	return value
 }
 
-// Set adds a value, or puts it in the place of the one that has the number.
+// Set adds or replaces a value.
 func (m *Map[T, C]) Set(number uint64, value *T) {
 	p := m.openPage(number / pageNumbers)
 	at := rank(p.has, number)
@@ -82,7 +79,7 @@ func (m *Map[T, C]) Set(number uint64, value *T) {
 	m.count++
 }
 
-// Delete takes a value out, if there is one.
+// Delete removes a value, if it exists.
 func (m *Map[T, C]) Delete(number uint64) {
 	at := number / pageNumbers
 	p, found := m.pages.Get(at)
@@ -109,7 +106,7 @@ func (m *Map[T, C]) Delete(number uint64) {
 	}
 }
 
-// openPage returns an open page of this map, made if there is none.
+// openPage returns an open page of this map, new if necessary.
 func (m *Map[T, C]) openPage(at uint64) *page[T] {
 	if m.owner == nil {
 		m.owner = new(owner)
@@ -136,8 +133,7 @@ func (m *Map[T, C]) openPage(at uint64) *page[T] {
 	return p
 }
 
-// keep keeps a page that is in the map no more. A queue that is nearly empty needs one
-// with every message.
+// keep keeps an emptied page for reuse: a nearly empty queue needs one for every message.
 func (m *Map[T, C]) keep(p *page[T]) {
 	if p.owner != m.owner || !p.isOpen() {
 		return
@@ -147,8 +143,7 @@ func (m *Map[T, C]) keep(p *page[T]) {
 	m.spare = p
 }
 
-// own returns a page that this map may change. It is the same one if it may already:
-// a tree keeps pointers to what was replaced.
+// own returns a page that this map may change: p or a copy.
 func (m *Map[T, C]) own(at uint64, p *page[T]) *page[T] {
 	if p.owner == m.owner {
 		return p
@@ -158,14 +153,14 @@ func (m *Map[T, C]) own(at uint64, p *page[T]) *page[T] {
 	return p
 }
 
-// opened packs the page that was opened first if there are too many.
+// opened records an opened page and packs the oldest one if there are too many.
 func (m *Map[T, C]) opened(at uint64) {
-	if i := slices.Index(m.open, at); i >= 0 { // it was deleted, or packed by another map
+	if i := slices.Index(m.open, at); i >= 0 { // deleted since, or packed by another map
 		m.open = slices.Delete(m.open, i, i+1)
 	}
 	m.open = append(m.open, at)
 	first, _, _ := m.pages.Min()
-	for range 2 { // the first page can be the one that was opened first
+	for range 2 { // the first page may be the oldest
 		if len(m.open) <= openMax {
 			return
 		}

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// entry is a value of the tests.
 type entry struct {
 	number uint64
 	text   string
@@ -73,7 +72,7 @@ func check(t *testing.T, m *entryMap, want model) {
 	}
 }
 
-// checkAround compares what is asked about one number.
+// checkAround compares the methods for one number.
 func checkAround(t *testing.T, m *entryMap, want model, number uint64) {
 	t.Helper()
 	e, found := m.Get(number)
@@ -102,8 +101,8 @@ func checkAround(t *testing.T, m *entryMap, want model, number uint64) {
 	}
 }
 
-// TestMap compares a Map and copies of it with plain maps while values come at the end,
-// go at the front and change anywhere.
+// TestMap compares a Map and its copies with plain maps. Values are added at the end, removed at
+// the front, and changed anywhere.
 func TestMap(t *testing.T) {
 	owners := []*string{new(string), new(string), new(string)}
 	for seed := range uint64(10) {
@@ -115,7 +114,7 @@ func TestMap(t *testing.T) {
 		set := func(n uint64) {
 			e := entry{number: n, owner: owners[random.IntN(len(owners))], whole: random.IntN(8) == 0}
 			e.text = string(binary.AppendUvarint(nil, random.Uint64()))
-			if length := random.IntN(9); length < 3 { // of the length there are one, two or three bytes
+			if length := random.IntN(9); length < 3 { // lengths of one, two or three bytes
 				e.text += strings.Repeat("x", []int{100, 100 + random.IntN(60), 16_300 + random.IntN(100)}[length]*random.IntN(4)/3)
 			}
 			want[n] = e
@@ -155,7 +154,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// What a page is packed in is used again for the next one.
+// The packing buffer is reused.
 func TestPackingAllocatesWhatStays(t *testing.T) {
 	owner := new(string)
 	var first page[entry]
@@ -180,7 +179,7 @@ func TestPackingAllocatesWhatStays(t *testing.T) {
 	}
 }
 
-// TestPacks counts pages that are open: those that were changed last, and the first.
+// TestPacks counts the open pages: the last changed ones, and the first.
 func TestPacks(t *testing.T) {
 	m := new(entryMap)
 	owner := new(string)
@@ -206,7 +205,7 @@ func TestPacks(t *testing.T) {
 	if got := open(); got[0] != 1 {
 		t.Errorf("with another first page, open are %v", got)
 	}
-	// A value that goes leaves its page packed, one that changes does not.
+	// Deleting a value leaves its page packed, changing one opens it.
 	m.Delete(2 * pageNumbers)
 	if got := open(); slices.Contains(got, 2) {
 		t.Errorf("after a deletion, open are %v", got)

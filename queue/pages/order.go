@@ -2,7 +2,7 @@ package pages
 
 import "math/bits"
 
-// Min is the value with the lowest number.
+// Min returns the value with the lowest number.
 func (m *Map[T, C]) Min() (value *T, some bool) {
 	at, p, some := m.pages.Min()
 	if !some {
@@ -11,7 +11,7 @@ func (m *Map[T, C]) Min() (value *T, some bool) {
 	return m.value(p, at*pageNumbers+uint64(bits.TrailingZeros64(p.has))), true
 }
 
-// Max is the value with the highest number.
+// Max returns the value with the highest number.
 func (m *Map[T, C]) Max() (value *T, some bool) {
 	at, p, some := m.pages.Max()
 	if !some {
@@ -20,7 +20,7 @@ func (m *Map[T, C]) Max() (value *T, some bool) {
 	return m.value(p, at*pageNumbers+uint64(bits.Len64(p.has))-1), true
 }
 
-// Ascend visits the values from a number on, in order, until visit returns false.
+// Ascend visits the values in order, starting at from, until visit returns false.
 func (m *Map[T, C]) Ascend(from uint64, visit func(number uint64, value *T) bool) {
 	m.ascend(from, func() *T { return new(T) }, visit)
 }
@@ -28,8 +28,7 @@ func (m *Map[T, C]) Ascend(from uint64, visit func(number uint64, value *T) bool
 // Scan visits all values in order until visit returns false.
 func (m *Map[T, C]) Scan(visit func(number uint64, value *T) bool) { m.Ascend(0, visit) }
 
-// Look is Scan for a visit that does not keep the value: another may take its place
-// afterwards.
+// Look is Scan for a visitor that does not keep the value, whose memory is reused.
 func (m *Map[T, C]) Look(visit func(number uint64, value *T) bool) {
 	value := new(T)
 	m.ascend(0, func() *T {
@@ -69,8 +68,8 @@ func (m *Map[T, C]) ascend(from uint64, room func() *T, visit func(number uint64
 	})
 }
 
-// Search finds the lowest number whose value is found, where found is false up to some
-// number and true from there on.
+// Search returns the first value for which found is true. found must be false up to some number and
+// true after it.
 func (m *Map[T, C]) Search(found func(value *T) bool) (number uint64, value *T, some bool) {
 	low, high := 0, m.pages.Len()
 	for low < high { // the first page whose last value is found
@@ -96,7 +95,7 @@ func (m *Map[T, C]) Search(found func(value *T) bool) (number uint64, value *T, 
 	return number, value, some
 }
 
-// CountFrom counts the values from a number on. It looks at each of their pages.
+// CountFrom counts the values from a number on. It visits each of their pages.
 func (m *Map[T, C]) CountFrom(from uint64) (n int) {
 	m.pages.Ascend(from/pageNumbers, func(at uint64, p *page[T]) bool {
 		has := p.has

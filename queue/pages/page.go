@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// page has the values of some numbers that follow each other. It is packed if packs is not
-// zero. Only the map that owns it changes it.
+// page holds the values of consecutive numbers. It is packed if packs is not zero. Only its owner
+// changes it.
 type page[T any] struct {
 	owner *owner
-	has   uint64 // which slots have a value
-	// values are those of has if the page is open. In a packed one they are the values
-	// that could not be packed, whose records are empty.
+	has   uint64 // slots with a value
+	// values are those of has in an open page. In a packed page they are the values that could not
+	// be packed, which have empty records.
 	values []*T
-	packs  uint64 // slots of the records in packed; those that are not in has were deleted
-	packed string // of each slot in packs, the length of a record and the record
+	packs  uint64 // slots with a record in packed; those missing in has were deleted
+	packed string // length and record of each slot in packs
 	shared Shared
 }
 
-// Shared are pointers to strings that many values have, kept once for a page.
+// Shared holds strings that many values of a page share.
 type Shared []*string
 
-// Index is the number under which a pointer is found again.
+// Index returns the index of a string, adding it if new.
 func (s *Shared) Index(text *string) uint64 {
 	i := slices.Index(*s, text)
 	if i < 0 {
@@ -34,12 +34,12 @@ func (s *Shared) Index(text *string) uint64 {
 
 func slot(number uint64) uint64 { return 1 << (number % pageNumbers) }
 
-// rank counts the slots of a page before that of a number.
+// rank counts the slots before that of a number.
 func rank(slots, number uint64) int { return bits.OnesCount64(slots & (slot(number) - 1)) }
 
 func (p *page[T]) isOpen() bool { return p.packs == 0 }
 
-// copyFor is a copy to be changed.
+// copyFor returns a copy for another owner.
 func (p *page[T]) copyFor(o *owner) *page[T] {
 	c := *p
 	c.owner = o
@@ -49,7 +49,7 @@ func (p *page[T]) copyFor(o *owner) *page[T] {
 	return &c
 }
 
-// record is that of a number in a packed page, or the value itself, which was not packed.
+// record returns the record of a number in a packed page, or the unpacked value.
 func (p *page[T]) record(number uint64) (record string, whole *T) {
 	rest, wholes := p.packed, 0
 	for left := rank(p.packs, number); ; left-- {
@@ -67,13 +67,13 @@ func (p *page[T]) record(number uint64) (record string, whole *T) {
 	return record, nil
 }
 
-// next splits the first record off.
+// next splits off the first record.
 func next(packed string) (record, rest string) {
 	length, n := uvarint(packed)
 	return packed[n : n+int(length)], packed[n+int(length):]
 }
 
-// each visits the slots that have a value, with their records or the values themselves.
+// each visits the slots with a value: its record, or the unpacked value.
 func (p *page[T]) each(visit func(slot uint64, record string, whole *T) bool) {
 	rest, wholes := p.packed, 0
 	for left := p.packs; left != 0; left &= left - 1 {
@@ -90,9 +90,8 @@ func (p *page[T]) each(visit func(slot uint64, record string, whole *T) bool) {
 	}
 }
 
-// pack packs an open page, which is the map's own, in a buffer. It returns the buffer, to
-// be used again: what was thrown away with each page was a fourth of the garbage of single
-// sends.
+// pack packs an open page and returns the buffer for reuse. A new buffer for each page was a fourth
+// of the garbage of single sends.
 func pack[T any, C Codec[T]](p *page[T], buffer []byte) []byte {
 	var wholes []*T
 	buffer = buffer[:0]
@@ -106,8 +105,7 @@ func pack[T any, C Codec[T]](p *page[T], buffer []byte) []byte {
 	return reusable(buffer)
 }
 
-// appendRecord appends the record of a value with its length, or an empty one for a value
-// that cannot be packed.
+// appendRecord appends the length and record of a value, or an empty record if it cannot be packed.
 func appendRecord[T any, C Codec[T]](buffer []byte, value *T, shared *Shared) (_ []byte, packed bool) {
 	var codec C
 	buffer = append(buffer, 0)
@@ -118,7 +116,7 @@ func appendRecord[T any, C Codec[T]](buffer []byte, value *T, shared *Shared) (_
 	return endRecord(record, len(buffer)), true
 }
 
-// endRecord puts the length of a record before it, for which there is a byte.
+// endRecord writes the length of a record in front of it, where one byte is reserved.
 func endRecord(buffer []byte, start int) []byte {
 	var length [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(length[:], uint64(len(buffer)-start))
@@ -129,11 +127,10 @@ func endRecord(buffer []byte, start int) []byte {
 	return buffer
 }
 
-// bufferKeepMax is the largest buffer that is used again. A map that packs has thousands
-// of open values beside it.
+// bufferKeepMax is the largest buffer that is reused.
 const bufferKeepMax = 64 << 10
 
-// reusable is a buffer for the next page, empty.
+// reusable returns an empty buffer for the next page.
 func reusable(buffer []byte) []byte {
 	if cap(buffer) > bufferKeepMax {
 		return nil
@@ -141,8 +138,7 @@ func reusable(buffer []byte) []byte {
 	return buffer[:0]
 }
 
-// unpack opens a packed page, which is the map's own. first is the number of its first
-// slot.
+// unpack opens a packed page. first is the number of its first slot.
 func unpack[T any, C Codec[T]](p *page[T], first uint64) {
 	var codec C
 	values := make([]*T, 0, pageNumbers)
@@ -159,7 +155,7 @@ func unpack[T any, C Codec[T]](p *page[T], first uint64) {
 	p.packs, p.packed, p.values, p.shared = 0, "", values, nil
 }
 
-// shrink drops the records of values that were deleted. The page is the map's own.
+// shrink drops the records of deleted values.
 func (p *page[T]) shrink() {
 	buffer := make([]byte, 0, len(p.packed))
 	var values []*T

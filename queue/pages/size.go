@@ -3,9 +3,9 @@
 package pages
 
 const (
-	// pageNumbers is how many numbers a page has, one bit of a word for each.
+	// pageNumbers is the number of slots per page, one bit of a word for each.
 	pageNumbers = 64
-	// openMax is how many pages of a map are open. Values between their first and their
-	// last change should find their page open.
+	// openMax is the number of open pages per map. Most values should be changed while their page
+	// is open.
 	openMax = 64
 )

@@ -2,7 +2,7 @@
 
 package pages
 
-// Small, so that the states that tests make have packed pages.
+// Small, so that tests get packed pages.
 const (
 	pageNumbers = 4
 	openMax     = 2

@@ -11,7 +11,7 @@ import (
 // BytesMax bounds each policy text: the quota of AWS for a queue policy.
 const BytesMax = 8192
 
-// What can be wrong with a change of an access policy.
+// Errors of changing an access policy.
 var (
 	ErrMalformed     = errors.New("the policy is not a JSON object with statements")
 	ErrTooLong       = errors.New("the policy would be too long")
@@ -20,7 +20,7 @@ var (
 	ErrNoPolicy      = errors.New("there is no policy")
 )
 
-// Statement is what AddPermission grants.
+// Statement is the statement that AddPermission adds.
 type Statement struct {
 	Label    string // Sid
 	Service  string // prefix of the actions: SQS or SNS
@@ -29,7 +29,7 @@ type Statement struct {
 	Actions  []string // without the prefix
 }
 
-// parseObject reads a policy, or a part of one, within the bound.
+// parseObject reads a policy or a part of one, up to BytesMax.
 func parseObject(text string) (jsontext.Object, bool) {
 	if len(text) > BytesMax {
 		return nil, false
@@ -43,8 +43,7 @@ func IsAccess(text string) bool {
 	return ok
 }
 
-// Add adds a statement to an access policy, and begins one as AWS does for a queue if
-// there is none.
+// Add adds a statement to an access policy. An empty policy begins as AWS's for a queue.
 func Add(policy string, s Statement) (string, error) {
 	if policy == "" {
 		policy = `{"Version":"2008-10-17","Id":` + jsontext.Quote(s.Resource+"/SQSDefaultPolicy") + `}`
@@ -64,8 +63,7 @@ func Add(policy string, s Statement) (string, error) {
 	return text, nil
 }
 
-// Remove removes the statement of a label; without a statement left there is no
-// policy either.
+// Remove removes the statement with a label. It returns an empty policy if none remains.
 func Remove(policy, label string) (string, error) {
 	if policy == "" {
 		return "", ErrNoPolicy
@@ -86,8 +84,8 @@ func Remove(policy, label string) (string, error) {
 	return o.String(), nil
 }
 
-// parseAccess splits a policy into its members and its statements; IAM allows
-// a lone statement without a list.
+// parseAccess splits a policy into members and statements. IAM permits a single statement without a
+// list.
 func parseAccess(policy string) (jsontext.Object, []string, bool) {
 	o, ok := parseObject(policy)
 	if !ok {
@@ -104,7 +102,7 @@ func parseAccess(policy string) (jsontext.Object, []string, bool) {
 	return o, statements, ok
 }
 
-// labelOf is the Sid of a statement, "" if it has none.
+// labelOf returns the Sid of a statement, "" if it has none.
 func labelOf(statement string) string {
 	o, _ := parseObject(statement)
 	raw, _ := o.Get("Sid")

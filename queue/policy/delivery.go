@@ -8,17 +8,17 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// Delivery is the DeliveryPolicy of a subscription over HTTP. Text is what
-// GetSubscriptionAttributes returns, empty if there is no policy.
+// Delivery is the DeliveryPolicy of an HTTP subscription. Text is the value for
+// GetSubscriptionAttributes, empty if there is no policy.
 type Delivery struct {
 	Text string
-	// Retry says when a delivery that failed is tried again; nil: as the topic says.
+	// Retry is nil if the topic's policy applies.
 	Retry *Retry
-	// ContentType is that of notifications; empty: as the topic says.
+	// ContentType of notifications is empty if the topic's policy applies.
 	ContentType string
 }
 
-// Backoff is how the delays between the retries of a Retry grow.
+// Backoff is the function by which delays between retries grow.
 type Backoff uint8
 
 // Backoff functions of SNS.
@@ -33,29 +33,28 @@ var backoffNames = [...]string{
 	BackoffLinear: "linear", BackoffArithmetic: "arithmetic", BackoffGeometric: "geometric", BackoffExponential: "exponential",
 }
 
-// Retry is a healthyRetryPolicy: retries without delay come first, then those with the
-// least delay, then those whose delay grows, then those with the longest.
+// Retry is a healthyRetryPolicy: first retries without delay, then with the minimum delay, then
+// with growing delays, then with the maximum.
 type Retry struct {
 	MinSeconds, MaxSeconds      int64
-	Retries                     int64 // all
+	Retries                     int64 // total
 	NoDelay, MinDelay, MaxDelay int64
 	Backoff                     Backoff
 }
 
-// defaultRetry and defaultContentType are those of AWS.
+// Defaults of AWS.
 var defaultRetry = Retry{MinSeconds: 20, MaxSeconds: 20, Retries: 3}
 
 const defaultContentType = "text/plain; charset=UTF-8"
 
-// After is how long to wait after so many failed attempts, 1 or more, and whether to
-// try again at all. AWS names the backoff functions without saying what they compute:
-// here the delay grows from the least to the longest, in even steps (linear), in steps
-// that grow evenly (arithmetic), by doubling (geometric) and by fourfolding (exponential)
-// its distance from the least.
+// After returns the delay after a number of failed attempts, 1 or more. again is false after the
+// last retry. AWS does not define the backoff functions. Here the delay grows from minimum to
+// maximum in even steps (linear) or evenly growing steps (arithmetic). Or its distance from the
+// minimum doubles (geometric) or quadruples (exponential).
 func (r *Retry) After(failed int64) (delay logtime.Duration, again bool) {
 	growing := r.Retries - r.NoDelay - r.MinDelay - r.MaxDelay
 	shortest, longest := logtime.Seconds(r.MinSeconds), logtime.Seconds(r.MaxSeconds)
-	i := failed - 1 - r.NoDelay - r.MinDelay // of the growing ones, from 0 on
+	i := failed - 1 - r.NoDelay - r.MinDelay // index among the growing delays
 	switch {
 	case failed > r.Retries:
 		return 0, false
@@ -69,7 +68,7 @@ func (r *Retry) After(failed int64) (delay logtime.Duration, again bool) {
 	return shortest + r.Backoff.of(longest-shortest, i, growing-1), true
 }
 
-// of is the i-th part of a whole that i of last is all of.
+// of returns the share of step i in the whole, which step last completes.
 func (f Backoff) of(whole logtime.Duration, i, last int64) logtime.Duration {
 	switch {
 	case i == 0:
@@ -84,9 +83,8 @@ func (f Backoff) of(whole logtime.Duration, i, last int64) logtime.Duration {
 	return whole * logtime.Duration(i) / logtime.Duration(last)
 }
 
-// ParseDelivery reads the DeliveryPolicy of a subscription; reason says what is wrong
-// with it, in the form that AWS has for other policies, since its texts are not known.
-// Empty text and {} are no policy.
+// ParseDelivery reads the DeliveryPolicy of a subscription. reason describes an error in the style
+// of AWS, whose texts are unknown. Empty text and {} mean no policy.
 func ParseDelivery(text string) (p Delivery, reason string) {
 	if text == "" {
 		return Delivery{}, ""
@@ -105,8 +103,7 @@ func ParseDelivery(text string) (p Delivery, reason string) {
 	return p, ""
 }
 
-// ParseTopicDelivery reads the DeliveryPolicy of a topic, as ParseDelivery does that of a
-// subscription.
+// ParseTopicDelivery checks the DeliveryPolicy of a topic.
 func ParseTopicDelivery(text string) (reason string) {
 	if text == "" {
 		return ""
@@ -132,7 +129,7 @@ func ParseTopicDelivery(text string) (reason string) {
 	return ""
 }
 
-// deliveryNames are what the parts of a DeliveryPolicy are called.
+// deliveryNames are the member names of a DeliveryPolicy.
 type deliveryNames struct{ retry, throttle, request string }
 
 var (
@@ -165,7 +162,7 @@ func deliveryOf(o jsontext.Object, names deliveryNames) (r *Retry, contentType, 
 	return r, contentType, ""
 }
 
-// validThrottle reports whether a throttlePolicy is one. It has no effect here.
+// validThrottle checks a throttlePolicy. It has no effect here.
 func validThrottle(raw string) bool {
 	o, ok := parseObject(raw)
 	if !ok {
@@ -178,7 +175,7 @@ func validThrottle(raw string) bool {
 	return err == nil && n >= 1
 }
 
-// headerValue reports whether text can be the value of an HTTP header.
+// headerValue reports whether text is a valid value of an HTTP header.
 func headerValue(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' {
@@ -257,9 +254,9 @@ func (r *Retry) contradiction() string {
 	return ""
 }
 
-// EffectiveDelivery is what counts for a subscription: what its own policy says, unless
-// the topic forbids that, then what the policy of the topic says, then what AWS does. The
-// policy of a topic that says something else than a DeliveryPolicy says counts as none.
+// EffectiveDelivery returns the retries and content type of a subscription: from its own policy
+// unless the topic forbids that, else from the topic's, else the defaults of AWS. It ignores an
+// invalid policy of the topic.
 func EffectiveDelivery(topicPolicy string, own Delivery) (Retry, string) {
 	retry, contentType := defaultRetry, defaultContentType
 	ofTopic, contentTypeOfTopic, overrides := topicDelivery(topicPolicy)
@@ -297,15 +294,15 @@ func topicDelivery(text string) (r *Retry, contentType string, overrides bool) {
 	return r, contentType, forbidden != "true"
 }
 
-// EffectiveDeliveryText is EffectiveDelivery as GetSubscriptionAttributes shows it.
+// EffectiveDeliveryText returns EffectiveDelivery in the format of GetSubscriptionAttributes.
 func EffectiveDeliveryText(topicPolicy string, own Delivery) string {
 	r, contentType := EffectiveDelivery(topicPolicy, own)
 	return `{"healthyRetryPolicy":` + r.text() + `,"sicklyRetryPolicy":null,"throttlePolicy":null,"requestPolicy":` +
 		requestText(contentType) + `,"guaranteed":false}`
 }
 
-// EffectiveTopicDeliveryText is what the policy of a topic says and what AWS does besides,
-// as GetTopicAttributes shows it.
+// EffectiveTopicDeliveryText returns the topic's policy with defaults in the format of
+// GetTopicAttributes.
 func EffectiveTopicDeliveryText(topicPolicy string) string {
 	r, contentType := EffectiveDelivery(topicPolicy, Delivery{})
 	_, _, overrides := topicDelivery(topicPolicy)
@@ -313,7 +310,7 @@ func EffectiveTopicDeliveryText(topicPolicy string) string {
 		`,"defaultRequestPolicy":` + requestText(contentType) + `}}`
 }
 
-// text is the policy in the order in which AWS shows its members.
+// text returns the policy with members in the order of AWS.
 func (r *Retry) text() string {
 	number := func(name string, n int64) string { return `"` + name + `":` + strconv.FormatInt(n, 10) + "," }
 	return "{" + number("minDelayTarget", r.MinSeconds) + number("maxDelayTarget", r.MaxSeconds) +

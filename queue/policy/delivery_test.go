@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// delaysOf are the delays of all retries in milliseconds.
+// delaysOf returns the delays of all retries.
 func delaysOf(t *testing.T, text string) (all []logtime.Duration) {
 	t.Helper()
 	p, reason := ParseDelivery(`{"healthyRetryPolicy":` + text + `}`)
@@ -24,7 +24,7 @@ func delaysOf(t *testing.T, text string) (all []logtime.Duration) {
 	}
 }
 
-// The phases come one after the other, and a delay never falls below the one before it.
+// The phases follow one another, and delays never decrease.
 func TestRetryDelays(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -55,7 +55,7 @@ func TestRetryDelays(t *testing.T) {
 	}
 }
 
-// What a topic says that is no DeliveryPolicy counts as nothing: it was stored unread once.
+// An invalid policy of a topic has no effect.
 func TestEffectiveDeliveryOfUnreadablePolicies(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "{}", "x", `{"http":1}`, `{"http":{"defaultHealthyRetryPolicy":{"numRetries":"many"}}}`, `{"http":{"defaultRequestPolicy":[]}}`} {
@@ -65,7 +65,7 @@ func TestEffectiveDeliveryOfUnreadablePolicies(t *testing.T) {
 	}
 }
 
-// The policy of a topic has the same bounds as one of a subscription, under other names.
+// The policy of a topic has the limits of a subscription's, with other names.
 func TestTopicDelivery(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -90,7 +90,7 @@ func TestTopicDelivery(t *testing.T) {
 	}
 }
 
-// What counts is merged part by part: of the subscription, of the topic, of AWS.
+// The effective policy is merged by part: subscription, topic, AWS.
 func TestEffectiveDelivery(t *testing.T) {
 	t.Parallel()
 	const retry = `"minDelayTarget":20,"maxDelayTarget":20,"numRetries":%,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"}`

@@ -1,6 +1,5 @@
 // Package policy parses the JSON policies of queues, topics and subscriptions, and writes their
-// stored form: access policies, RedrivePolicy, RedriveAllowPolicy, ArchivePolicy, DeliveryPolicy
-// and ReplayPolicy. Filter policies are in package filter.
+// stored form. Filter policies are in package filter.
 package policy
 
 import (
@@ -9,23 +8,22 @@ import (
 	"github.com/seriatimq/seriatim/queue/jsontext"
 )
 
-// Element is a name that a kind of policy understands: of a member, or a word that is a
-// value. Since is the format version it came with.
+// Element is a member name or value in a kind of policy, with the format version that introduced
+// it.
 type Element struct {
 	Name  string
 	Since uint32
 }
 
-// Grammar lists all elements of a kind of policy. A program of an older version refuses or
-// ignores a policy with an element it does not know, so that replicas would differ: the
-// leader proposes none before its version is in force.
+// Grammar lists the elements of a kind of policy. Older programs refuse or ignore a new element, so
+// replicas would differ: the leader proposes none before its format version is set.
 type Grammar []Element
 
-// depthMax bounds the nesting of a policy whose elements are looked for.
+// depthMax bounds the nesting of a policy.
 const depthMax = 1000
 
-// Since returns the format version that a policy needs: the newest of its elements has it.
-// Text that is no JSON needs none, as every program refuses it.
+// Since returns the newest format version of the elements in a policy. It returns 0 for invalid
+// JSON, which every program refuses.
 func (g Grammar) Since(text string) (version uint32) {
 	if text == "" {
 		return 0
@@ -53,12 +51,11 @@ func (g Grammar) since(v jsontext.Value) (version uint32) {
 	return version
 }
 
-// ifExists ends the name of a condition operator that holds without the key, too.
+// ifExists ends a condition operator that also holds without the key.
 const ifExists = "IfExists"
 
-// of returns the version of an element, zero for a name that is none. Condition keys are
-// compared without regard to letter case; one that ends with a slash stands for all that
-// begin with it.
+// of returns the format version of an element, 0 if it is unknown. Letter case does not matter. A
+// condition key that ends with a slash is a prefix.
 func (g Grammar) of(name string) (version uint32) {
 	name = strings.TrimSuffix(name, ifExists)
 	for i := range g {
@@ -70,8 +67,8 @@ func (g Grammar) of(name string) (version uint32) {
 	return version
 }
 
-// Grammars of the policies, by the kind. A new element gets the version that is not
-// released, and so does a rule if older programs ignore the element.
+// Grammars. A new element gets the next format version, also if it changes the meaning of a policy
+// that older programs accept.
 var (
 	AccessGrammar = Grammar{
 		{"Version", 1}, {"Id", 1}, {"Statement", 1}, {"Sid", 1}, {"Effect", 1}, {"Allow", 1}, {"Deny", 1},

@@ -17,28 +17,27 @@ const (
 	deadLetterTargetKey = "deadLetterTargetArn"
 )
 
-// Redrive names the dead-letter queue of a queue. Text is what
-// GetQueueAttributes returns, empty if there is no policy.
+// Redrive is a RedrivePolicy. Text is the value for GetQueueAttributes, empty if there is no
+// policy.
 type Redrive struct {
 	Text            string
 	Target          string // queue name, the last segment of deadLetterTargetArn
 	MaxReceiveCount int64
 }
 
-// RedriveAllow says which queues may use a queue as dead-letter queue.
+// RedriveAllow restricts the queues that may use a queue as dead-letter queue.
 type RedriveAllow struct {
 	Text    string
 	DenyAll bool
 	ByQueue []string // queue names, nil unless byQueue
 }
 
-// TargetMissing is the reason against a target that does not exist.
+// TargetMissing is AWS's reason for a missing target.
 const TargetMissing = "Dead letter target does not exist."
 
-// ParseRedrive reads a RedrivePolicy; reason says what is wrong with it, in the
-// words of AWS. Empty text and {} are no policy. The stored text is compact and
-// keeps the order of the keys, and maxReceiveCount is a number in it also if it
-// came as a string, which AWS accepts.
+// ParseRedrive reads a RedrivePolicy. reason is the error text of AWS. Empty text and {} mean no
+// policy. The stored text is compact, keeps the order of members, and has maxReceiveCount as a
+// number. AWS also accepts a string.
 func ParseRedrive(text string) (p Redrive, reason string) {
 	if text == "" {
 		return Redrive{}, ""
@@ -77,7 +76,7 @@ func ParseRedrive(text string) (p Redrive, reason string) {
 	return Redrive{Text: o.String(), Target: target, MaxReceiveCount: int64(count)}, ""
 }
 
-// RedriveTargetARN is the ARN of the target in the text of a policy that was read.
+// RedriveTargetARN returns the ARN of the target in a valid policy.
 func RedriveTargetARN(text string) string {
 	o, _ := parseObject(text)
 	raw, _ := o.Get(deadLetterTargetKey)
@@ -85,7 +84,7 @@ func RedriveTargetARN(text string) string {
 	return written
 }
 
-// ParseRedriveAllow reads a RedriveAllowPolicy; empty text and {} are none.
+// ParseRedriveAllow reads a RedriveAllowPolicy. Empty text and {} mean none.
 func ParseRedriveAllow(text string) (RedriveAllow, bool) {
 	if text == "" {
 		return RedriveAllow{}, true
@@ -114,7 +113,7 @@ func ParseRedriveAllow(text string) (RedriveAllow, bool) {
 	return RedriveAllow{}, false
 }
 
-// sources are the queues in a list of ARNs.
+// sources returns the queue names in a list of ARNs.
 func sources(raw string) (names []string, ok bool) {
 	elements, ok := jsontext.ParseList(raw)
 	if !ok || len(elements) == 0 || len(elements) > sourceARNsMax {
@@ -139,7 +138,7 @@ func (p RedriveAllow) Allows(source string) bool {
 	return p.ByQueue == nil || slices.Contains(p.ByQueue, source)
 }
 
-// Equal compares what two policies permit. Without a policy all is allowed.
+// Equal reports whether two policies permit the same. No policy permits all.
 func (p RedriveAllow) Equal(q RedriveAllow) bool {
 	if p.DenyAll != q.DenyAll || len(p.ByQueue) != len(q.ByQueue) {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// DefaultTopicAccess is the access policy that AWS gives a new topic: its owner
-// may do everything. It is not stored, since it follows from the ARN.
+// DefaultTopicAccess returns the access policy of a new topic on AWS, which permits everything to
+// the owner. It is not stored.
 func DefaultTopicAccess(topicARN, account string) string {
 	return `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[{"Effect":"Allow","Sid":"__default_statement_ID",` +
 		`"Principal":{"AWS":"*"},"Action":["SNS:GetTopicAttributes","SNS:SetTopicAttributes","SNS:AddPermission",` +
@@ -18,32 +18,32 @@ func DefaultTopicAccess(topicARN, account string) string {
 		`"Resource":` + jsontext.Quote(topicARN) + `,"Condition":{"StringEquals":{"AWS:SourceOwner":` + jsontext.Quote(account) + `}}}]}`
 }
 
-// IsDefaultTopicAccess reports whether an access policy says what DefaultTopicAccess
-// does, in whatever order: tools sort the members of what they read.
+// IsDefaultTopicAccess reports whether a policy equals DefaultTopicAccess, with members in any
+// order: tools sort them.
 func IsDefaultTopicAccess(text, topicARN, account string) bool {
 	given, ok := parseObject(text)
 	usual := DefaultTopicAccess(topicARN, account)
 	if !ok || len(given.String()) != len(usual) {
 		return false
 	}
-	const depth = 8 // more than the usual one has
+	const depth = 8 // exceeds that of the default
 	a, errGiven := jsontext.Parse(given.String(), depth)
 	b, errUsual := jsontext.Parse(usual, depth)
 	return errGiven == nil && errUsual == nil && jsontext.Equal(a, b)
 }
 
-// EmptyTopicAccess is the access policy of a topic that had its last statement removed.
+// EmptyTopicAccess is the access policy after the last statement was removed.
 const EmptyTopicAccess = `{"Version":"2008-10-17","Id":"__default_policy_ID","Statement":[]}`
 
-// Archive is an ArchivePolicy: how long a topic keeps what was published. Text is
-// what GetTopicAttributes returns, empty if there is no policy.
+// Archive is an ArchivePolicy. Text is the value for GetTopicAttributes, empty if there is no
+// policy.
 type Archive struct {
 	Text string
 	Days int64
 }
 
-// ParseArchive reads an ArchivePolicy; reason says what is wrong with it, in the
-// words of AWS. {} is no policy; empty text and null are refused, as AWS does.
+// ParseArchive reads an ArchivePolicy. reason is the error text of AWS. {} means no policy; empty
+// text and null are refused, as AWS does.
 func ParseArchive(text string) (p Archive, reason string) {
 	o, ok := parseObject(text)
 	if !ok {
@@ -68,17 +68,15 @@ func ParseArchive(text string) (p Archive, reason string) {
 
 const missingFields = "JSON is missing required fields"
 
-// DeadLetter is the RedrivePolicy of a subscription: where messages go that cannot
-// be delivered. Text is what GetSubscriptionAttributes returns, empty if there is
-// no policy.
+// DeadLetter is the RedrivePolicy of a subscription. Text is the value for
+// GetSubscriptionAttributes, empty if there is no policy.
 type DeadLetter struct {
 	Text   string
 	Target string // queue name, the last segment of deadLetterTargetArn
 }
 
-// ParseDeadLetter reads the RedrivePolicy of a subscription; reason says what is
-// wrong with it, in the words of AWS. Empty text and {} are no policy, as on a
-// queue.
+// ParseDeadLetter reads the RedrivePolicy of a subscription. reason is the error text of AWS. Empty
+// text and {} mean no policy.
 func ParseDeadLetter(text string) (p DeadLetter, reason string) {
 	if text == "" {
 		return DeadLetter{}, ""
@@ -99,8 +97,8 @@ func ParseDeadLetter(text string) (p DeadLetter, reason string) {
 	return DeadLetter{Text: o.String(), Target: target}, ""
 }
 
-// Replay is a ReplayPolicy: which archived messages a subscription gets again.
-// Text is what GetSubscriptionAttributes returns, empty if there is no policy.
+// Replay is a ReplayPolicy. Text is the value for GetSubscriptionAttributes, empty if there is no
+// policy.
 type Replay struct {
 	Text  string
 	Start logtime.Timestamp
@@ -108,9 +106,8 @@ type Replay struct {
 	Ends  bool
 }
 
-// ParseReplay reads a ReplayPolicy; reason says what is wrong with it, in the form
-// that AWS has for ArchivePolicy, since its texts are not known. Empty text and {}
-// are no policy.
+// ParseReplay reads a ReplayPolicy. reason describes an error in the style of ArchivePolicy,
+// because AWS's texts are unknown. Empty text and {} mean no policy.
 func ParseReplay(text string) (p Replay, reason string) {
 	if text == "" {
 		return Replay{}, ""
@@ -143,7 +140,7 @@ func ParseReplay(text string) (p Replay, reason string) {
 	return Replay{Text: o.String(), Start: start, End: end, Ends: ends}, ""
 }
 
-// pointOf is the time in a member, which may be missing.
+// pointOf reads an optional time.
 func pointOf(o jsontext.Object, name string) (at logtime.Timestamp, given, ok bool) {
 	raw, given := o.Get(name)
 	if !given {

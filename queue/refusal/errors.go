@@ -1,16 +1,12 @@
-// Package refusal holds the errors with which the domain refuses a request. Code numbers are
-// never reused. The texts are those of AWS. Each protocol maps the codes to its own form.
+// Package refusal holds the errors of requests. Each protocol maps the codes to its own form.
 package refusal
 
 import "unicode/utf8"
 
-// Code is the stable machine name of a domain error. Its text is the AWS JSON
-// error type without namespace.
+// Code is the number of an error.
 type Code uint16
 
-// Codes of SQS and of the cluster. Package transport/sqs maps each to its wire
-// form; the numbers are used between nodes and in the log of answers and are never
-// reused.
+// Codes of SQS and of the cluster. Numbers are sent between nodes and never reused.
 const (
 	QueueDoesNotExist            Code = 1
 	QueueNameExists              Code = 2
@@ -36,10 +32,8 @@ const (
 	InvalidClusterSetting        Code = 22
 )
 
-// Codes of SNS, numbered on from those of SQS. No action of SQS is refused with
-// one. SNSInvalidParameter is InvalidParameter on the wire, where SQS says
-// InvalidParameterValue; SNSResourceNotFound is ResourceNotFound, where SQS says
-// ResourceNotFoundException.
+// Codes of SNS. On the wire, SNSInvalidParameter is InvalidParameter, and SNSResourceNotFound is
+// ResourceNotFound.
 const (
 	SNSInvalidParameter       Code = 23
 	TagLimitExceeded          Code = 24
@@ -54,7 +48,7 @@ const (
 	AuthorizationError        Code = 33
 )
 
-// Codes of what SQS and SNS do not have: scheduled and deferred messages, sessions.
+// Codes for scheduled and deferred messages, sessions and deduplication ids.
 const (
 	MessageNotFound        Code = 40
 	MessageLockLost        Code = 41
@@ -63,7 +57,7 @@ const (
 	DeduplicationIDUnknown Code = 44
 )
 
-// Codes of IAM, for access keys and the policies of users.
+// Codes of IAM, for access keys, user policies and accounts.
 const (
 	NoSuchEntity            Code = 50
 	EntityAlreadyExists     Code = 51
@@ -73,17 +67,17 @@ const (
 	DeleteConflict          Code = 55
 )
 
-// Error is a refusal by a rule of the domain: a code and the exact text that
-// the client sees. It is part of the replicated answer, so it holds no cause.
+// Error is an error of a request: a code and the text for the client. It is part of a replicated
+// answer, so it wraps no cause.
 type Error struct {
 	Code    Code
 	Message string
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// New refuses with a code, in the words of parts, put together.
+// New returns an error whose message is the concatenation of parts.
 func New(code Code, parts ...string) *Error {
 	n := 0
 	for _, p := range parts {
@@ -96,10 +90,10 @@ func New(code Code, parts ...string) *Error {
 	return &Error{Code: code, Message: string(text)}
 }
 
-// EchoBytesMax bounds what an error repeats of a request.
+// EchoBytesMax bounds a value that an error quotes.
 const EchoBytesMax = 1024
 
-// Echo is what an error repeats of a value: all of it, or its beginning.
+// Echo returns a value for an error text, shortened to EchoBytesMax.
 func Echo(value string) string {
 	if len(value) <= EchoBytesMax {
 		return value
@@ -111,44 +105,43 @@ func Echo(value string) string {
 	return value[:end] + "..."
 }
 
-// InvalidParameter refuses a bad value in the words of parts, put together.
+// InvalidParameter returns an error about a parameter; its message is the concatenation of parts.
 func InvalidParameter(parts ...string) *Error { return New(InvalidParameterValue, parts...) }
 
-// InvalidValue refuses a bad value of a parameter in the usual words of AWS, which
-// repeat the value, or its beginning if it is long. reason is a sentence.
+// InvalidValue returns an error with the usual text of AWS, which quotes the value. reason is a
+// sentence.
 func InvalidValue(value, name, reason string) *Error {
 	return InvalidParameter("Value ", Echo(value), " for parameter ", name, " is invalid. Reason: ", reason)
 }
 
-// MissingParameter refuses a request without a required parameter.
+// MissingParameter returns the error for a missing parameter.
 func MissingParameter(name string) *Error {
 	return New(MissingRequiredParameter, "The request must contain the parameter ", name, ".")
 }
 
-// UnknownAttribute refuses the name of a queue or message attribute that does not
-// exist.
+// UnknownAttribute returns the error for an unknown queue or message attribute.
 func UnknownAttribute(name string) *Error {
 	return New(InvalidAttributeName, "Unknown Attribute ", Echo(name), ".")
 }
 
-// NoSuchQueue refuses a request about a queue that does not exist.
+// NoSuchQueue returns the error for a missing queue.
 func NoSuchQueue() *Error {
 	return New(QueueDoesNotExist, "The specified queue does not exist.")
 }
 
-// NoSuchResource refuses the ARN in a parameter of the actions of move tasks.
+// NoSuchResource returns the error for an ARN in a parameter of a move task.
 func NoSuchResource(parameter string) *Error {
 	return New(ResourceNotFound, "The resource that you specified for the ", parameter, " parameter doesn't exist.")
 }
 
-// SNSInvalid refuses a parameter of SNS in the words of parts, put together behind how
-// SNS begins them.
+// SNSInvalid returns an error of SNS whose message is "Invalid parameter: " and the concatenation
+// of parts.
 func SNSInvalid(parts ...string) *Error {
 	return New(SNSInvalidParameter, append([]string{"Invalid parameter: "}, parts...)...)
 }
 
-// NoSuchTopic refuses a request about a topic that does not exist.
+// NoSuchTopic returns the error for a missing topic.
 func NoSuchTopic() *Error { return New(NotFound, "Topic does not exist") }
 
-// NoSuchSubscription refuses a request about a subscription that does not exist.
+// NoSuchSubscription returns the error for a missing subscription.
 func NoSuchSubscription() *Error { return New(NotFound, "Subscription does not exist") }

@@ -2,7 +2,7 @@ package session
 
 import "github.com/tidwall/btree"
 
-// Locked reports whether a session has a lock, be it in force or over.
+// Locked reports whether a session has a lock, active or expired.
 func (t *Table) Locked(name string) bool {
 	if t.byEnd.Len() == 0 {
 		return false
@@ -11,19 +11,18 @@ func (t *Table) Locked(name string) bool {
 	return ok && r.Lock != 0
 }
 
-// HasLock reports whether a lock of a session, be it in force or over, is the one of
-// a number.
+// HasLock reports whether a session has the lock with a number, active or expired.
 func (t *Table) HasLock(name string, number uint64) bool {
 	r, ok := t.records.Get(name)
 	return ok && r.Lock == number
 }
 
-// claim is what is noted about a locked session.
+// claim returns the claim of a locked session, new if necessary.
 func (t *Table) claim(name string) *claim {
 	c, ok := t.claims.Get(name)
 	if !ok {
 		if r, known := t.records.Get(name); known {
-			name = r.Name // that of the caller may share the memory of many messages
+			name = r.Name // the caller's name may share the memory of many messages
 		}
 		c = &claim{}
 		t.claims.Set(name, c)
@@ -31,7 +30,7 @@ func (t *Table) claim(name string) *claim {
 	return c
 }
 
-// Claim counts one more message in flight under the lock of a session, or one less.
+// Claim adds to the number of messages in flight under a session's lock; by may be negative.
 func (t *Table) Claim(name string, by int64) {
 	t.claim(name).inFlight += by
 	t.inFlight += by
@@ -48,8 +47,7 @@ func (t *Table) InFlightOf(name string) int64 {
 	return 0
 }
 
-// Return notes that the holder of a session can receive a message now: one that is in
-// no more flight, or a new one.
+// Return records that the owner of a session's lock can receive a message: a returned or a new one.
 func (t *Table) Return(name string, sequence uint64) {
 	t.wake(name)
 	r, _ := t.records.Get(name)
@@ -58,14 +56,14 @@ func (t *Table) Return(name string, sequence uint64) {
 	}
 }
 
-// Unreturn undoes Return.
+// Unreturn reverses Return.
 func (t *Table) Unreturn(name string, sequence uint64) {
 	if c, ok := t.claims.Get(name); ok {
 		c.returned.Delete(sequence)
 	}
 }
 
-// Returned visits what was delivered under the lock of a session and is receivable
+// Returned visits the messages that were delivered under a session's lock and can be received
 // again, in order, until visit returns false.
 func (t *Table) Returned(name string, visit func(sequence uint64) bool) {
 	if c, ok := t.claims.Get(name); ok {
@@ -73,12 +71,12 @@ func (t *Table) Returned(name string, visit func(sequence uint64) bool) {
 	}
 }
 
-// ForgetMessages is for a queue that has lost all messages. Locks and states stay.
+// ForgetMessages forgets the messages of all sessions. Locks and states stay.
 func (t *Table) ForgetMessages() {
 	t.claims, t.inFlight = new(btree.Map[string, *claim]), 0
 }
 
-// Wake notes that the holders of all sessions may have something to receive.
+// Wake wakes the receivers of all locked sessions.
 func (t *Table) Wake() {
 	t.byEnd.Scan(func(p Position) bool {
 		t.wake(p.Name)
@@ -86,15 +84,14 @@ func (t *Table) Wake() {
 	})
 }
 
-// wake notes that whoever waits in a session is to look.
+// wake adds a session to those whose waiting receives must check again.
 func (t *Table) wake(name string) {
 	if n := len(t.woken); n == 0 || t.woken[n-1] != name {
 		t.woken = append(t.woken, name)
 	}
 }
 
-// TakeWoken are the sessions, some more than once, whose holders were given something
-// to receive since the last call, or lost their lock.
+// TakeWoken returns the sessions, perhaps repeated, that were woken since the last call.
 func (t *Table) TakeWoken() []string {
 	woken := t.woken
 	t.woken = nil

@@ -1,6 +1,6 @@
-// Package session keeps the sessions of a queue, as on Azure Service Bus: the message groups
-// that a receiver has locked, that have a state, or both.
+// Package session holds the sessions of a queue, as on Azure Service Bus: message groups that are
+// locked or have a state.
 //
-// A session outlives the messages of its group. The table knows messages as numbers only. It
-// ends nothing by itself: the caller compares times and removes what is over.
+// A session outlives the messages of its group. The table identifies messages by number. It expires
+// nothing itself: the caller compares times and ends locks.
 package session

@@ -7,24 +7,23 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Table holds the sessions of one queue. Used by one goroutine, except that the
-// records of a Clone may be read by another one while the newest copy goes on being
-// changed.
+// Table holds the sessions of one queue. One goroutine uses it; another one may read the records of
+// a Clone.
 type Table struct {
-	incarnation uint64 // of the queue, part of every record hash
+	incarnation uint64 // of the queue; part of every record hash
 	records     *btree.Map[string, *Record]
 	byEnd       *btree.BTreeG[Position]    // locked ones, by the end of their lock
-	byState     *btree.BTreeG[Position]    // those with a state, by when it was set
-	byAttempt   *btree.Map[string, string] // names of locked ones, by their attempt ids
+	byState     *btree.BTreeG[Position]    // those with a state, by StateSetAt
+	byAttempt   *btree.Map[string, string] // names of locked ones, by attempt id
 	lastLock    uint64
 	sum         statehash.Sum
 	bytes       int64
-	claims      *btree.Map[string, *claim] // of locked sessions; meaningless in a copy that is not the newest
+	claims      *btree.Map[string, *claim] // of locked sessions; invalid in older copies
 	inFlight    int64                      // under all locks
-	woken       []string                   // sessions whose holders are to look; not state
+	woken       []string                   // sessions to wake; not part of the state
 }
 
-// Position orders sessions by a time, then by name.
+// Position orders sessions by time, then by name.
 type Position struct {
 	At   logtime.Timestamp
 	Name string
@@ -37,13 +36,13 @@ func (a Position) less(b Position) bool {
 	return a.Name < b.Name
 }
 
-// claim is what follows from the messages of a locked session.
+// claim holds data of a locked session that follows from its messages.
 type claim struct {
 	inFlight int64
-	returned btree.Map[uint64, struct{}] // below Next and receivable again
+	returned btree.Map[uint64, struct{}] // below Next and available again
 }
 
-// New holds no session.
+// New returns an empty Table.
 func New(incarnation uint64) Table {
 	tree := func() *btree.BTreeG[Position] {
 		return btree.NewBTreeGOptions(Position.less, btree.Options{NoLocks: true})
@@ -54,7 +53,7 @@ func New(incarnation uint64) Table {
 	}
 }
 
-// Clone is a copy to go on with. The original must not be changed any more.
+// Clone returns a writable copy. Stop changing the original.
 func (t Table) Clone() Table {
 	t.records, t.byEnd, t.byState, t.claims = t.records.Copy(), t.byEnd.Copy(), t.byState.Copy(), t.claims.Copy()
 	t.byAttempt = t.byAttempt.Copy()
@@ -64,7 +63,7 @@ func (t Table) Clone() Table {
 // Get finds a session that is locked or has a state.
 func (t *Table) Get(name string) (*Record, bool) { return t.records.Get(name) }
 
-// OfAttempt finds the session whose lock was taken under an attempt id.
+// OfAttempt finds the session that an attempt id locked.
 func (t *Table) OfAttempt(id string) (*Record, bool) {
 	name, ok := t.byAttempt.Get(id)
 	if !ok {
@@ -73,8 +72,7 @@ func (t *Table) OfAttempt(id string) (*Record, bool) {
 	return t.records.Get(name)
 }
 
-// Put stores a session in place of what was known of it. The messages in flight under
-// its lock, if that stays, stay in flight.
+// Put stores or replaces a session. Messages in flight stay in flight if the lock stays.
 func (t *Table) Put(k statehash.Key, r Record) {
 	before := t.take(k, r.Name)
 	if before == nil || before.Lock != r.Lock {
@@ -97,7 +95,7 @@ func (t *Table) Put(k statehash.Key, r Record) {
 	}
 }
 
-// take takes out a record, but not what is in flight.
+// take removes a record, but not its claim.
 func (t *Table) take(k statehash.Key, name string) *Record {
 	r, was := t.records.Delete(name)
 	if !was {
@@ -117,7 +115,7 @@ func (t *Table) take(k statehash.Key, name string) *Record {
 	return r
 }
 
-// Unlock ends the lock of a session. What was in flight under it is not any more.
+// Unlock ends the lock of a session. Its messages are no longer in flight.
 func (t *Table) Unlock(k statehash.Key, name string) {
 	if r, ok := t.records.Get(name); ok {
 		t.Put(k, r.unlocked())
@@ -131,19 +129,19 @@ func (t *Table) dropClaim(name string) {
 	}
 }
 
-// NewLock is the number of the next lock.
+// NewLock returns the number of the next lock.
 func (t *Table) NewLock() uint64 {
 	t.lastLock++
 	return t.lastLock
 }
 
-// LastLock is the number of the newest lock.
+// LastLock returns the number of the newest lock.
 func (t *Table) LastLock() uint64 { return t.lastLock }
 
-// SetLastLock restores LastLock.
+// SetLastLock sets LastLock in a restored table.
 func (t *Table) SetLastLock(number uint64) { t.lastLock = number }
 
-// FirstEnd is the locked session whose lock ends first.
+// FirstEnd returns the session whose lock ends first.
 func (t *Table) FirstEnd() (Position, bool) { return t.byEnd.Min() }
 
 // Len counts the sessions that are locked or have a state.
@@ -157,8 +155,8 @@ func (t *Table) Scan(visit func(*Record) bool) {
 	t.records.Scan(func(_ string, r *Record) bool { return visit(r) })
 }
 
-// WithState visits the sessions with a state behind a position, in the order in which
-// the states were set, until visit returns false.
+// WithState visits the sessions with a state after a position, by StateSetAt, until visit returns
+// false.
 func (t *Table) WithState(after Position, visit func(*Record) bool) {
 	t.byState.Ascend(after, func(p Position) bool {
 		if p == after {
@@ -169,7 +167,7 @@ func (t *Table) WithState(after Position, visit func(*Record) bool) {
 	})
 }
 
-// Sum is the sum of the record hashes.
+// Sum returns the sum of the record hashes.
 func (t *Table) Sum() statehash.Sum { return t.sum }
 
 // ComputeSum computes Sum from scratch.

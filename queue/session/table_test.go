@@ -12,8 +12,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// TestTableAgainstAMap puts, unlocks and clears sessions at random and compares the
-// orders and sums with a map, and with what copies saw.
+// TestTableAgainstAMap puts, unlocks and clears sessions at random, and compares orders and sums
+// with a map and with copies.
 func TestTableAgainstAMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
 	var k statehash.Key
@@ -132,7 +132,7 @@ func compare(t *testing.T, table *Table, known map[string]Record) {
 	}
 }
 
-// TestClaims: what is in flight goes with its lock, and stays with a renewed one.
+// TestClaims: messages in flight end with their lock, and stay with a renewed one.
 func TestClaims(t *testing.T) {
 	var k statehash.Key
 	table := New(1)
@@ -177,8 +177,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsKeepNoMessages: a lock outlives the messages that were received under it,
-// whose texts may share the memory of many others.
+// TestClaimsKeepNoMessages: a lock outlives the messages received under it, whose texts may share
+// memory with many others.
 func TestClaimsKeepNoMessages(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()

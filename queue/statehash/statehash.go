@@ -1,6 +1,5 @@
-// Package statehash is the keyed hash of state records, and of everything derived from the key
-// of the cluster: identifiers, receipt handles, deduplication keys. Kinds keep the uses of the
-// key apart.
+// Package statehash is the keyed hash for state records, identifiers, receipt handles and
+// deduplication keys. Kinds separate these uses of the cluster's key.
 package statehash
 
 import (
@@ -12,41 +11,38 @@ import (
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
 
-// The state hash is the sum, modulo 2^128, of one keyed hash per record, so
-// that adding and removing a record costs one short hash each and the order of
-// records does not matter. Equal states have equal hashes; two replicas that
-// differ at the same log index are found by comparing 16 bytes.
+// The state hash is the sum, modulo 2^128, of one keyed hash per record. Adding or removing a
+// record costs one short hash, in any order. Replicas compare their states by 16 bytes.
 
 // Sum is a sum of record hashes modulo 2^128.
 type Sum struct{ High, Low uint64 }
 
-// Add adds a record hash, or the sum of some.
+// Add adds a record hash or a sum.
 func (s *Sum) Add(o Sum) {
 	var carry uint64
 	s.Low, carry = bits.Add64(s.Low, o.Low, 0)
 	s.High, _ = bits.Add64(s.High, o.High, carry)
 }
 
-// Sub takes out what was added.
+// Sub subtracts a record hash or a sum.
 func (s *Sum) Sub(o Sum) {
 	var borrow uint64
 	s.Low, borrow = bits.Sub64(s.Low, o.Low, 0)
 	s.High, _ = bits.Sub64(s.High, o.High, borrow)
 }
 
-// Bytes is the sum in the form in which it is stored and compared.
+// Bytes returns the stored form of the sum.
 func (s Sum) Bytes() (out [16]byte) {
 	binary.BigEndian.PutUint64(out[:8], s.High)
 	binary.BigEndian.PutUint64(out[8:], s.Low)
 	return out
 }
 
-// Key is the cluster's secret for identifiers, handles, deduplication keys
-// and the state hash. SipHash is a pseudo-random function: without the key
-// nobody can forge a handle or aim for equal deduplication keys.
+// Key is the cluster's secret key. SipHash is a pseudo-random function: without the key, clients
+// can forge no handle and construct no equal deduplication keys.
 type Key struct{ k0, k1 uint64 }
 
-// NewKey is the key in the form in which the cluster setting has it.
+// NewKey returns the key for the secret in the cluster setting.
 func NewKey(secret [16]byte) Key {
 	return Key{binary.LittleEndian.Uint64(secret[:]), binary.LittleEndian.Uint64(secret[8:])}
 }
@@ -82,17 +78,17 @@ const (
 	KindSealingKey     = 'y'
 )
 
-// Sum is the hash of a record.
+// Sum returns the hash of a record.
 func (k Key) Sum(record []byte) Sum {
 	low, high := siphash.Hash128(k.k0, k.k1, record)
 	return Sum{High: high, Low: low}
 }
 
-// Hash is a short hash, for what is part of a record or seals something.
+// Hash returns a short hash, for a part of a record or a seal.
 func (k Key) Hash(data []byte) uint64 { return siphash.Hash(k.k0, k.k1, data) }
 
-// HashText hashes a text, a megabyte at the most, without a copy of it all: in
-// pieces, each together with the hash of what came before.
+// HashText hashes a text without copying all of it: in pieces, each with the hash of the previous
+// ones.
 func (k Key) HashText(text string) uint64 {
 	var buf [8 + 504]byte
 	sum := uint64(len(text))
@@ -106,24 +102,24 @@ func (k Key) HashText(text string) uint64 {
 	}
 }
 
-// Record appends fields in a form that two different records never share.
+// Record builds the input of a hash. Different fields give different records.
 type Record []byte
 
 // Num appends a number.
 func (r Record) Num(v uint64) Record { return binary.LittleEndian.AppendUint64(r, v) }
 
-// Time appends a point in log time.
+// Time appends a timestamp.
 func (r Record) Time(t logtime.Timestamp) Record {
 	return binary.LittleEndian.AppendUint64(r, uint64(t))
 }
 
-// Text appends a text behind its length.
+// Text appends the length of a text and the text.
 func (r Record) Text(s string) Record {
 	r = binary.LittleEndian.AppendUint32(r, uint32(len(s)))
 	return append(r, s...)
 }
 
-// Flag appends a yes or no.
+// Flag appends a boolean.
 func (r Record) Flag(v bool) Record {
 	if v {
 		return append(r, 1)

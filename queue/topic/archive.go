@@ -7,15 +7,14 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// archive is what a topic with an ArchivePolicy keeps for replays. The publications are
-// those that the deliveries refer to, in the order of their numbers, which is that of
-// their times.
+// archive holds the publications that a topic with an ArchivePolicy keeps for replays, by number,
+// which rises with time.
 type archive struct {
 	publications *btree.Map[uint64, *Publication]
 	sum          statehash.Sum
-	bytes        int64 // as publishers sent them; not part of the hash
-	// since is before everything that may be replayed: when the policy was set, or how
-	// far back it reached when it was changed.
+	bytes        int64 // message and attributes as sent; not part of the hash
+	// since is the time of the policy, or the beginning of the archive when the policy was changed.
+	// Nothing earlier can be replayed.
 	since logtime.Timestamp
 }
 
@@ -23,17 +22,17 @@ func newArchive(since logtime.Timestamp) archive {
 	return archive{publications: new(btree.Map[uint64, *Publication]), since: since}
 }
 
-// ArchivedSince is the time before which nothing is replayed whatever the retention;
-// zero without an ArchivePolicy.
+// ArchivedSince returns the earliest time of a replay regardless of retention, zero without an
+// ArchivePolicy.
 func (t *Topic) ArchivedSince() logtime.Timestamp { return t.archive.since }
 
-// SetArchivedSince sets it in a topic that is restored.
+// SetArchivedSince sets ArchivedSince in a restored topic.
 func (t *Topic) SetArchivedSince(at logtime.Timestamp) { t.archive.since = at }
 
-// Archived is how many publications the archive has, with those that are due to expire.
+// Archived returns the number of publications in the archive, including expired ones.
 func (t *Topic) Archived() int { return t.archive.publications.Len() }
 
-// ArchiveBegin is BeginningArchiveTime: what was published earlier is not replayed.
+// ArchiveBegin returns BeginningArchiveTime, the earliest time of a replay.
 func (t *Topic) ArchiveBegin(now logtime.Timestamp) logtime.Timestamp {
 	return max(t.archive.since, now.Add(-t.retention()))
 }
@@ -42,7 +41,7 @@ func (t *Topic) retention() logtime.Duration {
 	return logtime.Seconds(t.Attributes.Archive.Days * 24 * 60 * 60)
 }
 
-// Archive keeps a publication, whose number has to be the highest.
+// Archive adds a publication, whose number must be the highest.
 func (t *Topic) Archive(k statehash.Key, p *Publication) {
 	p.Hold()
 	t.archive.publications.Set(uint64(p.content.SequenceNumber), p)
@@ -61,23 +60,23 @@ func (t *Topic) archivedSum(k statehash.Key, p *Publication) statehash.Sum {
 	return k.Sum(r.Num(uint64(p.content.SequenceNumber)).Num(p.hash))
 }
 
-// ScanArchive visits the archive from a number on, until visit returns false. Some of it
-// may be due to expire, which ArchiveBegin tells.
+// ScanArchive visits the archive, starting at a number, until visit returns false. It includes
+// expired publications, see ArchiveBegin.
 func (t *Topic) ScanArchive(from uint64, visit func(*Publication) bool) {
 	t.archive.publications.Ascend(from, func(_ uint64, p *Publication) bool { return visit(p) })
 }
 
-// LastArchived is the newest publication of the archive, nil if it is empty.
+// LastArchived returns the newest publication of the archive, nil if it is empty.
 func (t *Topic) LastArchived() *Publication {
 	_, p, _ := t.archive.publications.Max()
 	return p
 }
 
-// FirstArchived is the number of the first publication of the archive that is not
-// earlier than at; one above the last if all are.
+// FirstArchived returns the number of the first publication at or after a time, LastSequence+1 if
+// there is none.
 func (t *Topic) FirstArchived(at logtime.Timestamp) uint64 {
 	all := t.archive.publications
-	first, end := 0, all.Len() // those before first are earlier, those from end on are not
+	first, end := 0, all.Len() // earlier before first, not earlier from end on
 	for first < end {
 		middle := (first + end) / 2
 		if _, p, _ := all.GetAt(middle); p.content.Timestamp < at {
@@ -92,8 +91,7 @@ func (t *Topic) FirstArchived(at logtime.Timestamp) uint64 {
 	return t.LastSequence + 1
 }
 
-// expireArchive drops at most budget publications that are older than the retention and
-// returns what is left of the budget.
+// expireArchive drops at most budget expired publications and returns the remaining budget.
 func (t *Topic) expireArchive(k statehash.Key, now logtime.Timestamp, budget int) int {
 	for budget > 0 {
 		number, p, ok := t.archive.publications.Min()
@@ -109,7 +107,8 @@ func (t *Topic) expireArchive(k statehash.Key, now logtime.Timestamp, budget int
 	return budget
 }
 
-// archiveDeadline is when the first publication expires, zero if there is none.
+// archiveDeadline returns the time when the first publication expires, zero if the archive is
+// empty.
 func (t *Topic) archiveDeadline() logtime.Timestamp {
 	_, p, ok := t.archive.publications.Min()
 	if !ok {
@@ -118,8 +117,8 @@ func (t *Topic) archiveDeadline() logtime.Timestamp {
 	return p.content.Timestamp.Add(t.retention()) + 1
 }
 
-// changeArchive follows a change of the ArchivePolicy to so many days, none for 0. What
-// the archive loses as a whole is returned; it is still held.
+// changeArchive applies a new retention in days, 0 for none. It returns the archive that was
+// removed, whose publications are not released yet.
 func (t *Topic) changeArchive(days int64, now logtime.Timestamp) (dropped Dropped) {
 	switch before := t.Attributes.Archive.Days; {
 	case before == days:
@@ -130,23 +129,23 @@ func (t *Topic) changeArchive(days int64, now logtime.Timestamp) (dropped Droppe
 		t.countArchived(-int64(t.Archived()), -t.archive.bytes)
 		t.archive = newArchive(0)
 	default:
-		// A longer retention brings nothing back.
+		// A longer retention restores no publication.
 		t.archive.since = t.ArchiveBegin(now)
 	}
 	return dropped
 }
 
-// Dropped is an archive that a topic has no longer, whose publications are still held.
+// Dropped is a removed archive, whose publications are not released yet.
 type Dropped struct {
 	publications *btree.Map[uint64, *Publication]
-	next         uint64 // those below are released
+	next         uint64 // lower numbers are released
 }
 
-// Empty reports whether there was nothing in the archive.
+// Empty reports whether the archive was empty.
 func (d *Dropped) Empty() bool { return d.publications == nil || d.publications.Len() == 0 }
 
-// Release releases at most budget publications and returns what is left of the budget,
-// and whether none is held any more.
+// Release releases at most budget publications. It returns the remaining budget and whether it is
+// done.
 func (d *Dropped) Release(budget int) (left int, over bool) {
 	over = true
 	d.publications.Ascend(d.next, func(number uint64, p *Publication) bool {
@@ -161,7 +160,7 @@ func (d *Dropped) Release(budget int) (left int, over bool) {
 	return budget, over
 }
 
-// Scan visits the publications that are still held.
+// Scan visits the publications that are not released yet.
 func (d *Dropped) Scan(visit func(*Publication)) {
 	d.publications.Ascend(d.next, func(_ uint64, p *Publication) bool {
 		visit(p)

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Compare says how the indexes of a registry differ from those of another one that was
-// made of its records.
+// Compare reports how the indexes differ from those of another registry, built from the records.
 func (r *Registry) Compare(other *Registry) error {
 	if r.sum != other.sum {
 		return fmt.Errorf("the sum of topics is %x, their records give %x", r.sum.Bytes(), other.sum.Bytes())
@@ -60,7 +59,7 @@ func (t *Topic) compare(other *Registry) error {
 		name, _ := other.subscriptions.Get(s.Number)
 		same, found := twin.SubscriptionOf(s.key())
 		if own, _ := t.SubscriptionOf(s.key()); name != t.Name || !found || same.Number != s.Number || own != s {
-			err = fmt.Errorf("topic %q: subscription %d of %q is not where it belongs", t.Name, s.Number, s.key())
+			err = fmt.Errorf("topic %q: subscription %d of %q is missing in an index", t.Name, s.Number, s.key())
 		}
 		return err == nil
 	})

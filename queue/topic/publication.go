@@ -6,24 +6,24 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Publication is one accepted publish, shared by all messages that it was delivered as.
+// Publication is one accepted publish, shared by its messages.
 type Publication struct {
 	content *notification.Notification
 	hash    uint64
 	ledger  *Ledger
-	held    int64 // references, counted by the applying goroutine only
+	held    int64 // references; only the applying goroutine uses it
 }
 
-// NewPublication holds a notification, which must not change any more. It costs
-// nothing in the ledger until something refers to it.
+// NewPublication wraps a notification, which must not change. The ledger counts it while it is
+// referenced.
 func NewPublication(k statehash.Key, content *notification.Notification, ledger *Ledger) *Publication {
 	return &Publication{content: content, hash: contentHash(k, content), ledger: ledger}
 }
 
-// Content is what was published. It never changes.
+// Content returns the notification. It never changes.
 func (p *Publication) Content() *notification.Notification { return p.content }
 
-// Hash covers the content; the hash of every message that refers to it covers this.
+// Hash returns the hash of the content. The hash of each message covers it.
 func (p *Publication) Hash() uint64 { return p.hash }
 
 // ComputeHash computes Hash from scratch.
@@ -46,7 +46,7 @@ func contentHash(k statehash.Key, n *notification.Notification) uint64 {
 	return k.Hash(r)
 }
 
-// Hold counts a message, or an archive, that refers to the publication.
+// Hold adds a reference.
 func (p *Publication) Hold() {
 	if p.held == 0 {
 		p.ledger.bytes += p.Size()
@@ -54,7 +54,7 @@ func (p *Publication) Hold() {
 	p.held++
 }
 
-// Release takes back one Hold.
+// Release removes a reference.
 func (p *Publication) Release() {
 	p.held--
 	if p.held == 0 {
@@ -62,20 +62,20 @@ func (p *Publication) Release() {
 	}
 }
 
-// Held is how many messages and archives refer to the publication.
+// Held returns the number of references.
 func (p *Publication) Held() int64 { return p.held }
 
-// SentBytes is what the publisher sent, message and attributes, as quotas count it.
+// SentBytes returns the bytes of message and attributes, as quotas count them.
 func (p *Publication) SentBytes() int64 {
 	return int64(p.content.Message.Len()) + content.Size("", p.content.Attributes)
 }
 
 const (
-	publicationOverhead = 256 // the structures of a publication, with room to spare
+	publicationOverhead = 256 // the structures of a publication, rounded up
 	attributeOverhead   = 48
 )
 
-// Size estimates the memory of a publication, which its ledger counts while it is held.
+// Size estimates the memory of a publication.
 func (p *Publication) Size() int64 {
 	n := p.content
 	bytes := publicationOverhead + n.Message.Len() + len(n.Subject) + len(n.SenderID) + len(n.Endpoint) + len(n.GroupID) + len(n.DeduplicationID) + len(n.TraceHeader)
@@ -86,9 +86,8 @@ func (p *Publication) Size() int64 {
 	return int64(bytes)
 }
 
-// Ledger counts the estimated bytes of the publications that are held. Like all sizes it
-// is no part of the state.
+// Ledger counts the estimated bytes of referenced publications. It is not part of the state.
 type Ledger struct{ bytes int64 }
 
-// Bytes are those of all publications that are held.
+// Bytes returns the estimated bytes of all referenced publications.
 func (l *Ledger) Bytes() int64 { return l.bytes }

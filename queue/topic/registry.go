@@ -7,15 +7,15 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Registry holds all topics. A command begins each topic that it changes; Finish then
-// brings the indexes, the sum and the size up to date.
+// Registry holds all topics. A command calls Begin for each topic that it changes; Finish then
+// updates the indexes, the sum and the size.
 type Registry struct {
 	topics        *btree.Map[string, *Topic]
-	subscriptions *btree.Map[uint64, string] // number of each subscription, name of its topic
+	subscriptions *btree.Map[uint64, string] // name of the topic, by number of the subscription
 	owned         *btree.BTreeG[owned]       // all subscriptions
-	replays       *btree.Set[uint64]         // numbers of those that a replay runs for
-	pending       *btree.BTreeG[pending]     // those that are not confirmed
-	fifo          int                        // topics that are FIFO topics
+	replays       *btree.Set[uint64]         // numbers of subscriptions with a running replay
+	pending       *btree.BTreeG[pending]     // unconfirmed subscriptions
+	fifo          int                        // number of FIFO topics
 	deadlines     *btree.BTreeG[deadline]
 	generation    uint64
 	sum           statehash.Sum
@@ -23,7 +23,7 @@ type Registry struct {
 	changed       []*Topic
 }
 
-// deadline orders topics by when they have something to forget.
+// deadline orders topics by their next expiry.
 type deadline struct {
 	at   logtime.Timestamp
 	name string
@@ -36,7 +36,7 @@ func (a deadline) less(b deadline) bool {
 	return a.name < b.name
 }
 
-// pending orders the subscriptions that are not confirmed by when they are removed.
+// pending orders unconfirmed subscriptions by the time of their removal.
 type pending struct {
 	until  logtime.Timestamp
 	number uint64
@@ -49,7 +49,7 @@ func (a pending) less(b pending) bool {
 	return a.number < b.number
 }
 
-// owned orders subscriptions by the account that owns them.
+// owned orders subscriptions by owner.
 type owned struct {
 	owner  string
 	number uint64
@@ -62,7 +62,7 @@ func (a owned) less(b owned) bool {
 	return a.number < b.number
 }
 
-// NewRegistry has no topic.
+// NewRegistry returns an empty Registry.
 func NewRegistry() Registry {
 	return Registry{
 		topics:        new(btree.Map[string, *Topic]),
@@ -74,13 +74,13 @@ func NewRegistry() Registry {
 	}
 }
 
-// Get is a topic for reading.
+// Get returns a topic for reading.
 func (r *Registry) Get(name string) (*Topic, bool) { return r.topics.Get(name) }
 
-// Len is the number of topics.
+// Len returns the number of topics.
 func (r *Registry) Len() int { return r.topics.Len() }
 
-// CountOf is the number of topics of one type.
+// CountOf returns the number of topics of one type.
 func (r *Registry) CountOf(fifo bool) int {
 	if fifo {
 		return r.fifo
@@ -88,8 +88,8 @@ func (r *Registry) CountOf(fifo bool) int {
 	return r.topics.Len() - r.fifo
 }
 
-// Begin returns a topic for changing, nil if there is none. After a Freeze the first
-// change of a topic clones it.
+// Begin returns a topic for writing, nil if there is none. The first change after a Freeze clones
+// the topic.
 func (r *Registry) Begin(name string) *Topic {
 	t, ok := r.topics.Get(name)
 	if !ok {
@@ -99,11 +99,11 @@ func (r *Registry) Begin(name string) *Topic {
 		t = t.clone(r.generation)
 		r.topics.Set(name, t)
 	}
-	r.refresh(t)
+	r.touch(t)
 	return t
 }
 
-func (r *Registry) refresh(t *Topic) {
+func (r *Registry) touch(t *Topic) {
 	if !t.sums.changed {
 		t.sums.changed = true
 		r.changed = append(r.changed, t)
@@ -117,11 +117,10 @@ func (r *Registry) Add(t *Topic) {
 	if t.Attributes.FIFO {
 		r.fifo++
 	}
-	r.refresh(t)
+	r.touch(t)
 }
 
-// Remove removes a topic with its subscriptions, of which it has few, and with what it
-// remembers. Do not begin it in the same command.
+// Remove removes a topic with its subscriptions and records. Do not begin it in the same command.
 func (r *Registry) Remove(t *Topic) {
 	r.topics.Delete(t.Name)
 	if t.Attributes.FIFO {
@@ -138,8 +137,7 @@ func (r *Registry) Remove(t *Topic) {
 	r.bytes -= t.sums.countedBytes
 }
 
-// Put stores a subscription of a topic that was begun, in place of the one with its
-// number if there is one.
+// Put stores or replaces a subscription of a topic that was begun.
 func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
 	if old, was := t.subscriptions.Get(s.Number); was {
 		r.forget(old)
@@ -155,7 +153,7 @@ func (r *Registry) Put(k statehash.Key, t *Topic, s *Subscription) {
 	}
 }
 
-// forget takes a subscription out of the indexes.
+// forget removes a subscription from the indexes.
 func (r *Registry) forget(s *Subscription) {
 	r.subscriptions.Delete(s.Number)
 	r.owned.Delete(owned{s.Owner, s.Number})
@@ -172,23 +170,23 @@ func (r *Registry) Drop(k statehash.Key, t *Topic, s *Subscription) {
 	r.forget(s)
 }
 
-// Overdue is the number of a subscription that was not confirmed in time.
+// Overdue returns a subscription that was not confirmed in time.
 func (r *Registry) Overdue(now logtime.Timestamp) (number uint64, ok bool) {
 	first, ok := r.pending.Min()
 	return first.number, ok && first.until <= now
 }
 
-// Finish brings what the registry knows of the topics that were begun up to date.
+// Finish updates the registry for the topics that were begun.
 func (r *Registry) Finish(k statehash.Key) {
 	for i, t := range r.changed {
-		r.count(k, t)
+		r.updateSum(k, t)
 		t.sums.changed = false
 		r.changed[i] = nil
 	}
 	r.changed = r.changed[:0]
 }
 
-func (r *Registry) count(k statehash.Key, t *Topic) {
+func (r *Registry) updateSum(k statehash.Key, t *Topic) {
 	total := t.total(k)
 	r.sum.Sub(t.sums.counted)
 	r.sum.Add(total)
@@ -196,11 +194,11 @@ func (r *Registry) count(k statehash.Key, t *Topic) {
 	bytes := t.size()
 	r.bytes += bytes - t.sums.countedBytes
 	t.sums.countedBytes = bytes
-	r.register(t)
+	r.updateDeadline(t)
 }
 
-// register files the topic under its next deadline.
-func (r *Registry) register(t *Topic) {
+// updateDeadline updates the topic's entry in the index of deadlines.
+func (r *Registry) updateDeadline(t *Topic) {
 	at := t.nextDeadline()
 	if at == t.deadline {
 		return
@@ -213,8 +211,8 @@ func (r *Registry) register(t *Topic) {
 	}
 }
 
-// Deadline is when a topic has something to forget next, or a subscription is to be
-// removed that was not confirmed; zero if never.
+// Deadline returns the next time at which a topic has something to forget or an unconfirmed
+// subscription must be removed, zero if never.
 func (r *Registry) Deadline() logtime.Timestamp {
 	next, _ := r.deadlines.Min()
 	if first, ok := r.pending.Min(); ok && (next.at == 0 || first.until < next.at) {
@@ -223,8 +221,7 @@ func (r *Registry) Deadline() logtime.Timestamp {
 	return next.at
 }
 
-// Expire forgets what is due by now, at most budget ids, publications and topics, and
-// returns what is left of the budget.
+// Expire forgets at most budget expired records and returns the remaining budget.
 func (r *Registry) Expire(k statehash.Key, now logtime.Timestamp, budget int) int {
 	for budget > 0 {
 		next, ok := r.deadlines.Min()
@@ -232,14 +229,14 @@ func (r *Registry) Expire(k statehash.Key, now logtime.Timestamp, budget int) in
 			break
 		}
 		t := r.Begin(next.name)
-		// One unit pays for looking at the topic.
+		// Each visited topic costs one unit.
 		budget = t.Forget(k, now, budget-1)
-		r.register(t)
+		r.updateDeadline(t)
 	}
 	return budget
 }
 
-// Sum is the sum of the hashes of all records.
+// Sum returns the sum of the record hashes.
 func (r *Registry) Sum() statehash.Sum { return r.sum }
 
 // ComputeSum computes Sum from scratch.
@@ -254,7 +251,7 @@ func (r *Registry) ComputeSum(k statehash.Key) (sum statehash.Sum) {
 // Bytes estimates the memory of all topics, without publications.
 func (r *Registry) Bytes() int64 { return r.bytes }
 
-// Names lists at most limit names of topics that sort after after.
+// Names lists at most limit names of topics, in order, after a name.
 func (r *Registry) Names(after string, limit int) (names []string) {
 	r.topics.Ascend(after, func(name string, _ *Topic) bool {
 		if len(names) == limit {
@@ -273,8 +270,8 @@ func (r *Registry) Scan(visit func(*Topic) bool) {
 	r.topics.Scan(func(_ string, t *Topic) bool { return visit(t) })
 }
 
-// ScanSubscriptionsFrom visits the subscriptions of all topics in the order in which they
-// were made, without those of smaller numbers, until visit returns false.
+// ScanSubscriptionsFrom visits the subscriptions of all topics by number, starting at number, until
+// visit returns false.
 func (r *Registry) ScanSubscriptionsFrom(number uint64, visit func(*Topic, *Subscription) bool) {
 	r.subscriptions.Ascend(number, func(number uint64, name string) bool {
 		t, _ := r.topics.Get(name)
@@ -283,8 +280,8 @@ func (r *Registry) ScanSubscriptionsFrom(number uint64, visit func(*Topic, *Subs
 	})
 }
 
-// ScanSubscriptionsOf visits those that an account owns as ScanSubscriptionsFrom does, in
-// time independent of how many others there are.
+// ScanSubscriptionsOf visits the subscriptions that an account owns as ScanSubscriptionsFrom does.
+// It visits no others.
 func (r *Registry) ScanSubscriptionsOf(owner string, number uint64, visit func(*Topic, *Subscription) bool) {
 	r.owned.Ascend(owned{owner, number}, func(o owned) bool {
 		if o.owner != owner {
@@ -306,7 +303,7 @@ func (r *Registry) SubscriptionOfNumber(number uint64) (*Topic, *Subscription, b
 	return t, s, true
 }
 
-// Replays are the numbers of the subscriptions that a replay runs for, in their order.
+// Replays returns the numbers of the subscriptions with a running replay, in order.
 func (r *Registry) Replays() []uint64 { return r.replays.Keys() }
 
 // SubscriptionKnown reports whether a number is taken.
@@ -318,14 +315,13 @@ func (r *Registry) SubscriptionKnown(number uint64) bool {
 // Frozen is an immutable copy of a Registry.
 type Frozen struct{ topics *btree.Map[string, *Topic] }
 
-// Freeze captures the topics in time independent of their number. The copy may be read by
-// another goroutine while the registry goes on being changed.
+// Freeze captures the topics in constant time. Another goroutine may read the copy.
 func (r *Registry) Freeze() Frozen {
 	r.generation++
 	return Frozen{topics: r.topics.Copy()}
 }
 
-// Thaw takes back the last Freeze, whose copy nobody keeps, so that it costs no clones.
+// Thaw undoes the last Freeze, if its copy was discarded, to avoid clones.
 func (r *Registry) Thaw() { r.generation-- }
 
 // Scan visits the topics by name until visit returns false.

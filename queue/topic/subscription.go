@@ -9,40 +9,41 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Subscription sends what passes its filter to a queue, or to a URL. A value is never
-// changed once a topic has it: every change puts a new one in its place.
+// Subscription delivers publications that pass its filter to a queue or a URL. It never changes
+// once stored: every change stores a new value.
 type Subscription struct {
 	Number     uint64 // rises with each subscription of the cluster
 	ID         identifier.MessageID
-	ARN        string // of the topic, a colon, the ID
-	Endpoint   string // ARN of the queue, as it was given, or the URL
-	Queue      string // the name in the ARN, qualified by the account; there need not be such a queue
+	ARN        string // ARN of the topic, a colon, the ID
+	Endpoint   string // ARN of the queue, as given, or the URL
+	Queue      string // qualified name of the queue, which need not exist
 	Owner      string // account
-	Principal  string // ARN of who subscribed
+	Principal  string // ARN of the subscriber
 	Attributes attributes.Subscription
-	// ReplayNext is the number from which on a replay in progress reads the archive.
+	// ReplayNext is the number at which a running replay continues.
 	ReplayNext uint64
-	// Confirmation is zero unless the endpoint is a URL.
+	// Confirmation is zero for a queue.
 	Confirmation Confirmation
 }
 
-// Confirmation is whether the subscriber at a URL has agreed to be one.
+// Confirmation is the state of a URL's confirmation.
 type Confirmation struct {
-	// RequestedAt is when the subscriber was asked last; zero once it has agreed.
+	// RequestedAt is the time of the last request to confirm, zero once confirmed.
 	RequestedAt logtime.Timestamp
-	// Server is the URL, without a slash at its end, under which whoever subscribed
-	// reached the server; the request to confirm refers to it.
+	// Server is the URL at which the subscriber reached the server, without a trailing slash. The
+	// request to confirm links to it.
 	Server string
-	// Signed says that the confirmation was a signed request.
+	// Signed reports that the confirming request was signed.
 	Signed bool
-	// Unsubscribe says that the confirmation asked for signed requests to unsubscribe.
+	// Unsubscribe reports that requests to unsubscribe must be signed.
 	Unsubscribe bool
 }
 
-// Pending reports whether the subscriber has still to confirm.
+// Pending reports whether the subscription is unconfirmed.
 func (s *Subscription) Pending() bool { return s.Confirmation.RequestedAt != 0 }
 
-// PendingUntil is when a subscription that is not confirmed is removed; zero if it is.
+// PendingUntil returns the time at which an unconfirmed subscription is removed, zero if it is
+// confirmed.
 func (s *Subscription) PendingUntil() logtime.Timestamp {
 	if !s.Pending() {
 		return 0
@@ -50,7 +51,7 @@ func (s *Subscription) PendingUntil() logtime.Timestamp {
 	return s.Confirmation.RequestedAt.Add(limits.ConfirmationDays * 24 * logtime.Hour)
 }
 
-// Target names the subscriber in what people read: the queue, or where the URL leads.
+// Target names the queue, or the origin of the URL, for people.
 func (s *Subscription) Target() string {
 	if s.Attributes.Ends.Protocol.Web() {
 		return attributes.OriginOf(s.Endpoint)
@@ -58,7 +59,8 @@ func (s *Subscription) Target() string {
 	return s.Queue
 }
 
-// key is what a topic has one subscription of. No name of a queue is a URL.
+// key returns the queue or URL, of which a topic has at most one subscription. Names of queues are
+// not URLs.
 func (s *Subscription) key() string {
 	if s.Attributes.Ends.Protocol.Web() {
 		return s.Endpoint
@@ -66,14 +68,14 @@ func (s *Subscription) key() string {
 	return s.Queue
 }
 
-// WithReplay is the subscription with its replay further on.
+// WithReplay returns the subscription with another replay status.
 func (s *Subscription) WithReplay(status attributes.ReplayStatus, next uint64) *Subscription {
 	changed := *s
 	changed.Attributes.ReplayStatus, changed.ReplayNext = status, next
 	return &changed
 }
 
-// NewARN is the ARN of a subscription to the topic.
+// NewARN returns the ARN of a subscription to the topic.
 func (t *Topic) NewARN(id identifier.MessageID) string { return t.ARN + ":" + id.String() }
 
 func (s *Subscription) sum(k statehash.Key, incarnation uint64) statehash.Sum {
@@ -86,7 +88,7 @@ func (s *Subscription) sum(k statehash.Key, incarnation uint64) statehash.Sum {
 	for _, a := range s.Attributes.List() {
 		r = r.Text(a.Name).Text(a.Value)
 	}
-	r = r.Num(uint64(s.Attributes.FilterScope)) // which List leaves out without a policy
+	r = r.Num(uint64(s.Attributes.FilterScope)) // List omits it without a policy
 	if s.ReplayNext != 0 {
 		r = r.Num(s.ReplayNext)
 	}
@@ -103,19 +105,18 @@ func (s *Subscription) size() int64 {
 	return int64(n + len(s.Attributes.Filter.Text()) + len(s.Attributes.DeadLetter.Text) + len(s.Attributes.Replay.Text))
 }
 
-// Subscriptions is how many there are.
+// Subscriptions returns the number of subscriptions.
 func (t *Topic) Subscriptions() int { return t.subscriptions.Len() }
 
-// ScanSubscriptions visits the subscriptions in the order in which they were made, until
-// visit returns false.
+// ScanSubscriptions visits the subscriptions by number until visit returns false.
 func (t *Topic) ScanSubscriptions(visit func(*Subscription) bool) { t.ScanSubscriptionsFrom(0, visit) }
 
-// ScanSubscriptionsFrom is ScanSubscriptions without those of smaller numbers.
+// ScanSubscriptionsFrom is ScanSubscriptions, starting at a number.
 func (t *Topic) ScanSubscriptionsFrom(number uint64, visit func(*Subscription) bool) {
 	t.subscriptions.Ascend(number, func(_ uint64, s *Subscription) bool { return visit(s) })
 }
 
-// Subscription finds a subscription by its id. A topic has so few that it looks at each.
+// Subscription finds a subscription by its id. It searches all of the topic's few subscriptions.
 func (t *Topic) Subscription(id string) (found *Subscription, ok bool) {
 	t.ScanSubscriptions(func(s *Subscription) bool {
 		if s.ID.String() == id {
@@ -126,7 +127,7 @@ func (t *Topic) Subscription(id string) (found *Subscription, ok bool) {
 	return found, ok
 }
 
-// SubscriptionOf finds the subscription of a queue or a URL, of which a topic has one.
+// SubscriptionOf finds the subscription of a queue or a URL.
 func (t *Topic) SubscriptionOf(endpoint string) (*Subscription, bool) {
 	number, ok := t.byEndpoint.Get(endpoint)
 	if !ok {
@@ -135,7 +136,7 @@ func (t *Topic) SubscriptionOf(endpoint string) (*Subscription, bool) {
 	return t.subscriptions.Get(number)
 }
 
-// Replays is how many subscriptions of the topic a replay runs for.
+// Replays returns the number of running replays.
 func (t *Topic) Replays() (n int) {
 	t.ScanSubscriptions(func(s *Subscription) bool {
 		if s.Attributes.ReplayStatus.Running() {
@@ -146,7 +147,7 @@ func (t *Topic) Replays() (n int) {
 	return n
 }
 
-// Pending is how many subscriptions of the topic are not confirmed.
+// Pending returns the number of unconfirmed subscriptions.
 func (t *Topic) Pending() (n int) {
 	t.ScanSubscriptions(func(s *Subscription) bool {
 		if s.Pending() {
@@ -157,7 +158,7 @@ func (t *Topic) Pending() (n int) {
 	return n
 }
 
-// put stores a subscription in place of the one with its number, if there is one.
+// put stores or replaces a subscription.
 func (t *Topic) put(k statehash.Key, s *Subscription) {
 	t.drop(k, s.Number)
 	t.subscriptions.Set(s.Number, s)

@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
-// Topic is one topic with its subscriptions and the ids it remembers. Change only one
-// that Registry.Begin returned: it belongs to no Frozen copy.
+// Topic is one topic with its subscriptions and deduplication window. Change only a topic that
+// Registry.Begin returned.
 type Topic struct {
 	Name         string
 	ARN          string
@@ -21,32 +21,32 @@ type Topic struct {
 	CreatedAt    logtime.Timestamp
 	ModifiedAt   logtime.Timestamp
 	LastSequence uint64
-	// Unsubscribed counts the subscriptions that were removed (SubscriptionsDeleted).
+	// Unsubscribed counts removed subscriptions (SubscriptionsDeleted).
 	Unsubscribed  uint64
 	Deduplication deduplication.Deduplicator
 
 	archive       archive
-	kept          *account.Kept // what quotas count of all topics of the account
+	kept          *account.Kept // usage of the account by all its topics
 	subscriptions *btree.Map[uint64, *Subscription]
-	byEndpoint    *btree.Map[string, uint64] // name of the queue, or URL
+	byEndpoint    *btree.Map[string, uint64] // queue or URL to number
 	sums          sums
 	generation    uint64
-	deadline      logtime.Timestamp // as registered in Registry.deadlines, zero if not
+	deadline      logtime.Timestamp // as in Registry.deadlines, zero if absent
 }
 
-// sums are the parts of the state hash that belong to one topic.
+// sums holds the topic's share of the state hash.
 type sums struct {
-	header        statehash.Sum // name, attributes, tags
+	header        statehash.Sum // of name, attributes, tags, times
 	subscriptions statehash.Sum
-	counted       statehash.Sum // what Registry.sum holds for this topic
-	headerStale   bool          // header has to be computed again
-	changed       bool          // the topic is in Registry.changed
+	counted       statehash.Sum // share of Registry.sum
+	headerStale   bool          // header must be recomputed
+	changed       bool          // listed in Registry.changed
 	bytes         int64         // estimated size of the subscriptions; not part of the hash
-	countedBytes  int64         // what Registry.bytes holds for this topic
+	countedBytes  int64         // share of Registry.bytes
 }
 
-// New is a topic without subscriptions that remembers nothing. It is part of the state
-// once Registry.Add has it. kept counts what the topics of its account store.
+// New returns a topic without subscriptions; Registry.Add adds it to the state. kept is the usage
+// of the account by its topics.
 func New(name, arn string, incarnation uint64, a attributes.Topic, kept *account.Kept) *Topic {
 	return &Topic{
 		kept: kept,
@@ -59,8 +59,7 @@ func New(name, arn string, incarnation uint64, a attributes.Topic, kept *account
 	}
 }
 
-// clone copies the topic for a new generation: the trees share their nodes until one
-// side changes them.
+// clone copies the topic for a new generation; the trees copy their nodes on write.
 func (t *Topic) clone(generation uint64) *Topic {
 	c := *t
 	c.generation = generation
@@ -70,11 +69,11 @@ func (t *Topic) clone(generation uint64) *Topic {
 	return &c
 }
 
-// Keep counts messages that the topic stores itself, or fewer, for the quota of its account.
+// Keep adds messages to the account's usage; negative numbers subtract.
 func (t *Topic) Keep(messages, bytes int64) { t.kept.Add(messages, bytes) }
 
-// SetAttributes changes the attributes, and with them the rules of deduplication and
-// the archive, which is dropped when it is turned off.
+// SetAttributes changes attributes, deduplication rules and archive. It returns the archive if it
+// was removed.
 func (t *Topic) SetAttributes(a attributes.Topic, now logtime.Timestamp) Dropped {
 	dropped := t.changeArchive(a.Archive.Days, now)
 	t.Attributes = a
@@ -84,8 +83,7 @@ func (t *Topic) SetAttributes(a attributes.Topic, now logtime.Timestamp) Dropped
 	return dropped
 }
 
-// Forget forgets ids and archived publications that are due, at most budget of them, and
-// returns what is left of the budget.
+// Forget removes at most budget expired ids and publications and returns the remaining budget.
 func (t *Topic) Forget(k statehash.Key, now logtime.Timestamp, budget int) int {
 	return t.expireArchive(k, now, t.Deduplication.Forget(k, now, budget))
 }
@@ -96,20 +94,19 @@ func (t *Topic) SetTags(tags []attributes.Tag) {
 	t.sums.headerStale = true
 }
 
-// Remembers reports whether whatever was accepted at a log time or later is still known
-// by the rules in force now. A change at that very time may have been before or after.
+// Remembers reports whether the topic remembers every id accepted at a log time or later. A change
+// of the topic at that very time counts as later.
 func (t *Topic) Remembers(since, now logtime.Timestamp) bool {
 	return t.Deduplication.Remembers(since, now) && t.CreatedAt < since && t.ModifiedAt < since
 }
 
-// headerSum hashes what rarely changes: name, attributes, tags, times.
+// headerSum hashes the fields that rarely change: name, attributes, tags, times.
 func (t *Topic) headerSum(k statehash.Key) statehash.Sum {
 	r := append(statehash.Record(nil), statehash.KindTopic).Num(t.Incarnation).Text(t.Name).Text(t.ARN).Flag(t.Attributes.FIFO)
 	for _, a := range t.Attributes.List() {
 		r = r.Text(a.Name).Text(a.Value)
 	}
-	// What List leaves out: an attribute that is not set or never listed, and the window
-	// before it is.
+	// List omits these.
 	r = r.Text(t.Attributes.DataProtection).Num(uint64(t.Attributes.Extensions)).Num(uint64(t.Attributes.Deduplication.WindowSeconds)).Num(uint64(len(t.Tags)))
 	for _, tag := range t.Tags {
 		r = r.Text(tag.Key).Text(tag.Value)
@@ -117,7 +114,7 @@ func (t *Topic) headerSum(k statehash.Key) statehash.Sum {
 	return k.Sum(r.Time(t.CreatedAt).Time(t.ModifiedAt))
 }
 
-// countersSum hashes what changes with every publish.
+// countersSum hashes the fields that every publish changes.
 func (t *Topic) countersSum(k statehash.Key) statehash.Sum {
 	var buf [64]byte
 	r := append(statehash.Record(buf[:0]), statehash.KindTopicCounters).Num(t.Incarnation).Num(t.LastSequence)
@@ -128,7 +125,7 @@ func (t *Topic) countersSum(k statehash.Key) statehash.Sum {
 	return k.Sum(r)
 }
 
-// total is the sum over all records of the topic.
+// total returns the sum over all records of the topic.
 func (t *Topic) total(k statehash.Key) statehash.Sum {
 	if t.sums.headerStale {
 		t.sums.header = t.headerSum(k)
@@ -158,12 +155,12 @@ func (t *Topic) computeTotal(k statehash.Key) statehash.Sum {
 	return sum
 }
 
-// Estimates of the memory that records take, with room to spare, as for queues.
+// Estimated memory per record, rounded up, as for queues.
 const (
 	topicOverhead         = 4 << 10
 	subscriptionOverhead  = 1 << 10
 	deduplicationOverhead = 64
-	archivedOverhead      = 64 // beside the publication, which counts once for all that share it
+	archivedOverhead      = 64 // without the shared publication
 )
 
 func (t *Topic) size() int64 {
@@ -171,11 +168,11 @@ func (t *Topic) size() int64 {
 		int64(t.Archived())*archivedOverhead
 }
 
-// forgetStep is how long a remembered id may be dead before the topic asks for the clock
-// to be advanced: an idle cluster then writes one entry for many of them, as for queues.
+// forgetStep rounds up the deadlines of expired ids, so that an idle cluster forgets many of them
+// with one entry.
 const forgetStep = 10 * logtime.Second
 
-// nextDeadline is when the topic has something to forget, zero if never.
+// nextDeadline returns the next time at which the topic has something to forget, zero if never.
 func (t *Topic) nextDeadline() logtime.Timestamp {
 	at := t.Deduplication.Deadline()
 	if archived := t.archiveDeadline(); at == 0 || archived != 0 && archived < at {

@@ -19,7 +19,7 @@ var key = statehash.NewKey([16]byte{1, 2, 3})
 
 const prefix = "arn:aws:sns:us-east-1:000000000000:"
 
-// filled is a registry of n FIFO topics, each with two subscriptions and an id.
+// filled returns a registry of n FIFO topics, each with two subscriptions and an id.
 func filled(t *testing.T, n int) *Registry {
 	t.Helper()
 	r := NewRegistry()
@@ -99,7 +99,7 @@ func TestExpire(t *testing.T) {
 	if left := r.Expire(key, 309_999, 10); left != 10 {
 		t.Errorf("before it is due, %d of the budget are left", left)
 	}
-	// One unit for each topic, one for its id.
+	// One unit for each topic and one for its id.
 	if left := r.Expire(key, 310_000, 3); left != 0 {
 		t.Errorf("%d of the budget are left", left)
 	}
@@ -174,7 +174,7 @@ func TestPublication(t *testing.T) {
 	}
 }
 
-// Whatever of the content differs, the hash does.
+// Every difference in the content changes the hash.
 func TestPublicationHash(t *testing.T) {
 	change := map[string]func(*notification.Notification){
 		"nothing":        func(*notification.Notification) {},

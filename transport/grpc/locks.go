@@ -13,7 +13,7 @@ import (
 // Complete deletes messages.
 func (m *messages) Complete(ctx context.Context, in *seriatimpb.CompleteRequest) (*seriatimpb.SettleResponse, error) {
 	return settle(ctx, in.GetQueue(), in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
-		return &queue.DeleteMessages{Queue: name, Batch: true, Handles: in.GetReceiptHandles(), Options: &queue.SettleOptions{Session: ref}}
+		return &queue.DeleteMessages{Queue: name, Batch: true, Handles: in.GetReceiptHandles(), Options: &queue.SettlementOptions{Session: ref}}
 	})
 }
 
@@ -26,7 +26,7 @@ func (m *messages) Abandon(ctx context.Context, in *seriatimpb.AbandonRequest) (
 
 // changeUnderLock sets visibility timeouts by the rules of Service Bus.
 func changeUnderLock(name string, ref queue.SessionRef, handles []string, seconds int64) *queue.ChangeMessageVisibility {
-	cmd := &queue.ChangeMessageVisibility{Queue: name, Batch: true, Options: &queue.SettleOptions{Session: ref}}
+	cmd := &queue.ChangeMessageVisibility{Queue: name, Batch: true, Options: &queue.SettlementOptions{Session: ref}}
 	for _, handle := range handles {
 		cmd.Entries = append(cmd.Entries, queue.VisibilityEntry{Handle: handle, VisibilityTimeout: queue.Some(seconds)})
 	}

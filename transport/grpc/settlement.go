@@ -142,11 +142,11 @@ func (s *consumer) inBatches(ctx context.Context, handles []string, size int, at
 }
 
 // options select the rules for what is settled in a session, nil outside of one.
-func (s *consumer) options() *queue.SettleOptions {
+func (s *consumer) options() *queue.SettlementOptions {
 	if s.session == nil {
 		return nil
 	}
-	return &queue.SettleOptions{Session: s.session.ref}
+	return &queue.SettlementOptions{Session: s.session.ref}
 }
 
 // abandon makes messages visible at once.

@@ -372,7 +372,7 @@ func TestLimitHints(t *testing.T) {
 	for message, want := range map[string]string{
 		"The maximum number of in flight messages is reached: 120000.":   "in flight",
 		"The account has 1 queues, and its quota is 1.":                  "seriatim account quota",
-		"The quota of the account leaves no room: it has 5 messages of ": "seriatim account quota",
+		"The quota of the account is exhausted: it has 5 messages of ": "seriatim account quota",
 		"The policy would be longer than 8192 bytes.":                    "",
 	} {
 		got := exit.HintOf(refusal(&apiError{Status: 403, Type: "OverLimit", Message: message}))

@@ -1,4 +1,4 @@
-// Package refusaltest compares refusals in tests.
+// Package refusaltest compares errors in tests.
 package refusaltest
 
 import (
@@ -7,8 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Want compares an error with a code and an exact text; an empty text
-// means no error.
+// Want compares an error with a code and text; an empty text means no error.
 func Want(t *testing.T, err *refusal.Error, code refusal.Code, text string) {
 	t.Helper()
 	switch {

@@ -188,9 +188,9 @@ func (c settlement) command(w *world) queue.Command {
 	in := w.lock(c.lock)
 	switch c.how {
 	case "complete":
-		return &queue.DeleteMessages{Queue: c.name, Batch: true, Handles: handles, Options: &queue.SettleOptions{Session: in}}
+		return &queue.DeleteMessages{Queue: c.name, Batch: true, Handles: handles, Options: &queue.SettlementOptions{Session: in}}
 	case "abandon":
-		cmd := &queue.ChangeMessageVisibility{Queue: c.name, Batch: true, Options: &queue.SettleOptions{Session: in}}
+		cmd := &queue.ChangeMessageVisibility{Queue: c.name, Batch: true, Options: &queue.SettlementOptions{Session: in}}
 		for _, h := range handles {
 			cmd.Entries = append(cmd.Entries, queue.VisibilityEntry{Handle: h, VisibilityTimeout: queue.Some(c.timeout)})
 		}

@@ -9,25 +9,24 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Service Bus settles a message under a lock: whoever has lost that is told so, also if
-// the message is gone. SQS finds most of that in order and has other words for the rest.
+// Service Bus refuses a command whose message lock is lost, even if the message is gone. SQS mostly
+// reports success, or has other errors.
 
-// SettleOptions select the rules of Service Bus for DeleteMessages and
-// ChangeMessageVisibility.
-type SettleOptions struct {
-	// Session is the session in which the messages were received, zero if in none.
+// SettlementOptions select the rules of Service Bus for DeleteMessages and ChangeMessageVisibility.
+type SettlementOptions struct {
+	// Session is the session of the receive, zero without one.
 	Session SessionRef
 }
 
-// check checks the options of a settlement, nil for none.
-func (o *SettleOptions) check(queue string) *Error {
+// check checks the options; o may be nil.
+func (o *SettlementOptions) check(queue string) *Error {
 	if o == nil {
 		return nil
 	}
 	return checkSession(queue, o.Session)
 }
 
-// checkSession checks a session that may be none.
+// checkSession checks an optional session.
 func checkSession(queue string, s SessionRef) *Error {
 	if !isFIFOName(queue) {
 		return fifoOnly("Settlement under a lock, deferral and dead-lettering on request")
@@ -38,7 +37,7 @@ func checkSession(queue string, s SessionRef) *Error {
 	return s.check()
 }
 
-// checkSettlement is what the commands that settle have in common.
+// checkSettlement makes the checks that settlement commands share.
 func checkSettlement(queue string, s SessionRef, entries int) *Error {
 	if err := checkQueueName(queue); err != nil {
 		return err
@@ -49,8 +48,8 @@ func checkSettlement(queue string, s SessionRef, entries int) *Error {
 	return CheckEntryCount(entries, "receipt handle")
 }
 
-// settle finds the message that a handle names, for a client that still has it locked.
-func (b *Broker) settle(q *Queue, handle string, s SessionRef) (*Message, *Error) {
+// lockedMessage finds the message of a handle whose lock is still active.
+func (b *Broker) lockedMessage(q *Queue, handle string, s SessionRef) (*Message, *Error) {
 	named, ok := b.openHandle(q, handle)
 	if !ok {
 		return nil, invalidHandle(handle)
@@ -68,38 +67,37 @@ func (b *Broker) settle(q *Queue, handle string, s SessionRef) (*Message, *Error
 	case m.delivery.session != 0 && s == SessionRef{}:
 		return nil, sessionLockLost(m.group)
 	}
-	return nil, refusal.New(refusal.MessageLockLost, "The lock of the message is lost. It was settled already, or it will be delivered again.")
+	return nil, refusal.New(refusal.MessageLockLost, "The lock of the message is lost. The message was completed already, or will be delivered again.")
 }
 
 // DeadLetter moves received messages to the dead-letter queue.
 type DeadLetter struct {
 	Queue   string
-	Session SessionRef // zero if the messages were received without one
+	Session SessionRef // zero if they were received without a session
 	Entries []DeadLetterEntry
 }
 
-// DeadLetterEntry is one message, and why nobody wants it. Both texts may be empty.
+// DeadLetterEntry is one message with an optional reason.
 type DeadLetterEntry struct {
 	Handle      string
 	Reason      string
 	Description string
 }
 
-// Names of the message attributes with which a message arrives in the dead-letter
-// queue, those of Service Bus.
+// Message attributes that explain a dead letter, as in Service Bus.
 const (
 	deadLetterReason      = "DeadLetterReason"
 	deadLetterDescription = "DeadLetterErrorDescription"
-	// reasonTooManyDeliveries is the reason for a message that was received maxReceiveCount times.
+	// reasonTooManyDeliveries is the reason of a message that was received maxReceiveCount times.
 	reasonTooManyDeliveries = "MaxDeliveryCountExceeded"
-	// deadLetterTextMax bounds each; Service Bus.
+	// deadLetterTextMax bounds reason and description in bytes, as in Service Bus.
 	deadLetterTextMax = 4096
 )
 
 // QueueName implements Command.
 func (c *DeadLetter) QueueName() string { return c.Queue }
 
-// Validate checks the session, how many entries there are, and their texts.
+// Validate checks the session, the number of entries, and their texts.
 func (c *DeadLetter) Validate() *Error {
 	if err := checkSettlement(c.Queue, c.Session, len(c.Entries)); err != nil {
 		return err
@@ -128,7 +126,7 @@ func (c *DeadLetter) apply(b *Broker) (Result, *Error) {
 	out := EntriesDone{Errs: make([]*Error, len(c.Entries))}
 	for i := range c.Entries {
 		e := &c.Entries[i]
-		m, err := b.settle(q, e.Handle, c.Session)
+		m, err := b.lockedMessage(q, e.Handle, c.Session)
 		if err != nil {
 			out.Errs[i] = err
 			continue
@@ -151,8 +149,7 @@ func (e *DeadLetterEntry) attributes() (list []MessageAttribute) {
 	return list
 }
 
-// withAttributes are attributes with some more, which take the place of those of the
-// same name; sorted by name.
+// withAttributes adds attributes, which replace those of the same name, and sorts by name.
 func withAttributes(attributes, more []MessageAttribute) []MessageAttribute {
 	if len(more) == 0 {
 		return attributes
