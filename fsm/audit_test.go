@@ -14,13 +14,13 @@ import (
 )
 
 // Audited receives the position after the entry, and an Audit changes no state.
-func TestAuditIsToldWithItsPlace(t *testing.T) {
-	type told struct {
+func TestAuditedReceivesPosition(t *testing.T) {
+	type audited struct {
 		At    snapshot.Position
 		Audit queue.Audit
 	}
-	var seen []told
-	r := founded(t, Options{Audited: func(at snapshot.Position, audit *queue.Audit) { seen = append(seen, told{at, *audit}) }})
+	var seen []audited
+	r := founded(t, Options{Audited: func(at snapshot.Position, audit *queue.Audit) { seen = append(seen, audited{at, *audit}) }})
 	r.apply(start, &queue.CreateQueue{Queue: "plain"})
 	audit := queue.Audit{HashVersion: format.StateHashVersion, Index: 3, Reports: []queue.AuditReport{{NodeID: "a", State: [16]byte{1}, Chain: [16]byte{2}}}}
 	result := r.fsm.Apply(r.entry(start, &audit, &queue.CreateQueue{Queue: "other"})).(EntryResult)
@@ -29,13 +29,13 @@ func TestAuditIsToldWithItsPlace(t *testing.T) {
 	}
 	r.apply(start, &queue.AdvanceClock{})
 	if len(seen) != 1 {
-		t.Fatalf("told %d times", len(seen))
+		t.Fatalf("audited %d times", len(seen))
 	}
 	if diff := cmp.Diff(audit, seen[0].Audit); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if at := seen[0].At; at.Index != result.Index || at.StateHash != r.fsm.Position().StateHash {
-		t.Errorf("told %+v, the entry is %d and the state now %x", at, result.Index, r.fsm.Position().StateHash)
+		t.Errorf("audited %+v, the entry is %d and the state now %x", at, result.Index, r.fsm.Position().StateHash)
 	}
 }
 

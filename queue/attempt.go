@@ -174,8 +174,8 @@ func (b *Broker) replayInSession(q *Queue, a *ReceiveAttempt, r *session.Record,
 	return out, nil
 }
 
-// leads reports whether every message of m's group ahead of m is in before, the messages delivered
-// ahead of it in the same answer. On a YMQ replay, another consumer may hold an earlier message,
+// leads reports whether before, the messages delivered earlier in the same answer, contains every
+// earlier message of m's group. On a YMQ replay, another consumer may hold an earlier message,
 // which m must not pass.
 func (q *Queue) leads(m *Message, before []*Message) (leads bool) {
 	if !q.ordered(m) {

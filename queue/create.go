@@ -44,7 +44,7 @@ func (c *CreateQueue) wellFormed() *Error {
 	value, _ := attributes.ValueOf(c.Attributes, attributes.NameFIFO)
 	if on, _ := attributes.ParseBool(value); on {
 		if base, isFIFO := strings.CutSuffix(name, ".fifo"); !isFIFO || !plainName(base) || len(name) > limits.QueueNameLengthMax {
-			return refusal.InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
+			return refusal.InvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, ",
 				"must end with .fifo suffix and be 1 to 80 in length.")
 		}
 	} else if !plainName(name) || len(name) > limits.QueueNameLengthMax {

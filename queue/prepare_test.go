@@ -142,7 +142,7 @@ func TestRefusedEntries(t *testing.T) {
 	}
 }
 
-// What was read before the log is what counts, whatever the text beside it.
+// The policies that Prepare parsed take precedence over the text.
 func TestPoliciesAreReadBeforeTheLog(t *testing.T) {
 	w := newWorld(t)
 	w.create("dlq", Attribute{Name: "RedriveAllowPolicy", Value: `{ "redrivePermission": "allowAll" }`})

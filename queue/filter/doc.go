@@ -9,7 +9,7 @@
 // library whose rules or tables change between versions of Go.
 //
 // SNS uses Amazon's event-ruler. Error texts are those recorded at SNS by localstack, else those of
-// event-ruler. They include the position of its JSON reader, which has always read one token ahead.
+// event-ruler. They include the position of its JSON reader, which has always read the next token.
 //
 // A path joins names with dots. SNS does not distinguish {"a.b": ...} from {"a": {"b": ...}}, in
 // policies and bodies (recorded). Arrays are not part of a path, so different elements may meet
@@ -17,7 +17,7 @@
 //
 // Decisions where SNS documents nothing:
 //
-//   - Numbers are compared exactly. SNS promises five decimals from -10^9 to 10^9;
+//   - Numbers are compared exactly. SNS guarantees five decimals from -10^9 to 10^9;
 //     only bounds of numeric and numbers of anything-but must be in that range.
 //   - A repeated name in an object of a policy is refused. In a body, each of the
 //     values counts.

@@ -370,10 +370,10 @@ func TestDeniedHints(t *testing.T) {
 // TestLimitHints checks that the hint fits the exceeded limit.
 func TestLimitHints(t *testing.T) {
 	for message, want := range map[string]string{
-		"The maximum number of in flight messages is reached: 120000.":   "in flight",
-		"The account has 1 queues, and its quota is 1.":                  "seriatim account quota",
+		"The maximum number of in flight messages is reached: 120000.": "in flight",
+		"The account has 1 queues, and its quota is 1.":                "seriatim account quota",
 		"The quota of the account is exhausted: it has 5 messages of ": "seriatim account quota",
-		"The policy would be longer than 8192 bytes.":                    "",
+		"The policy would be longer than 8192 bytes.":                  "",
 	} {
 		got := exit.HintOf(refusal(&apiError{Status: 403, Type: "OverLimit", Message: message}))
 		if want == "" && got != "" || !strings.Contains(got, want) {
