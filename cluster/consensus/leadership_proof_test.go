@@ -189,7 +189,7 @@ func TestLeadershipProofNoticesTheEndOfAConnection(t *testing.T) {
 // closeNotifier reports when a connection is closed.
 type closeNotifier struct {
 	net.Conn
-	tell func()
+	notify func()
 }
 
 func (c closeNotifier) Close() error {

@@ -14,7 +14,7 @@ import (
 // its own checks, and the views of the first with the model.
 func (w *world) compareStates() string {
 	for _, t := range w.twins {
-		if text := t.settle(); text != "" {
+		if text := t.flush(); text != "" {
 			return t.name() + ": " + text
 		}
 		b := t.broker()
