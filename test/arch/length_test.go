@@ -8,14 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
-// Limits of lines, files, functions, structs and folders. Aim lower: 400 lines a file, 70 lines
-// a function.
+// Limits of files, functions, structs and folders. Aim lower: 400 lines a file, 70 lines a
+// function.
 const (
-	lineWidthMax     = 140 // characters, where a tab counts as tabWidth
-	tabWidth         = 4
 	fileLinesMax     = 600
 	testFileLinesMax = 1000
 	functionLinesMax = 100
@@ -40,7 +37,6 @@ func lengthProblems(s *source) []string {
 	if n := bytes.Count(s.text, []byte("\n")); n > limit {
 		problems = append(problems, fmt.Sprintf("%s: %d lines, at most %d", s.path, n, limit))
 	}
-	problems = append(problems, lineProblems(s)...)
 	ast.Inspect(s.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
@@ -57,29 +53,6 @@ func lengthProblems(s *source) []string {
 		}
 		return true
 	})
-	return problems
-}
-
-// lineProblems checks the width of lines. A raw string and a directive cannot be broken.
-func lineProblems(s *source) []string {
-	raw := map[int]bool{}
-	ast.Inspect(s.syntax, func(n ast.Node) bool {
-		if text, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(text.Value, "`") {
-			for l := s.line(text.Pos()); l <= s.line(text.End()); l++ {
-				raw[l] = true
-			}
-		}
-		return true
-	})
-	var problems []string
-	number := 0
-	for line := range bytes.Lines(s.text) {
-		number++
-		width := utf8.RuneCount(bytes.TrimRight(line, "\n")) + bytes.Count(line, []byte("\t"))*(tabWidth-1)
-		if width > lineWidthMax && !raw[number] && !bytes.HasPrefix(line, []byte("//go:")) {
-			problems = append(problems, fmt.Sprintf("%s:%d: %d characters, at most %d", s.path, number, width, lineWidthMax))
-		}
-	}
 	return problems
 }
 
