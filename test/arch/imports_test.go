@@ -174,12 +174,17 @@ var packageRules = []packageRule{
 	transport("/ops", "~/transport/sqs", "~/transport/sns", "~/transport/console"),
 	{path: "cmd/seriatim", only: []string{std, "~/cmd/seriatim", "github.com/spf13/cobra", "golang.org/x/crypto/x509roots/fallback"}},
 	{path: "cmd/seriatim/exit", only: []string{std}},
-	{path: "cmd/seriatim/owntoken", only: []string{std}, users: []string{"cmd/seriatim/client", "cmd/seriatim/server"}},
+	{path: "cmd/seriatim/atomicfile", only: []string{std}},
+	{path: "cmd/seriatim/owntoken", only: []string{std, "~/cmd/seriatim/atomicfile"}, users: []string{"cmd/seriatim/client", "cmd/seriatim/server"}},
 	{path: "cmd/seriatim/arguments", only: []string{std, "~/cmd/seriatim/exit", "github.com/spf13/cobra", "github.com/spf13/pflag"}},
 	{path: "cmd/seriatim/plural", only: []string{"fmt"}},
-	{path: "cmd/seriatim/certificate", only: []string{std, "~/cluster/nodecert", "~/cmd/seriatim/arguments", "~/cmd/seriatim/exit", "github.com/spf13/cobra"}},
+	{path: "cmd/seriatim/certificate", only: []string{
+		std, "~/cluster/nodecert", "~/cmd/seriatim/arguments", "~/cmd/seriatim/atomicfile", "~/cmd/seriatim/exit", "~/transport/auth", "github.com/spf13/cobra",
+	}},
 	{path: "cmd/seriatim/server", never: terminalUI},
-	{path: "cmd/seriatim/server/files", only: []string{std, "~/cluster", "~/cluster/nodecert", "~/queue", "~/transport/auth", "~/transport/ops"}, users: []string{"cmd/seriatim/server"}},
+	{path: "cmd/seriatim/server/files", only: []string{
+		std, "~/cluster", "~/cluster/nodecert", "~/cmd/seriatim/atomicfile", "~/queue", "~/transport/auth", "~/transport/ops",
+	}, users: []string{"cmd/seriatim/server"}},
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
 		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client", "~/transport/auth/sigv4",

@@ -2,20 +2,13 @@ package certificate
 
 import (
 	"crypto/rand"
-	"encoding/base32"
-	"encoding/base64"
+
+	"github.com/seriatimq/seriatim/transport/auth"
 )
 
 // callers lists the tokens of a bundle with their roles. The caller of a backup is an
 // administrator, because a backup contains the secrets of access keys.
 var callers = []struct{ name, role string }{{"admin", "admin"}, {"backup", "admin"}, {"pods", "operator"}, {"prometheus", "viewer"}}
-
-// Sizes of a drawn access key: 20 and 40 characters, as for keys that servers draw.
-const (
-	keyIDPrefix    = "SRTM"
-	keyIDBytes     = 10
-	keySecretBytes = 30
-)
 
 func gossipPart() (files, error) {
 	key, err := drawGossipKey()
@@ -37,12 +30,6 @@ func adminPart() (files, error) {
 }
 
 func firstKeyPart() (files, error) {
-	drawn := make([]byte, keyIDBytes+keySecretBytes)
-	if _, err := rand.Read(drawn); err != nil {
-		return nil, err
-	}
-	return files{
-		"AWS_ACCESS_KEY_ID":     []byte(keyIDPrefix + base32.StdEncoding.EncodeToString(drawn[:keyIDBytes])),
-		"AWS_SECRET_ACCESS_KEY": []byte(base64.RawURLEncoding.EncodeToString(drawn[keyIDBytes:])),
-	}, nil
+	id, secret, err := auth.DrawKey(rand.Reader)
+	return files{"AWS_ACCESS_KEY_ID": []byte(id), "AWS_SECRET_ACCESS_KEY": []byte(secret)}, err
 }

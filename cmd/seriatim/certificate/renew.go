@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/nodecert"
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/atomicfile"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -51,7 +51,7 @@ func renewCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := replaceFile(filepath.Join(*dir, name+chainSuffix), chain, 0o644); err != nil {
+		if err := atomicfile.Replace(filepath.Join(*dir, name+chainSuffix), chain, 0o644); err != nil {
 			return err
 		}
 		return made(cmd.OutOrStdout(), *dir, renewed, name+chainSuffix)
@@ -77,19 +77,4 @@ func renew(authority, old *pair, name string, now time.Time, valid time.Duration
 		hosts = append(hosts, ip.String())
 	}
 	return newCertificate(authority, order{name: name, role: role, hosts: hosts, key: old.key, now: now, valid: valid})
-}
-
-// replaceFile replaces a file in one step.
-func replaceFile(path string, content []byte, mode fs.FileMode) error {
-	draft := path + ".new"
-	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // an interrupted call may have left it
-		return err
-	}
-	if err := writeNew(draft, content, mode); err != nil {
-		return err
-	}
-	if err := os.Rename(draft, path); err != nil {
-		return errors.Join(err, os.Remove(draft))
-	}
-	return nil
 }

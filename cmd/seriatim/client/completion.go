@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/transport/aws"
@@ -168,6 +169,18 @@ func (o *options) completeUsers(cmd *cobra.Command, args []string, _ string) ([]
 			}
 		}
 		return names, err
+	})
+}
+
+// offerNative is like offer, for names from the native API.
+func (o *options) offerNative(cmd *cobra.Command, args []string, list func(context.Context, *native.Conn) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) {
+		n, err := o.openNative(w)
+		if err != nil {
+			return nil, err
+		}
+		defer n.Close()
+		return list(ctx, n)
 	})
 }
 

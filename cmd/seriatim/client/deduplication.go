@@ -165,10 +165,8 @@ func readStats(cmd *cobra.Command, n *native.Conn, name string) (*dedupStats, er
 	if err := fifoQueue(name); err != nil {
 		return nil, err
 	}
-	var s api.DeduplicationStats
-	err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-		s, err = c.DeduplicationStats(ctx, qualifiedOf(name))
-		return err
+	s, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (api.DeduplicationStats, error) {
+		return c.DeduplicationStats(ctx, qualifiedOf(name))
 	})
 	byScope := map[string]int64{}
 	maps.Copy(byScope, s.ByScope)

@@ -76,12 +76,7 @@ func (o *options) completeGroups(cmd *cobra.Command, args []string, typed string
 	if len(args) != 1 {
 		return o.completeQueues(cmd, args, typed)
 	}
-	return o.offer(cmd, nil, func(ctx context.Context, w *wire) (ids []string, err error) {
-		n, err := o.openNative(w)
-		if err != nil {
-			return nil, err
-		}
-		defer n.Close()
+	return o.offerNative(cmd, nil, func(ctx context.Context, n *native.Conn) (ids []string, err error) {
 		err = n.Do(ctx, 0, func(ctx context.Context, c *api.Client) error {
 			for g, err := range c.Groups(ctx, qualifiedOf(args[0]), typed) {
 				if err != nil {
@@ -164,15 +159,18 @@ func checkLimit(limit int) error {
 	return nil
 }
 
+// findGroup returns the group of the arguments QUEUE and GROUP.
+func findGroup(ctx context.Context, n *native.Conn, args []string) (api.Group, error) {
+	return native.Get(ctx, n, func(ctx context.Context, c *api.Client) (api.Group, error) {
+		return c.Group(ctx, qualifiedOf(args[0]), args[1])
+	})
+}
+
 // readGroup makes a command that shows one group.
 func readGroup(o *options, c *cobra.Command, show func(p *printer, g messageGroup) error) *cobra.Command {
 	c.Args, c.ValidArgsFunction = arguments.Exactly("QUEUE", "GROUP"), o.completeGroups
 	c.RunE = o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-		var found api.Group
-		err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-			found, err = c.Group(ctx, qualifiedOf(args[0]), args[1])
-			return err
-		})
+		found, err := findGroup(cmd.Context(), n, args)
 		if err != nil {
 			return err
 		}
@@ -227,24 +225,20 @@ func groupReleaseCommand(o *options) *cobra.Command {
 		Example:           "  seriatim group release orders.fifo customer-9 --yes",
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
-			name, id := qualifiedOf(args[0]), args[1]
+			id := args[1]
 			if !q.skipped() {
-				var found api.Group
-				if err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-					found, err = c.Group(ctx, name, id)
-					return err
-				}); err != nil {
+				found, err := findGroup(cmd.Context(), n, args)
+				if err != nil {
 					return err
 				}
 				if err := q.ask(cmd, p, found.Explanation, "the id of the group to release", id); err != nil {
 					return err
 				}
 			}
-			var released api.ReleasedGroup
-			if err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-				released, err = c.ReleaseGroup(ctx, name, id)
-				return err
-			}); err != nil {
+			released, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (api.ReleasedGroup, error) {
+				return c.ReleaseGroup(ctx, qualifiedOf(args[0]), id)
+			})
+			if err != nil {
 				return err
 			}
 			lock := "no session lock"

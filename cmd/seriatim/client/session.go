@@ -152,13 +152,12 @@ func sessionRenewCommand(o *options) *cobra.Command {
 			if err := checkLock(lock); err != nil {
 				return err
 			}
-			var s *api.Session
-			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) (err error) {
-				s, err = c.Resume(ctx, qualifiedOf(args[0]), args[1], args[2], api.SessionOptions{LockSeconds: lock, ManualRenewal: true})
+			s, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (*api.Session, error) {
+				s, err := c.Resume(ctx, qualifiedOf(args[0]), args[1], args[2], api.SessionOptions{LockSeconds: lock, ManualRenewal: true})
 				if err != nil {
-					return err
+					return nil, err
 				}
-				return s.Renew(ctx)
+				return s, s.Renew(ctx)
 			})
 			if err != nil {
 				return err

@@ -28,14 +28,7 @@ func topicCommand(o *options) *cobra.Command {
 
 // completeTopics offers the names of the topics that exist.
 func (o *options) completeTopics(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) {
-		n, err := o.openNative(w)
-		if err != nil {
-			return nil, err
-		}
-		defer n.Close()
-		return listTopics(ctx, n)
-	})
+	return o.offerNative(cmd, args, listTopics)
 }
 
 // listTopics returns the names of all topics.

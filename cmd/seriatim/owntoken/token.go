@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/seriatimq/seriatim/cmd/seriatim/atomicfile"
 )
 
 // FileName names the token file in the data directory.
@@ -72,17 +74,5 @@ func draw(file string, random io.Reader) (string, error) {
 		return "", err
 	}
 	token := base64.RawURLEncoding.EncodeToString(drawn)
-	// A rename makes the file complete at once: with half a token the server does not start.
-	draft, err := os.CreateTemp(filepath.Dir(file), FileName+".*") // mode 0600
-	if err != nil {
-		return "", err
-	}
-	_, err = io.WriteString(draft, token+"\n")
-	if err = errors.Join(err, draft.Sync(), draft.Close()); err == nil {
-		err = os.Rename(draft.Name(), file)
-	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(draft.Name()))
-	}
-	return token, nil
+	return token, atomicfile.Replace(file, []byte(token+"\n"), 0o600) // the server does not start with half a token
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/seriatimq/seriatim/cmd/seriatim/atomicfile"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 )
 
@@ -53,21 +54,5 @@ func keepARNs(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, append(text, '\n'))
-}
-
-// replaceFile writes a file in one step: a reader finds the old content or the new.
-func replaceFile(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
+	return atomicfile.Replace(path, append(text, '\n'), 0o600)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/health"
+	"github.com/seriatimq/seriatim/cmd/seriatim/atomicfile"
 )
 
 // lastBackupName is the file in the data directory with the time of the last backup from this
@@ -52,7 +53,7 @@ func (b *backups) load(dataDir string, log *slog.Logger) {
 func (b *backups) keep(dataDir string, at time.Time, log *slog.Logger) {
 	b.last.Store(at.Unix())
 	path := filepath.Join(dataDir, lastBackupName)
-	if err := replaceFile(path, []byte(at.UTC().Format(time.RFC3339)+"\n")); err != nil {
+	if err := atomicfile.Replace(path, []byte(at.UTC().Format(time.RFC3339)+"\n"), 0o600); err != nil {
 		log.Warn("cannot record the time of a backup: after a restart this node reports it as unknown", "file", path, "error", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seriatimq/seriatim/cluster"
+	"github.com/seriatimq/seriatim/cmd/seriatim/atomicfile"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -85,17 +86,8 @@ func writeKey(path string, key cluster.AccessKey) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	// A rename makes the file complete at once: a start fails on half a key.
-	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
-	if err != nil {
+	if err := atomicfile.Replace(path, []byte(keyText(key)), 0o600); err != nil { // a start fails on half a key
 		return err
-	}
-	_, err = draft.WriteString(keyText(key))
-	if err = errors.Join(err, draft.Sync(), draft.Close()); err == nil {
-		err = os.Rename(draft.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(draft.Name()))
 	}
 	return syncFolder(path)
 }
