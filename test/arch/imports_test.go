@@ -191,7 +191,8 @@ var packageRules = []packageRule{
 		"~/queue/attributes", "~/transport/service", "~/transport/aws", "~/transport/sqs", "~/transport/sns", // whose tables say what there is
 	}},
 	{path: "cmd/seriatim/client/native", only: []string{
-		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes", "google.golang.org/grpc/status",
+		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff", "google.golang.org/grpc/codes",
+		"google.golang.org/grpc/metadata", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/diagnose", only: []string{std, "~/cluster/health", "~/cmd/seriatim/plural"}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/bench", only: []string{
