@@ -272,7 +272,7 @@ func TestBootstrapOnTheWire(t *testing.T) {
 	}{
 		{bootstrapRequest{Op: opPledge, From: "a-1", InitialMembers: members}, `{"op":"promise","from":"a-1","founders":["a-1","b-2"]}`},
 		{bootstrapRequest{Op: opConfirm, From: "a-1", InitialMembers: members}, `{"op":"stands","from":"a-1","founders":["a-1","b-2"]}`},
-		{storage.Membership{ClusterID: "c", InitialMembers: members, Joined: true, Added: true}, `{"clusterId":"c","founders":["a-1","b-2"],"joined":true,"admitted":true}`},
+		{storage.Membership{ClusterID: "c", InitialMembers: members, Joined: true, Added: true}, `{"clusterId":"c","initialMembers":["a-1","b-2"],"joined":true,"added":true}`},
 	} {
 		if got, err := json.Marshal(c.value); err != nil || string(got) != c.want {
 			t.Errorf("%T is %s, %v, want %s", c.value, got, err, c.want)

@@ -20,7 +20,7 @@
 //	environment  clock, entropy, network and disk space, handed in
 //	fault        errors and exit codes that several packages share
 //	wakeup       notifying goroutines
-//	measure      histograms
+//	histogram    histograms
 //	holders      which clients of this node received what
 //	hostlimit    bounds for what strangers may keep open
 //

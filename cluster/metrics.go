@@ -3,8 +3,8 @@ package cluster
 import (
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/histogram"
 	"github.com/seriatimq/seriatim/cluster/leader"
-	"github.com/seriatimq/seriatim/cluster/measure"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -65,9 +65,9 @@ func (n *Node) Metrics() []Metric {
 	counter("seriatim_cluster_tenures_total", "Times this node became leader.", c.terms.Load())
 	counter("seriatim_raft_proposals_total", "Log entries proposed by this node.", c.leader.Entries.Load())
 	metrics = append(metrics,
-		histogram(c.leader.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
-		histogram(c.leader.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."),
-		histogram(c.leader.Sojourn, "seriatim_message_sojourn_seconds", "Time from a message's arrival in its queue to its deletion, of those deleted while this node led."))
+		histogramMetric(c.leader.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
+		histogramMetric(c.leader.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."),
+		histogramMetric(c.leader.Sojourn, "seriatim_message_sojourn_seconds", "Time from a message's arrival in its queue to its deletion, of those deleted while this node led."))
 	n.process.network.Refusals(func(why string, count uint64) {
 		metrics = append(metrics, Metric{
 			Name: "seriatim_peer_connections_refused_total", Help: "Connections to the peer port that were refused, by reason.", Kind: Counter,
@@ -135,8 +135,8 @@ func (n *Node) QueueTotals(each func(queue string, totals QueueTotals)) {
 	})
 }
 
-// histogram is the Metric of a histogram.
-func histogram(h *measure.Histogram, name, help string) Metric {
+// histogramMetric returns the Metric of a histogram.
+func histogramMetric(h *histogram.Histogram, name, help string) Metric {
 	m := Metric{Name: name, Help: help, Kind: Histogram}
 	m.Count, m.Sum = h.Read(func(bound float64, upTo uint64) {
 		m.Buckets = append(m.Buckets, MetricBucket{UpperBound: bound, Count: upTo})
@@ -182,8 +182,8 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	}
 	gauge("seriatim_cluster_voters", "Members with a vote, as far as this node knows.", float64(voters))
 	metrics = append(metrics,
-		histogram(stats.SnapshotSeconds, "seriatim_raft_snapshot_seconds", "Time that writing a snapshot took."),
-		histogram(stats.LogWriteSeconds, "seriatim_wal_fsync_seconds", "Time of one write of entries to the log on disk, with its sync."))
+		histogramMetric(stats.SnapshotSeconds, "seriatim_raft_snapshot_seconds", "Time that writing a snapshot took."),
+		histogramMetric(stats.LogWriteSeconds, "seriatim_wal_fsync_seconds", "Time of one write of entries to the log on disk, with its sync."))
 	counter := func(name, help string, value uint64) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Counter, Value: float64(value)})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/cluster/measure"
+	"github.com/seriatimq/seriatim/cluster/histogram"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -36,7 +36,7 @@ type Group struct {
 	snapshotting    atomic.Bool // one is being taken
 	dead            deadLog
 	snapshotsTaken  atomic.Uint64
-	snapshotSeconds *measure.Histogram
+	snapshotSeconds *histogram.Histogram
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc

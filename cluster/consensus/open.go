@@ -15,7 +15,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/cluster/measure"
+	"github.com/seriatimq/seriatim/cluster/histogram"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
@@ -72,7 +72,7 @@ type Timing struct {
 // lives until Close, whatever becomes of ctx.
 func Open(ctx context.Context, options Options) (*Group, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	g := &Group{options: options, ctx: life, cancel: cancel, snapshotSeconds: measure.New(.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800)}
+	g := &Group{options: options, ctx: life, cancel: cancel, snapshotSeconds: histogram.New(.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800)}
 	openState := func() error { return g.openState(ctx, tapped(ctx, options.Machine)) }
 	for _, open := range []func() error{g.openStores, openState, g.openRaft} {
 		if err := open(); err != nil {

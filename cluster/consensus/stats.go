@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/seriatimq/seriatim/cluster/measure"
+	"github.com/seriatimq/seriatim/cluster/histogram"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -27,7 +27,7 @@ type Stats struct {
 	SnapshotsRestored uint64        // at start or installed by the leader
 	SnapshotBytesSent int64         // of snapshots, to other nodes
 	// SnapshotSeconds and LogWriteSeconds are how long writing took.
-	SnapshotSeconds, LogWriteSeconds *measure.Histogram
+	SnapshotSeconds, LogWriteSeconds *histogram.Histogram
 }
 
 // Stats describes the group for status and metrics.

@@ -92,7 +92,7 @@ func (s *Stopped) PlanRecovery(logs []LogEnd) (RecoveryPlan, error) {
 	}
 	plan.NewClusterID = recoveredClusterID(plan.ClusterID, plan.logs)
 	if plan.Joins {
-		plan.Aside = s.dir.File(storage.AsideName(plan.record(begun)))
+		plan.Aside = s.dir.File(storage.ArchiveName(plan.record(begun)))
 	}
 	return plan, nil
 }
@@ -130,7 +130,7 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 		return err
 	}
 	if plan.Joins {
-		return errors.Join(s.closeGroup(), finishSetAside(s.dir, record))
+		return errors.Join(s.closeGroup(), finishReset(s.dir, record))
 	}
 	recovery := consensus.Recovery{NodeID: s.NodeID, Members: plan.Keep, ClusterID: plan.NewClusterID, Machine: s.newMachine()}
 	if err := s.group.Recover(recovery); err != nil {
@@ -143,9 +143,9 @@ func (s *Stopped) Recover(plan RecoveryPlan) (err error) {
 	return storage.WriteRecovery(s.dir, record)
 }
 
-// finishSetAside does what is left of a recovery of a node that joins.
-func finishSetAside(dir *storage.Dir, record storage.Recovery) error {
-	if err := storage.SetAside(dir, record); err != nil {
+// finishReset completes the rest of a recovery of a node that joins.
+func finishReset(dir *storage.Dir, record storage.Recovery) error {
+	if err := storage.ResetToJoin(dir, record); err != nil {
 		return err
 	}
 	record.Done = true

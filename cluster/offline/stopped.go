@@ -68,7 +68,7 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 		return err
 	}
 	if begun.Interrupted() && begun.Joins {
-		if err := finishSetAside(s.dir, begun); err != nil {
+		if err := finishReset(s.dir, begun); err != nil {
 			return err
 		}
 		return fmt.Errorf("the recovery that was interrupted here is finished now: this node begins empty and joins cluster %s; start it", begun.ClusterID)

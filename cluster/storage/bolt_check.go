@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Layout of a bbolt file, as far as checkBolt reads it: the first two pages are
-// heads, of which the one with the higher transaction counts.
+// Layout of a bbolt file: the first two pages are heads. The head with the higher transaction
+// number is valid.
 const (
 	boltPageHead   = 16 // bytes before the head in its page
 	boltHeadBytes  = 64
@@ -25,13 +25,15 @@ const (
 	boltOffsetSum  = 56 // u64, FNV-1a of what is before
 )
 
-// checkBolt looks at a bbolt file before the library maps it. It finds three
-// things the library does not report: a file cut short, where the library's own
-// goroutine would touch memory that is not there, which no recover can catch;
-// damaged pages, over which that goroutine panics (bolt_pages.go); and a damaged newest
-// head, where the library goes back to the transaction before, which in the stable
-// store forgets a vote. No file is no damage. What it knows of the library's files is
-// tested by exploit_bolt_test.go.
+// checkBolt checks a bbolt file before the library maps it. A missing file is no damage. It detects
+// three cases that the library does not report:
+//
+//   - A file that was cut short: the library's own goroutine would fault, which no recover can catch.
+//   - Damaged pages: that goroutine panics (bolt_pages.go).
+//   - A damaged newest head: the library falls back to the transaction before it. In the stable store that
+//     loses a vote.
+//
+// exploit_bolt_test.go tests this against files that the library writes.
 func checkBolt(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,8 +82,8 @@ func readBoltHead(file io.ReaderAt, page int64) ([]byte, error) {
 	return head, nil
 }
 
-// boltOptions: by default every commit rewrites the whole list of free pages,
-// which makes a store that was truncated once four times slower for ever.
+// boltOptions returns options without a stored free list: rewriting the list with every commit
+// makes a store that was truncated once four times slower from then on.
 func boltOptions(mmapBytes int) *bbolt.Options {
 	return &bbolt.Options{
 		Timeout:         boltLockTimeout,

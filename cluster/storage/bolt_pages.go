@@ -8,23 +8,24 @@ import (
 	"io"
 )
 
-// The library walks all pages of a file when it opens it, in a goroutine of its own, whose
-// panic over a damaged page nobody can recover: the process would end without a word of
-// which file it was. So they are looked at before. A page begins with its number (u64), what
-// it is (u16), how many elements it has (u16), and how many pages follow that belong to it
-// (u32). An element of a branch has the position of its key from the element's own (u32),
-// the key's length (u32), and the number of the page below (u64); one of a leaf has flags,
-// the position, and the lengths of key and value (u32 each).
+// The library walks all pages of a file when it opens it, in its own goroutine. If that panics over
+// a damaged page, the process ends without naming the file. checkBoltPages walks the pages before
+// that.
+//
+// A page begins with its number (u64), its kind (u16), its element count (u16), and the number of
+// overflow pages (u32). A branch element holds the offset of its key, relative to the element
+// (u32), the key's length (u32), and the number of the child page (u64). A leaf element holds
+// flags, the offset, and the lengths of key and value (u32 each).
 const (
 	boltBranch       = 1
 	boltLeaf         = 2
 	boltElementBytes = 16
-	boltBucketBytes  = 16 // of a bucket in a leaf: the number of its root page, and a counter
+	boltBucketBytes  = 16 // header of a bucket in a leaf: root page and a counter
 	boltOffsetRoot   = 16 // u64, in the head of the file: page of the root bucket
 	boltOffsetTx     = 48 // u64, in the head of the file
 )
 
-// boltPages walks the pages of a file.
+// boltPages are the pages of one file.
 type boltPages struct {
 	file    io.ReaderAt
 	size    int64  // of a page
@@ -32,21 +33,21 @@ type boltPages struct {
 	visited map[uint64]bool
 }
 
-// boltPage is a page with those that follow and belong to it.
+// boltPage is a page with its overflow pages.
 type boltPage struct {
 	*boltPages
 	number  uint64
 	kind    uint16
 	count   int
 	extent  int64  // bytes
-	content []byte // what was read of it: the elements, and the first page
+	content []byte // the first page, and all elements
 }
 
-// keyRange is where the keys below an element of a branch are: from least on, and below
-// limit. Nil is no bound.
+// keyRange bounds the keys below a branch element: least is inclusive, limit exclusive. Nil is no
+// bound.
 type keyRange struct{ least, limit []byte }
 
-// walk looks at a page and all below it, and returns the last key there.
+// walk checks a page and all pages below it, and returns the last key.
 func (p *boltPages) walk(number uint64, keys keyRange) (last []byte, err error) {
 	page, err := p.read(number)
 	if err != nil {
@@ -74,13 +75,13 @@ func (p *boltPages) walk(number uint64, keys keyRange) (last []byte, err error) 
 	return before, nil
 }
 
-// read reads a page and checks its head.
+// read reads a page and checks its header.
 func (p *boltPages) read(number uint64) (*boltPage, error) {
 	if number < 2 || number >= p.end {
 		return nil, fmt.Errorf("page %d is not where a page can be: %w", number, ErrDamaged)
 	}
 	page := &boltPage{boltPages: p, number: number, content: make([]byte, p.size)}
-	if err := page.fill(); err != nil {
+	if err := page.readAt(page.content, 0); err != nil {
 		return nil, err
 	}
 	more := uint64(binary.NativeEndian.Uint32(page.content[12:]))
@@ -99,14 +100,12 @@ func (p *boltPages) read(number uint64) (*boltPage, error) {
 	}
 	if elements > p.size {
 		page.content = make([]byte, elements)
-		if err := page.fill(); err != nil {
+		if err := page.readAt(page.content, 0); err != nil {
 			return nil, err
 		}
 	}
 	return page, nil
 }
-
-func (p *boltPage) fill() error { return p.readAt(p.content, 0) }
 
 func (p *boltPage) readAt(b []byte, at int64) error {
 	if _, err := p.file.ReadAt(b, int64(p.number)*p.size+at); err != nil {
@@ -115,13 +114,13 @@ func (p *boltPage) readAt(b []byte, at int64) error {
 	return nil
 }
 
-// element is an element, and where it begins in the page.
+// element returns an element and its offset in the page.
 func (p *boltPage) element(i int) (element []byte, at int64) {
 	at = boltPageHead + int64(i)*boltElementBytes
 	return p.content[at : at+boltElementBytes], at
 }
 
-// part reads bytes of the page.
+// part returns size bytes of the page from an offset on.
 func (p *boltPage) part(at, size int64) ([]byte, error) {
 	if at+size > p.extent {
 		return nil, fmt.Errorf("a key or value of page %d lies outside: %w", p.number, ErrDamaged)
@@ -133,7 +132,7 @@ func (p *boltPage) part(at, size int64) ([]byte, error) {
 	return part, p.readAt(part, at)
 }
 
-// key reads the key of an element.
+// key returns the key of an element.
 func (p *boltPage) key(i int) ([]byte, error) {
 	element, at := p.element(i)
 	position, size := 4, 8
@@ -143,7 +142,7 @@ func (p *boltPage) key(i int) ([]byte, error) {
 	return p.part(at+uint32At(element, position), uint32At(element, size))
 }
 
-// below looks at the page below an element of a branch.
+// below checks the page below a branch element.
 func (p *boltPage) below(i int, key, limit []byte) (last []byte, err error) {
 	if i+1 < p.count {
 		if limit, err = p.key(i + 1); err != nil {
@@ -154,7 +153,7 @@ func (p *boltPage) below(i int, key, limit []byte) (last []byte, err error) {
 	return p.walk(binary.NativeEndian.Uint64(element[8:]), keyRange{key, limit})
 }
 
-// value looks at the value of an element of a leaf, which may be a bucket.
+// value checks the value of a leaf element, which may be a bucket.
 func (p *boltPage) value(i int) error {
 	element, at := p.element(i)
 	begin, size := at+uint32At(element, 4)+uint32At(element, 8), uint32At(element, 12)
@@ -177,7 +176,7 @@ func (p *boltPage) value(i int) error {
 
 func uint32At(b []byte, offset int) int64 { return int64(binary.NativeEndian.Uint32(b[offset:])) }
 
-// checkInlineBucket looks at a small bucket, which is a leaf inside of a value.
+// checkInlineBucket checks a small bucket, which is a leaf page stored as a value.
 func checkInlineBucket(leaf []byte) error {
 	size := int64(len(leaf))
 	if size < boltPageHead || binary.NativeEndian.Uint16(leaf[8:]) != boltLeaf {
@@ -195,7 +194,7 @@ func checkInlineBucket(leaf []byte) error {
 	return nil
 }
 
-// checkBoltPages looks at all pages that the newest of two heads refers to.
+// checkBoltPages checks all pages that the newest head refers to.
 func checkBoltPages(file io.ReaderAt, pageBytes int64, heads ...[]byte) error {
 	newest := heads[0]
 	for _, head := range heads[1:] {

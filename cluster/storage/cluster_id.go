@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ClusterIDOf is the id of the cluster that has these initial members.
+// ClusterIDOf returns the id of the cluster with these initial members.
 func ClusterIDOf(members []string) string {
 	h := sha256.New()
 	for _, id := range members {

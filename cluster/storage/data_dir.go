@@ -15,8 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
-// Names of the node's own files. What belongs to a group has its names in
-// group_dir.go.
+// Names of the node's own files. group_dir.go has those of a group.
 const (
 	lockName       = "LOCK"
 	identityName   = "node.json"
@@ -25,14 +24,13 @@ const (
 	AddressesName  = "addresses.json"
 )
 
-// Dir is the data directory. It makes this node the node it is: it holds its
-// identity and its cluster, and the directories of its groups (Group). One process
-// at a time may have it open.
+// Dir is the data directory of a node, locked by this process. It holds the identity of the node,
+// its cluster membership, and the directories of its groups (Group).
 type Dir struct {
 	Path   string
 	NodeID string // name and eight hex digits
 	Boot   uint64 // counts the starts of this node; orders its addresses in gossip
-	// Keys encrypt what is written from UseKeys on; nil: nothing is encrypted.
+	// Keys encrypt files that are written after UseKeys; nil: files are not encrypted.
 	Keys *encryption.Keyring
 	lock *os.File
 
@@ -49,27 +47,24 @@ type bootsRecord struct {
 	Boots uint64 `json:"boots"`
 }
 
-// Membership says to which cluster the node belongs, or has pledged to belong: the
-// cluster id is a hash of the sorted ids of its initial members. The names in the
-// file are as old as its format.
+// Membership records the cluster that the node belongs to, or has pledged to join. The cluster id
+// is a hash of the sorted ids of its initial members.
 type Membership struct {
 	ClusterID      string   `json:"clusterId"`
-	InitialMembers []string `json:"founders"`
-	// Joined: the node is none of the initial members. Added: the leader has said
-	// that it is a member; until then it may ask again.
+	InitialMembers []string `json:"initialMembers"`
+	// Joined: the node is not an initial member. Added: the leader confirmed the membership; until
+	// then the node may ask again.
 	Joined bool `json:"joined,omitempty"`
-	Added  bool `json:"admitted,omitempty"`
+	Added  bool `json:"added,omitempty"`
 }
 
-// ErrInUse is the error of OpenDir for a directory that another process has locked.
+// ErrInUse: another process has locked the directory.
 var ErrInUse = errors.New("the data directory is in use by another process")
 
-// ErrLostData is the error for a directory whose identity file says that it held
-// state which is not there; the node must not start with it.
+// ErrLostData: the directory once held state that is now missing. The node must not start with it.
 var ErrLostData = errors.New("state that this node must remember is missing")
 
-// OpenDir locks the directory, reads the identity of the node or draws one
-// for an empty directory, and counts the start.
+// OpenDir locks the directory and counts the start. An empty directory gets a new identity.
 func OpenDir(path, nodeName string, random io.Reader) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -85,8 +80,7 @@ func OpenDir(path, nodeName string, random io.Reader) (*Dir, error) {
 	return d, nil
 }
 
-// OpenStoppedDir locks the directory of a node that does not run: it must be
-// one of a node, and no start is counted.
+// OpenStoppedDir locks the data directory of a stopped node. It counts no start.
 func OpenStoppedDir(path string) (*Dir, error) {
 	d := &Dir{Path: path}
 	identity := identityRecord{}
@@ -110,7 +104,7 @@ func lockDir(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The lock goes away with the process, however it ends.
+	// The lock ends with the process.
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w (%w)", name, ErrInUse, err), lock.Close())
 	}
@@ -133,7 +127,7 @@ func (d *Dir) load(nodeName string, random io.Reader) error {
 	d.NodeID = identity.NodeID
 
 	boots := bootsRecord{}
-	if err := ReadRecord(d.File(bootsName), &boots); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := readOptional(d.File(bootsName), &boots); err != nil {
 		return err
 	}
 	boots.Boots++
@@ -144,9 +138,9 @@ func (d *Dir) load(nodeName string, random io.Reader) error {
 	return nil
 }
 
-// newIdentity gives an empty directory a node id. The digits make a node that
-// lost its disk a new node: under its old id it would have forgotten its votes
-// and what it confirmed (faults.md 13.4).
+// newIdentity draws a node id for an empty directory. The random digits make a node that lost its
+// disk a new node: under its old id it would have forgotten its votes and confirmed entries
+// (faults.md 13.4).
 func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, error) {
 	for _, pattern := range append([]string{bootsName, MembershipName}, groupTraces...) {
 		found, err := fs.Glob(os.DirFS(d.Path), pattern)
@@ -165,7 +159,7 @@ func (d *Dir) newIdentity(nodeName string, random io.Reader) (identityRecord, er
 	return identity, WriteRecord(d.File(identityName), identity)
 }
 
-// NodeNameOf is the name part of a node id, which is name and random digits.
+// NodeNameOf returns the name part of a node id.
 func NodeNameOf(nodeID string) string {
 	if i := strings.LastIndexByte(nodeID, '-'); i > 0 {
 		return nodeID[:i]
@@ -173,17 +167,14 @@ func NodeNameOf(nodeID string) string {
 	return nodeID
 }
 
-// Membership reads the cluster this node belongs to; the zero record if none.
+// Membership reads the record of the cluster; the zero record if there is none.
 func (d *Dir) Membership() (Membership, error) {
 	record := Membership{}
-	err := ReadRecord(d.File(MembershipName), &record)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err := readOptional(d.File(MembershipName), &record)
 	return record, err
 }
 
-// SetMembership replaces the record of the cluster this node belongs to.
+// SetMembership replaces the record of the cluster.
 func (d *Dir) SetMembership(record Membership) error {
 	return WriteRecord(d.File(MembershipName), record)
 }
@@ -196,8 +187,8 @@ func (d *Dir) ClearMembership() error {
 	return syncDir(d.Path)
 }
 
-// File is the path of a file of the node, outside of its groups.
+// File returns the path of a file of the node.
 func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
 
-// Close releases the lock, so that another process may open the directory.
+// Close releases the lock.
 func (d *Dir) Close() error { return d.lock.Close() }

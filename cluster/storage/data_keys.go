@@ -16,29 +16,29 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
-// keysName is the record of the keys that the files of a data directory are encrypted with. It
-// holds their ids, so that a node knows which keys it needs before it changes anything.
+// keysName is the record of the key ids that the data directory needs, so that a node can check
+// them before it changes anything.
 const keysName = "encryption.json"
 
 type keysRecord struct {
-	Keys []usedKey `json:"keys"` // the one in use last
-	// PlainLog is the last entry that the log may hold in clear text; 0: there is none.
+	Keys []usedKey `json:"keys"` // the active one last
+	// PlainLog is the last entry that the log may hold unencrypted; 0: none.
 	PlainLog uint64 `json:"plainLog,omitempty"`
 }
 
-// usedKey says which segments may have bodies that are encrypted with a key.
+// usedKey records the segments that may hold bodies encrypted with a key.
 type usedKey struct {
 	ID      string `json:"id"`
 	Segment uint32 `json:"segment"`          // the first
-	Before  uint32 `json:"before,omitempty"` // the first behind them; 0: the key is in use
+	Before  uint32 `json:"before,omitempty"` // the first after them; 0: the key is active
 }
 
-// mayHave reports whether a segment may have bodies that are encrypted with the key.
+// mayHave reports whether a segment may hold bodies encrypted with the key.
 func (k *usedKey) mayHave(segment uint32) bool {
 	return segment >= k.Segment && (k.Before == 0 || segment < k.Before)
 }
 
-// find is the entry of a key, which is added with no segments if there is none.
+// find returns the entry of a key. A missing entry is added without segments.
 func (r *keysRecord) find(id string) *usedKey {
 	i := slices.IndexFunc(r.Keys, func(k usedKey) bool { return k.ID == id })
 	if i < 0 {
@@ -47,7 +47,7 @@ func (r *keysRecord) find(id string) *usedKey {
 	return &r.Keys[i]
 }
 
-// use makes a key the one in use, for bodies from a segment on.
+// use makes a key the active one, for bodies from a segment on.
 func (r *keysRecord) use(id string, segment uint32) {
 	used := *r.find(id)
 	r.Keys = slices.DeleteFunc(r.Keys, func(k usedKey) bool { return k.ID == id })
@@ -55,8 +55,7 @@ func (r *keysRecord) use(id string, segment uint32) {
 	r.Keys = append(r.Keys, used)
 }
 
-// endOthers ends the use of all keys but one: no body in a segment from before on is encrypted
-// with them.
+// endOthers ends the use of all keys but id: they encrypt no body in segments from before on.
 func (r *keysRecord) endOthers(id string, before uint32) {
 	for i := range r.Keys {
 		if k := &r.Keys[i]; k.ID != id && k.Before == 0 {
@@ -65,8 +64,8 @@ func (r *keysRecord) endOthers(id string, before uint32) {
 	}
 }
 
-// CheckKeys returns an error that says what to do if a data directory needs a key that is not
-// in the Keyring. It reads one file and changes nothing.
+// CheckKeys returns an error that says what to do if the data directory needs a key that is missing
+// from keys. It changes nothing.
 func CheckKeys(dataDir string, keys *encryption.Keyring) error {
 	record, err := readKeys(dataDir)
 	if err != nil {
@@ -84,16 +83,12 @@ func CheckKeys(dataDir string, keys *encryption.Keyring) error {
 	return nil
 }
 
-func readKeys(dataDir string) (keysRecord, error) {
-	record := keysRecord{}
-	err := ReadRecord(filepath.Join(dataDir, keysName), &record)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+func readKeys(dataDir string) (record keysRecord, err error) {
+	err = readOptional(filepath.Join(dataDir, keysName), &record)
 	return record, err
 }
 
-// changeKeys changes the record of the keys on disk.
+// changeKeys updates the record of the keys on disk.
 func (d *Dir) changeKeys(change func(*keysRecord)) error {
 	d.recording.Lock()
 	defer d.recording.Unlock()
@@ -109,9 +104,9 @@ func (d *Dir) changeKeys(change func(*keysRecord)) error {
 	return WriteRecord(d.File(keysName), record)
 }
 
-// NoteKey notes on disk, before anything is written, that what is written from now on is
-// encrypted with the active key, bodies from a segment on, which no earlier run has written
-// to. It reports whether another key was in use before, or none. Without keys it does nothing.
+// NoteKey records that the active key encrypts everything written from now on, and bodies from a
+// segment on that no earlier run wrote to. Call it before the first write. It reports whether the
+// active key changed. Without keys it does nothing.
 func (d *Dir) NoteKey(segment uint32, hasLog bool) (changed bool, err error) {
 	if d.Keys == nil {
 		return false, nil
@@ -120,7 +115,7 @@ func (d *Dir) NoteKey(segment uint32, hasLog bool) (changed bool, err error) {
 	err = d.changeKeys(func(record *keysRecord) {
 		n := len(record.Keys)
 		changed = n == 0 || record.Keys[n-1].ID != active
-		if n == 0 && hasLog { // it was in clear text, or the record is lost
+		if n == 0 && hasLog { // the log is unencrypted, or the record is lost
 			record.PlainLog = math.MaxUint64
 			for _, id := range d.Keys.IDs() {
 				*record.find(id.String()) = usedKey{ID: id.String(), Before: segment}
@@ -132,18 +127,18 @@ func (d *Dir) NoteKey(segment uint32, hasLog bool) (changed bool, err error) {
 	return changed, err
 }
 
-// BeginKey notes that what is encrypted from now on may be encrypted with a further key, bodies
-// from a segment on.
+// BeginKey records that a further key may encrypt data from now on, and bodies from a segment on.
 func (d *Dir) BeginKey(id encryption.KeyID, segment uint32) error {
 	return d.changeKeys(func(record *keysRecord) { record.use(id.String(), segment) })
 }
 
-// EndKeys notes that only that key encrypts, bodies in segments from one on.
+// EndKeys records that only this key encrypts data from now on, and bodies in segments from before
+// on.
 func (d *Dir) EndKeys(id encryption.KeyID, before uint32) error {
 	return d.changeKeys(func(record *keysRecord) { record.endOthers(id.String(), before) })
 }
 
-// NoteHealing notes that a body in a segment is written anew with a key.
+// NoteHealing records that a body in a segment is rewritten with a key.
 func (d *Dir) NoteHealing(id encryption.KeyID, segment uint32) error {
 	return d.changeKeys(func(record *keysRecord) {
 		used := record.find(id.String())
@@ -154,30 +149,30 @@ func (d *Dir) NoteHealing(id encryption.KeyID, segment uint32) error {
 	})
 }
 
-// Files says what the files of a group are encrypted with.
+// Files lists the keys that the files of a group are encrypted with.
 type Files struct {
-	Log       map[encryption.KeyID]uint64 // the last entry of the log
+	Log       map[encryption.KeyID]uint64 // with the last log entry
 	LogBegins uint64                      // the first entry that the files of the log may hold
 	LogEnds   uint64
-	Snapshots map[encryption.KeyID]int // the zero KeyID stands for clear text
-	Segments  []uint32                 // of bodies that are encrypted
-	Plain     []uint32                 // of bodies that are not
+	Snapshots map[encryption.KeyID]int // with the number of snapshots; the zero KeyID: unencrypted
+	Segments  []uint32                 // with encrypted bodies
+	Plain     []uint32                 // with unencrypted bodies
 }
 
-// KeyUse says what is encrypted with a key.
+// KeyUse lists the data that is encrypted with a key.
 type KeyUse struct {
 	ID        encryption.KeyID
-	Log       uint64 // the last entry of the log; 0: none
+	Log       uint64 // the last log entry; 0: none
 	Segments  int    // of bodies, at most
 	Snapshots int
 }
 
-// Needed reports whether something is encrypted with the key.
+// Needed reports whether any data is encrypted with the key.
 func (u KeyUse) Needed() bool { return u.Log > 0 || u.Segments > 0 || u.Snapshots > 0 }
 
-// ForgetKeys compares the record of the keys with the files, and forgets the keys that nothing
-// is encrypted with any more and that are not the active one. It returns the others, and the
-// last entry that the log may hold in clear text.
+// ForgetKeys compares the record of the keys with the files, and removes keys that encrypt nothing
+// any more, except the active one. It returns the remaining keys, and the last entry that the log
+// may hold unencrypted.
 func (d *Dir) ForgetKeys(files Files) (uses []KeyUse, plainLog uint64, err error) {
 	active := d.Keys.Active()
 	err = d.changeKeys(func(record *keysRecord) {
@@ -213,8 +208,8 @@ func (d *Dir) ForgetKeys(files Files) (uses []KeyUse, plainLog uint64, err error
 	return uses, plainLog, err
 }
 
-// Keys counts the snapshots that are encrypted with each key, also those that are being
-// written. The zero KeyID stands for those in clear text.
+// Keys counts the snapshots per key, including those being written. The zero KeyID stands for
+// unencrypted ones.
 func (s *SnapshotStore) Keys() (counts map[encryption.KeyID]int, err error) {
 	counts = map[encryption.KeyID]int{}
 	s.encrypting.Lock()
@@ -222,14 +217,14 @@ func (s *SnapshotStore) Keys() (counts map[encryption.KeyID]int, err error) {
 		counts[id]++
 	}
 	s.encrypting.Unlock()
-	names, err := s.names() // after that: what is complete by now has a name
+	names, err := s.names() // after that: a snapshot that was completed meanwhile has a name
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		id, err := snapshotKey(filepath.Join(s.path, name, SnapshotStateName))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 		case err != nil:
 			return nil, err
 		default:
@@ -239,7 +234,7 @@ func (s *SnapshotStore) Keys() (counts map[encryption.KeyID]int, err error) {
 	return counts, nil
 }
 
-// snapshotKey is the key of a state file, the zero KeyID if it is in clear text.
+// snapshotKey returns the key of a state file; the zero KeyID if it is unencrypted.
 func snapshotKey(path string) (id encryption.KeyID, err error) {
 	file, err := os.Open(path)
 	if err != nil {

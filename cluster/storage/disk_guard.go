@@ -13,18 +13,15 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
-// DiskGuard stands in front of every write this node makes to its stores. It
-// does two things the stores themselves do not:
+// DiskGuard runs every write to the stores of this node, and ends the process in two cases that the
+// stores do not handle:
 //
-//   - The first error is final. After a failed sync the kernel may have dropped
-//     the pages and report the next sync as good, so going on with the same file
-//     could acknowledge what is not on disk (faults.md 13.2). The consensus
-//     library would merely step down and use the file again.
-//   - A write that does not return within the deadline is final. On a hung disk
-//     the library's leader keeps sending heartbeats from other goroutines while
-//     it accepts nothing, so no follower ever takes over (raft issue 503). The
-//     write cannot be cancelled, and a late success would come after others
-//     were told of a failure, so the process ends.
+//   - The first error. After a failed sync the kernel may drop the pages and report the next sync as
+//     successful, so continuing could acknowledge data that is not on disk (faults.md 13.2). The consensus
+//     library would only step down and use the file again.
+//   - A write that exceeds the deadline. With a hung disk the library's leader still sends heartbeats but
+//     accepts nothing, so no follower takes over (raft issue 503). The write cannot be cancelled, and its
+//     late success would contradict the failure that was already reported.
 //
 // Safe for concurrent use.
 type DiskGuard struct {
@@ -36,13 +33,13 @@ type DiskGuard struct {
 	poison atomic.Pointer[error]
 }
 
-// NewDiskGuard returns a guard that calls fatal once, at the first error or when a
-// write takes longer than deadline. run, if it is not nil, runs each write.
+// NewDiskGuard returns a DiskGuard that calls fatal once, after the first error or after a write
+// that exceeds the deadline. If run is not nil, it runs each write.
 func NewDiskGuard(deadline time.Duration, fatal func(fault.ExitCode, error), run func(what string, write func() error) error) *DiskGuard {
 	return &DiskGuard{deadline: deadline, fatal: fatal, run: run}
 }
 
-// Write runs one write or sync. what names the operation and the file.
+// Write runs one write or sync. what names the operation and the file in errors.
 func (d *DiskGuard) Write(what string, operation func() error) error {
 	watchdog := time.AfterFunc(d.deadline, func() {
 		_ = d.Fail(fault.ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
@@ -58,9 +55,8 @@ func (d *DiskGuard) Write(what string, operation func() error) error {
 	return nil
 }
 
-// perform runs the operation. A library that meets a damaged page of its file
-// panics, and a page behind the end of a mapped file is a fault; both are damage
-// that an operator should be told with the name of the file.
+// perform runs the operation. A library panics on a damaged page, and a page behind the end of a
+// mapped file is a fault: both are reported as damage of the named file.
 func (d *DiskGuard) perform(what string, operation func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -80,8 +76,8 @@ func (d *DiskGuard) perform(what string, operation func() error) (err error) {
 	return d.run(what, unpoisoned)
 }
 
-// Fail makes err final and ends the process. It returns the error that came
-// first, for the case that the process is a test.
+// Fail makes err final and ends the process. It returns the first error, for tests, where the
+// process does not end.
 func (d *DiskGuard) Fail(code fault.ExitCode, err error) error {
 	d.once.Do(func() {
 		d.poison.Store(&err)
@@ -90,13 +86,12 @@ func (d *DiskGuard) Fail(code fault.ExitCode, err error) error {
 	return d.Poisoned()
 }
 
-// FailRead is Fail for what cannot be used as it is on disk.
+// FailRead ends the process because of data that cannot be read from disk.
 func (d *DiskGuard) FailRead(err error) error { return d.Fail(Unreadable(err)) }
 
-// Unreadable says how a node ends that needs what it cannot read from its disk. If the system
-// does not give it, as on a disk with a fault, the bytes may be sound: the operator is told to
-// look after the disk. Else they are not those that were written, and only other nodes have
-// them.
+// Unreadable returns the exit code and the advice for a read error that ends the node. If the
+// system call failed, the data may be intact and the operator has to check the disk. Otherwise the
+// data is damaged, and only other nodes have a copy.
 func Unreadable(err error) (fault.ExitCode, error) {
 	switch {
 	case Exhausted(err):
@@ -109,20 +104,20 @@ func Unreadable(err error) (fault.ExitCode, error) {
 	return fault.ExitChecksum, fmt.Errorf("%w; %s", err, ReplaceNode)
 }
 
-// Exhausted reports whether an error says nothing about the disk: the process or the system
-// has no descriptor or memory left to read it with.
+// Exhausted reports whether an error says nothing about the disk: the process or the system ran out
+// of file descriptors or memory.
 func Exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-// notGiven reports whether err is the system's, for a file that is there. A number of a
-// damaged file may be an argument that the system takes for invalid: that is damage.
+// notGiven reports whether a system call failed on an existing file. EINVAL counts as damage: a
+// damaged file may hold numbers that make invalid arguments.
 func notGiven(err error) bool {
 	var number syscall.Errno
 	return errors.As(err, &number) && number != syscall.ENOENT && number != syscall.EINVAL
 }
 
-// asDamage is err as damage, unless it is the system's.
+// asDamage marks an error as damage, unless it is a system error.
 func asDamage(err error) error {
 	if notGiven(err) {
 		return err
@@ -130,7 +125,7 @@ func asDamage(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// Poisoned is the first error, nil as long as there was none.
+// Poisoned returns the first error; nil if there was none.
 func (d *DiskGuard) Poisoned() error {
 	if err := d.poison.Load(); err != nil {
 		return *err
@@ -138,7 +133,8 @@ func (d *DiskGuard) Poisoned() error {
 	return nil
 }
 
-// ReplaceNode tells an operator what to do about a damaged data directory. Only
-// the other nodes can repair it, and only as a new member: a node that lost part
-// of its log under its old id would vote away entries it once confirmed.
-const ReplaceNode = "nothing is lost while a majority of the other nodes is sound: move the data directory away and start with an empty one, so that this node joins as a new member"
+// ReplaceNode is the advice for a damaged data directory. Only a new member can be repaired from
+// other nodes: under its old id, a node that lost part of its log would vote away entries it once
+// confirmed.
+const ReplaceNode = "nothing is lost while a majority of the other nodes is sound: " +
+	"move the data directory away and start with an empty one, so that this node joins as a new member"

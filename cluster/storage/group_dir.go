@@ -18,34 +18,31 @@ const (
 	BodiesName  = "bodies"
 )
 
-// GroupDirName is the directory of a group inside the data directory.
+// GroupDirName returns the name of a group's directory inside the data directory.
 func GroupDirName(group uint32) string { return fmt.Sprintf("group-%d", group) }
 
-// groupTraces are patterns of what groups leave in a data directory that was in use.
+// groupTraces are patterns of files that show that a data directory was in use.
 var groupTraces = []string{"log-written*", "stable-written*", "group-*/" + StableName}
 
-// GroupDir is what the data directory holds of one consensus group: its stores,
-// below group-<id>, and beside that directory, so that they stay when it is lost,
-// two empty files that say what the stores must contain. Safe for concurrent use.
+// GroupDir holds the files of one consensus group: its stores in group-<id>, and beside that
+// directory, so that they survive its loss, two empty marker files. Safe for concurrent use.
 type GroupDir struct {
 	node *Dir
 	path string
 
-	// logWritten is made once the log had an entry, voteWritten once a term or vote
-	// was stored.
+	// logWritten is created after the first log entry, voteWritten after the first term or vote.
 	logWritten, voteWritten sign
-	begun                   chan struct{} // closed when logWritten is made
+	begun                   chan struct{} // closed when logWritten exists
 	begin                   sync.Once
 }
 
-// sign is an empty file that is made once.
+// sign is an empty marker file that is created once.
 type sign struct {
 	name string
 	made atomic.Bool
 }
 
-// Group opens the directory of a group, which is made if there is none. Each group
-// is opened once.
+// Group opens the directory of a group, and creates it if there is none. Open each group once.
 func (d *Dir) Group(group uint32) (*GroupDir, error) {
 	suffix := ""
 	if group > 0 {
@@ -68,21 +65,20 @@ func (d *Dir) Group(group uint32) (*GroupDir, error) {
 	return g, os.MkdirAll(g.path, 0o700)
 }
 
-// file is the path of a file of the group.
+// file returns the path of a file of the group.
 func (g *GroupDir) file(name string) string { return filepath.Join(g.path, name) }
 
-// BodiesPath is the directory of the segments with bodies. There need not be one.
+// BodiesPath returns the directory of the body segments. It need not exist.
 func (g *GroupDir) BodiesPath() string { return g.file(BodiesName) }
 
 // HasLog reports whether the log ever had an entry.
 func (g *GroupDir) HasLog() bool { return g.logWritten.made.Load() }
 
-// LogBegun is closed when the log has had its first entry.
+// LogBegun returns a channel that is closed after the first log entry.
 func (g *GroupDir) LogBegun() <-chan struct{} { return g.begun }
 
-// MarkLog and markVote note that from now on an empty log, or an empty stable
-// store, means that data was lost. They are called after the first write and
-// before it is confirmed to anybody.
+// MarkLog and markVote record that from now on an empty log, or an empty stable store, means lost
+// data. They run after the first write and before it is confirmed.
 func (g *GroupDir) MarkLog() error {
 	if g.HasLog() {
 		return nil
@@ -100,8 +96,8 @@ func (g *GroupDir) make(s *sign) error {
 	if s.made.Load() {
 		return nil
 	}
-	// First the names of the stores and of their directory, which nobody else need have
-	// synced: with a sign and without its store the node would not start again.
+	// First sync the names of the stores and of their directory: with a marker but without its
+	// store the node would not start again.
 	if err := errors.Join(syncDir(g.path), syncDir(g.node.Path)); err != nil {
 		return err
 	}
@@ -115,7 +111,7 @@ func (g *GroupDir) make(s *sign) error {
 	return nil
 }
 
-// LogStoreFound names the kind of log store that the group was made with.
+// LogStoreFound returns the kind of log store that the group was created with.
 func (g *GroupDir) LogStoreFound() (string, error) {
 	found, err := exists(g.file(BoltName))
 	if found {

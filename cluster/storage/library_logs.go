@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// libraryLogger lets the consensus library and its stores log through slog. Safe
-// for concurrent use.
+// libraryLogger writes the log lines of the consensus library and its stores to slog. Safe for
+// concurrent use.
 type libraryLogger struct {
 	ctx     context.Context // the library passes none
 	logger  *slog.Logger
@@ -22,15 +22,15 @@ type libraryLogger struct {
 
 var _ hclog.Logger = (*libraryLogger)(nil)
 
-// NewLibraryLogger returns a logger for the libraries that writes to logger, one level
-// lower than they say. ctx is that of all its lines.
+// NewLibraryLogger returns a logger for the libraries that writes to logger at one level lower. All
+// lines use ctx.
 func NewLibraryLogger(ctx context.Context, logger *slog.Logger) hclog.Logger {
 	return &libraryLogger{ctx: ctx, logger: logger.With("component", "raft")}
 }
 
-// slogLevel takes every level one step down: what the library calls an error,
-// such as a heartbeat that another node does not answer, is one of many while
-// that node is away, and what an operator must know is logged or ended here.
+// slogLevel lowers every level by one. What the library calls an error, such as an unanswered
+// heartbeat, repeats while a node is away; conditions that need an operator are logged by this
+// package's callers.
 func slogLevel(level hclog.Level) slog.Level {
 	switch level {
 	case hclog.Error:
@@ -42,10 +42,9 @@ func slogLevel(level hclog.Level) slog.Level {
 	}
 }
 
-// loggedPerAttempt reports whether the library writes this line for each failed
-// exchange, several times a second while a node is away. That it is away is
-// logged once, by gossip and by the leader. That the library still uses these words
-// is tested by cluster/consensus/exploit_log_lines_test.go.
+// loggedPerAttempt reports whether the library writes this line several times a second while a node
+// is away. Gossip and the leader log that once. exploit_log_lines_test.go in cluster/consensus
+// tests the texts.
 func loggedPerAttempt(message string) bool {
 	switch message {
 	case "failed to heartbeat to", "failed to appendEntries to", "failed to make requestVote RPC", "failed to pipeline appendEntries":
@@ -74,8 +73,8 @@ func (l *libraryLogger) Log(level hclog.Level, message string, args ...any) {
 	l.logger.Log(l.ctx, slogLevel(level), message, plain...)
 }
 
-// freeKeys renames keys that every line has already: a JSON object with two values
-// of one name loses one of them.
+// freeKeys renames attributes that every line already has: in a JSON object with two values of one
+// name, one is lost.
 func freeKeys(args []any) {
 	for i := 0; i+1 < len(args); i += 2 {
 		switch args[i] {
@@ -119,7 +118,7 @@ func (l *libraryLogger) IsWarn() bool { return l.enabled(hclog.Warn) }
 // IsError reports whether such lines are written.
 func (l *libraryLogger) IsError() bool { return l.enabled(hclog.Error) }
 
-// ImpliedArgs are the arguments of With.
+// ImpliedArgs returns the arguments of With.
 func (l *libraryLogger) ImpliedArgs() []any { return l.implied }
 
 // With returns a logger that adds args to each line.
@@ -129,10 +128,10 @@ func (l *libraryLogger) With(args ...any) hclog.Logger {
 	return &libraryLogger{ctx: l.ctx, logger: l.logger.With(args...), name: l.name, implied: append(slices.Clip(l.implied), args...)}
 }
 
-// Name is the name given with Named.
+// Name returns the name set with Named.
 func (l *libraryLogger) Name() string { return l.name }
 
-// Named returns a logger whose lines say which part of the library wrote them.
+// Named returns a logger for a part of the library.
 func (l *libraryLogger) Named(name string) hclog.Logger {
 	if l.name != "" {
 		name = l.name + "." + name
@@ -140,15 +139,15 @@ func (l *libraryLogger) Named(name string) hclog.Logger {
 	return l.ResetNamed(name)
 }
 
-// ResetNamed is Named without the names before.
+// ResetNamed returns a logger with only this name.
 func (l *libraryLogger) ResetNamed(name string) hclog.Logger {
 	return &libraryLogger{ctx: l.ctx, logger: l.logger.With("part", name), name: name, implied: l.implied}
 }
 
-// SetLevel does nothing: levels are a matter of the slog handler.
+// SetLevel does nothing: the slog handler has the level.
 func (l *libraryLogger) SetLevel(hclog.Level) {}
 
-// GetLevel is not known here.
+// GetLevel returns no level: the slog handler has it.
 func (l *libraryLogger) GetLevel() hclog.Level { return hclog.NoLevel }
 
 // StandardLogger writes lines of the standard logger at the debug level.

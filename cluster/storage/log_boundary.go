@@ -2,32 +2,27 @@ package storage
 
 import "github.com/hashicorp/raft"
 
-// The entry at the end of a snapshot counts as known, although the log begins
-// behind it: the library proves with it that the entries after a snapshot fit. It
-// remembers that entry itself only of the newest snapshot it knows of, which at
-// the start is the state that the replay reached (cluster/consensus/replay.go) and not the one it
-// sends. A leader whose log begins right behind its newest snapshot would send
-// that, ask for the entry at its end, find none, and send it again, for ever. Tested by
-// cluster/consensus/exploit_replay_test.go.
+// GetLog also returns the entry at the end of a snapshot, although the log begins after it: the
+// library needs it to prove that the entries after a snapshot fit. The library itself remembers
+// that entry only for the newest snapshot that it knows of, which after a start is the state that
+// the replay reached (cluster/consensus/replay.go), not the snapshot it sends. Without this, a
+// leader whose log begins right after its newest snapshot would send that snapshot for ever. Tested
+// by cluster/consensus/exploit_replay_test.go.
 //
-// So does the last entry that was removed when the log was compacted: what comes right
-// behind it is here, and fits it. A follower whose log begins there would refuse it, and
-// a leader would send a snapshot to one that lacks nothing else.
+// The same holds for the last entry that compaction removed. Without it a leader would send a
+// snapshot to a follower that lacks only the entries after it.
 
-// BoundaryMin is the first index, which is never shown like this: the library
-// sends entry 1 without asking for one before it, and would send what is shown
-// here as if it were the real one. All others it sends only if the log holds the
-// one before, too.
+// BoundaryMin is the first index, which GetLog never returns as a boundary: the library sends entry
+// 1 without checking an entry before it, and would send the boundary as if it were the real entry.
 const BoundaryMin = 1
 
-// BeginAfter notes the end of a snapshot that was restored.
+// BeginAfter records the end of a restored snapshot.
 func (s *LogStore) BeginAfter(index, term uint64) {
 	s.boundary.Store(&raft.Log{Index: index, Term: term, Type: raft.LogNoop})
 }
 
-// compactedEnd is what remains to be known of entries that are removed from the beginning
-// of the log; nil if they are taken back, or wiped for a snapshot that may contradict
-// them: both remove the end, and what is taken back is not committed.
+// compactedEnd returns the boundary for entries that are removed from the beginning of the log. It
+// is nil if the entries are uncommitted, or wiped for a snapshot that may contradict them.
 func (s *LogStore) compactedEnd(from, to, first, last uint64) *raft.Log {
 	if from > first || to < first || to > last || s.truncating.Load() != 0 {
 		return nil
@@ -37,13 +32,13 @@ func (s *LogStore) compactedEnd(from, to, first, last uint64) *raft.Log {
 	}
 	var entry raft.Log
 	if err := s.GetLog(to, &entry); err != nil {
-		return nil // the log is shortened all the same
+		return nil // the log is compacted without a boundary
 	}
 	return &raft.Log{Index: to, Term: entry.Term, Type: raft.LogNoop}
 }
 
-// boundaryEntry is the entry at index, without its content, if the snapshot that
-// was restored last ends there, or what was removed last.
+// boundaryEntry returns the entry at index, without its content, if the last restored snapshot or
+// the last compaction ends there.
 func (s *LogStore) boundaryEntry(index uint64, entry *raft.Log) bool {
 	end := s.boundary.Load()
 	if end == nil || end.Index != index || index <= BoundaryMin {

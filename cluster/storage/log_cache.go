@@ -6,23 +6,22 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// logCache keeps the newest entries of the log in memory, bounded in bytes, for
-// followers that are a little behind and for applying. The library's own cache
-// counts entries, which with entries of 256 KiB pins gigabytes. Safe for
-// concurrent use.
+// logCache keeps the newest log entries in memory, bounded in bytes, for applying and for followers
+// that lag a little. The library's own cache counts entries: with entries of 256 KiB it pins
+// gigabytes. Safe for concurrent use.
 type logCache struct {
 	limit int
 
 	mu      sync.RWMutex
-	entries []raft.Log // contiguous; those before head are dropped
+	entries []raft.Log // contiguous; those below head are dropped
 	head    int
 	bytes   int
 }
 
-// entryOverhead is what an entry costs beside its data.
+// entryOverhead approximates the memory of an entry without its data, in bytes.
 const entryOverhead = 128
 
-// EntryBytes is roughly the size of an entry in memory, in bytes.
+// EntryBytes approximates the size of an entry in memory, in bytes.
 func EntryBytes(entry *raft.Log) int { return len(entry.Data) + len(entry.Extensions) + entryOverhead }
 
 // add appends entries that were just stored.
@@ -41,7 +40,7 @@ func (c *logCache) add(entries []*raft.Log) {
 		c.entries[c.head] = raft.Log{}
 		c.head++
 	}
-	// Moving what is left costs at most one copy per dropped entry.
+	// Moving the remaining entries costs at most one copy per dropped entry.
 	if c.head > len(c.entries)-c.head {
 		kept := copy(c.entries, c.entries[c.head:])
 		clear(c.entries[kept:])
@@ -49,7 +48,7 @@ func (c *logCache) add(entries []*raft.Log) {
 	}
 }
 
-// get copies the entry at index to entry, if it is here.
+// get copies the cached entry at index to entry.
 func (c *logCache) get(index uint64, entry *raft.Log) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -64,7 +63,7 @@ func (c *logCache) get(index uint64, entry *raft.Log) bool {
 	return true
 }
 
-// forget drops everything.
+// forget drops all entries.
 func (c *logCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,42 +13,40 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
-// A stored entry carries a CRC-32C over its index, term, type, data and
-// extensions. Neither log store has one that is checked when an entry is read:
-// bbolt checks only its own meta pages and returns a flipped bit as data, and
-// the wal checks only the end of the log when it recovers (faults.md 13.3).
+// A stored entry carries a CRC-32C over its index, term, type, data and extensions. Neither log
+// store checks an entry when reading it: bbolt checks only its meta pages, and the wal only the end
+// of the log during recovery (faults.md 13.3).
 //
-// The checksum travels in the entry's Extensions, which both stores keep and
-// nothing else here uses: appending it to Data would copy every entry. It is
-// added below the cache and taken off above the store, so that neither the
-// state machine nor another node ever sees it.
+// The checksum is appended to Extensions, which both stores keep and nothing else here uses;
+// appending it to Data would copy every entry. It is added below the cache and removed above the
+// store, so the state machine and other nodes never see it.
 //
-// With a key file the data is encrypted below the cache as well: other nodes get it as it
-// was, and encrypt it themselves. The checksum is that of the encrypted data, so that damage
-// is told from a missing key.
+// With a key file the data is encrypted below the cache as well. Other nodes receive it in clear
+// and encrypt it themselves. The checksum covers the encrypted data, so damage can be distinguished
+// from a missing key.
 const (
 	plainFormat     = 1
-	encryptedFormat = 2                // data is encrypted, its head is before the format
+	encryptedFormat = 2                // the encryption head stands before the format byte
 	sealBytes       = 1 + crc32.Size   // format, checksum
-	entryPurpose    = "seriatim entry" // of the log
+	entryPurpose    = "seriatim entry" // for derived keys
 )
 
-// entrySealer makes entries into what is stored, and back. Used by one writer; unseal is safe
-// for concurrent use.
+// entrySealer converts entries to their stored form and back. seal has one caller at a time; unseal
+// is safe for concurrent use.
 type entrySealer struct {
 	keys   *encryption.Keyring // nil: nothing is encrypted
 	sealer *encryption.Sealer
-	buffer []byte // for what is encrypted, which the stores copy
+	buffer []byte // encrypted data; the stores copy it
 	used   entryKeys
 }
 
-// entryKeys notes the last entry that is encrypted with each key. Safe for concurrent use.
+// entryKeys records the last entry that is encrypted with each key. Safe for concurrent use.
 type entryKeys struct {
 	mu   sync.Mutex
 	last map[encryption.KeyID]uint64
 }
 
-// note notes an entry. The caller holds mu.
+// note records an entry. The caller holds mu.
 func (k *entryKeys) note(id encryption.KeyID, index uint64) {
 	if k.last == nil {
 		k.last = map[encryption.KeyID]uint64{}
@@ -56,8 +54,8 @@ func (k *entryKeys) note(id encryption.KeyID, index uint64) {
 	k.last[id] = max(k.last[id], index)
 }
 
-// since lists the keys of the entries from first on, zero if the log is empty, each with the
-// last entry that it is used for.
+// since returns the keys of the entries from first on, each with its last entry. first is 0 if the
+// log is empty.
 func (k *entryKeys) since(first uint64) map[encryption.KeyID]uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -65,16 +63,17 @@ func (k *entryKeys) since(first uint64) map[encryption.KeyID]uint64 {
 	return maps.Clone(k.last)
 }
 
-// entryBufferMax bounds the memory that is kept for the next entries.
+// entryBufferMax bounds the buffer that is kept for later entries, in bytes.
 const entryBufferMax = 4 << 20
 
-// seal returns copies of the entries as they are stored, valid until the next call.
+// seal returns copies of the entries in stored form, valid until the next call.
 func (s *entrySealer) seal(entries []*raft.Log) []*raft.Log {
 	copies := make([]raft.Log, len(entries))
 	sealed := make([]*raft.Log, len(entries))
 	if s.sealer != nil {
 		s.makeRoom(entries)
-		// An entry is noted before anybody can learn that another key has become active.
+		// The lock is held so that an entry is recorded before another key becomes visible as
+		// active.
 		s.used.mu.Lock()
 		defer s.used.mu.Unlock()
 	}
@@ -99,7 +98,7 @@ func (s *entrySealer) seal(entries []*raft.Log) []*raft.Log {
 	return sealed
 }
 
-// makeRoom has the buffer hold the entries without moving.
+// makeRoom grows the buffer so that it does not move while entries are added.
 func (s *entrySealer) makeRoom(entries []*raft.Log) {
 	need := 0
 	for _, entry := range entries {
@@ -117,7 +116,7 @@ func tiedTo(entry *raft.Log) []byte {
 	return append(binary.LittleEndian.AppendUint64(tied, entry.Term), byte(entry.Type))
 }
 
-// unseal checks an entry read from the store at index and restores it.
+// unseal checks an entry read from the store at index and restores its original form.
 func (s *entrySealer) unseal(index uint64, entry *raft.Log) error {
 	if entry.Index != index {
 		return fmt.Errorf("entry %d is stored at index %d: %w", entry.Index, index, ErrDamaged)
@@ -139,11 +138,11 @@ func (s *entrySealer) unseal(index uint64, entry *raft.Log) error {
 	return nil
 }
 
-// decrypt restores an entry whose checksum is right.
+// decrypt decrypts an entry whose checksum is correct.
 func (s *entrySealer) decrypt(entry *raft.Log) error {
 	n := len(entry.Extensions) - encryption.HeadBytes
 	if n < 0 {
-		return fmt.Errorf("entry %d says too little of its encryption: %w", entry.Index, ErrDamaged)
+		return fmt.Errorf("entry %d lacks its encryption head: %w", entry.Index, ErrDamaged)
 	}
 	s.used.mu.Lock()
 	s.used.note(encryption.KeyOf(entry.Extensions[n:]), entry.Index)

@@ -12,29 +12,27 @@ import (
 )
 
 const (
-	// zeroedAhead is how much of a log file is written with zeros at a time.
-	zeroedAhead = 256 << 10
-	// zeroedFor is the largest write before which zeros pay: a larger one comes to
-	// their end at once.
-	zeroedFor = zeroedAhead / 8
+	// zeroBytes of zeros are written to a log file at a time.
+	zeroBytes = 256 << 10
+	// zeroedFor is the largest write that is followed by zeros: a larger one would use them up at
+	// once.
+	zeroedFor = zeroBytes / 8
 )
 
-var zeros [zeroedAhead]byte
+var zeros [zeroBytes]byte
 
-// logFiles are the library's files, written so that most syncs touch no metadata
-// of the file system. The library allocates a file and asks for a full sync of
-// it: that writes the journal of the file system each time, for the time of the
-// last change, and because allocated blocks that are written first change their
-// kind. Here the end of the log runs over zeros that an earlier sync has brought
-// to disk, and a sync is one of the data alone; the length of a file is as
-// allocated from the start. The first file of a log, and one that is opened again,
-// gets its zeros as it is written, the others before that (spareFile).
+// logFiles opens files for the library so that most syncs touch no metadata of the file system. The
+// library allocates a file and syncs it fully, which writes the file system journal each time: for
+// the modification time, and because allocated blocks change their state when first written. Here
+// the log is written over zeros that an earlier sync brought to disk, in a file of fixed length, so
+// that syncing the data is enough. The first file of a log and a reopened one get their zeros while
+// they are written, all others before that (spareFile).
 type logFiles struct {
 	*fs.FS
 	spare *spareFile
 }
 
-// walLog is a log of the library raft-wal with its files.
+// walLog is a raft-wal log with its spare file.
 type walLog struct {
 	*wal.WAL
 	spare *spareFile
@@ -47,8 +45,8 @@ func openWAL(dir string, options LogOptions) (*walLog, error) {
 		return nil, err
 	}
 	files := segment.NewFiler(dir, logFiles{fs.New(), spare})
-	// 0.4.2 at the least: earlier ones cannot read, after a restart, a segment
-	// whose end was deleted, and may delete beside a rotation.
+	// Requires raft-wal 0.4.2: earlier versions cannot read a segment whose end was deleted after a
+	// restart, and may delete entries during a rotation.
 	log, err := wal.Open(dir, wal.WithSegmentFiler(files), wal.WithSegmentSize(options.SegmentBytes), wal.WithLogger(options.Logger))
 	if err != nil {
 		return nil, err
@@ -62,10 +60,9 @@ func openWAL(dir string, options LogOptions) (*walLog, error) {
 // Close closes the log.
 func (l *walLog) Close() error { return errors.Join(l.WAL.Close(), l.spare.close()) }
 
-// Create implements types.VFS. A new file's first sync is a full one and makes the
-// file's length and name durable.
+// Create implements types.VFS. The first sync of a new file makes its length and name durable.
 func (l logFiles) Create(dir, name string, size uint64) (types.WritableFile, error) {
-	made, err := l.spare.take(name, int64(size))
+	made, err := l.spare.claim(name, int64(size))
 	if err != nil {
 		return nil, err
 	}
@@ -97,20 +94,20 @@ func (l logFiles) OpenWriter(dir, name string) (types.WritableFile, error) {
 	return &logFile{file: file, full: file.Sync, size: info.Size(), spare: l.spare}, nil
 }
 
-// logFile is a file that is written from its start to its end, by one goroutine.
+// logFile is a log file that one goroutine writes from start to end.
 type logFile struct {
 	file   *os.File
-	full   func() error // until the first sync, which it does
+	full   func() error // performs the first sync; nil after it
 	size   int64        // allocated
-	zeroed int64        // where the written zeros end
+	zeroed int64        // end of the written zeros
 	spare  *spareFile   // the file after this one
 
-	followed bool  // whether to prepare it is decided
-	written  int64 // here, in so many
+	followed bool  // decided whether to prepare the next file
+	written  int64 // bytes written
 	writes   int64
 }
 
-// WriteAt implements io.WriterAt. Nothing that counts lies behind what is written.
+// WriteAt implements io.WriterAt. Data behind the written range has no meaning.
 func (f *logFile) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.file.WriteAt(p, off)
 	if err != nil {
@@ -125,14 +122,14 @@ func (f *logFile) WriteAt(p []byte, off int64) (int, error) {
 			f.spare.prepare()
 		}
 	}
-	ahead := min(end+zeroedAhead-end%zeroedAhead, f.size)
-	if n > zeroedFor || end <= f.zeroed || ahead <= end {
+	zeroEnd := min(end+zeroBytes-end%zeroBytes, f.size)
+	if n > zeroedFor || end <= f.zeroed || zeroEnd <= end {
 		return n, nil
 	}
-	if _, err := f.file.WriteAt(zeros[:ahead-end], end); err != nil {
+	if _, err := f.file.WriteAt(zeros[:zeroEnd-end], end); err != nil {
 		return n, err
 	}
-	f.zeroed = ahead
+	f.zeroed = zeroEnd
 	return n, nil
 }
 
@@ -142,7 +139,7 @@ func (f *logFile) ReadAt(p []byte, off int64) (int, error) { return f.file.ReadA
 // Close implements io.Closer.
 func (f *logFile) Close() error { return f.file.Close() }
 
-// Sync makes all that was written durable.
+// Sync makes all written data durable.
 func (f *logFile) Sync() error {
 	if f.full == nil {
 		return syncData(f.file)

@@ -10,36 +10,32 @@ import (
 	"path/filepath"
 )
 
-// logMark remembers the last index of the log outside the log. A log file that
-// was cut short looks like one whose last write did not finish, and the store
-// recovers it without complaint; a node that goes on from there has forgotten
-// entries it confirmed and may help to elect a leader without them. The mark
-// tells the two apart.
+// logMark records the last index of the log outside the log. The store recovers a log file that was
+// cut short without an error, as if its last write had not finished. A node that continued from
+// there would have forgotten entries it confirmed, and could help to elect a leader without them.
 //
-// It is written after each append without a sync of its own, so after a power
-// cut it may lag behind the log, which is harmless, but never lead it; before
-// the log is shortened it is lowered and synced. A log that loses its beginning
-// and gains an end at the same time may be left with the lower of two marks.
+// The mark is written after each append without a sync. After a power cut it may lag behind the
+// log, which is harmless, but never lead it: before the log is shortened, the mark is lowered and
+// synced.
 type logMark struct {
 	file  *os.File
-	index uint64 // as it was when opened
-	// KnownCommitted is an entry that was committed when the mark was written
-	// last before it was opened, with all before it; 0: none is known.
+	index uint64 // when opened
+	// knownCommitted is an entry that was committed, with all before it, when the mark was last
+	// written before it was opened; 0: none.
 	knownCommitted uint64
-	// committed is such an entry now; nil: KnownCommitted still is.
-	committed func() uint64
+	// committed returns the entry that is committed now; nil: knownCommitted is used.
 }
 
 // errLogCut: the log ends before its mark.
 var errLogCut = errors.New("the rest of the log is damaged or was cut off")
 
-// A mark fits one sector: magic, index, committed index (0 in old ones), zeros, CRC-32C.
+// A mark fits in one sector: magic, index, committed index, zeros, CRC-32C.
 const (
 	logMarkMagic = "SRTMMARK"
 	logMarkBytes = 32
 )
 
-// openLogMark opens the mark, or creates it if create is set.
+// openLogMark opens the mark, or creates it if there is none and create is set.
 func openLogMark(path string, create bool) (*logMark, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,8 +86,7 @@ func logMarkContent(index, committed uint64) []byte {
 	return content
 }
 
-// raise notes that the log now ends at index, and what of it is committed. What
-// is committed stays so: a mark that is behind is as true as when it was written.
+// raise records that the log now ends at index, and how much of it is committed.
 func (m *logMark) raise(index uint64) error {
 	committed := m.knownCommitted
 	if m.committed != nil {
@@ -101,7 +96,7 @@ func (m *logMark) raise(index uint64) error {
 	return err
 }
 
-// lower notes durably that the log is about to end at index.
+// lower records durably that the log is about to end at index.
 func (m *logMark) lower(index uint64) error {
 	return errors.Join(m.raise(index), m.file.Sync())
 }

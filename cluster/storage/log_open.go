@@ -13,16 +13,15 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/cluster/measure"
+	"github.com/seriatimq/seriatim/cluster/histogram"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
 const (
-	// boltLogMmapBytes is mapped from the start, because growing the map
-	// stops all readers and writers.
+	// boltLogMmapBytes is mapped from the start: growing the map stops all readers and writers.
 	boltLogMmapBytes = 256 << 20
-	// boltLockTimeout is how long opening waits for another process to let
-	// go of a file; the lock of the data directory comes before it.
+	// boltLockTimeout bounds the wait for a file that another process locks. The lock of the data
+	// directory normally prevents that.
 	boltLockTimeout = time.Second
 )
 
@@ -32,20 +31,20 @@ const (
 	LogStoreBoltDB = "boltdb" // hashicorp/raft-boltdb/v2: one B+tree file
 )
 
-// LogOptions say how a log is stored.
+// LogOptions configure a log store.
 type LogOptions struct {
 	Store         string    // LogStoreWAL or LogStoreBoltDB
 	SegmentBytes  int       // preallocated size of one file of the wal
 	CacheBytes    int       // newest entries kept in memory
-	TrailingBytes int64     // bytes of log kept behind a snapshot
-	SnapshotBytes int64     // bytes of log since the last snapshot that make the next one due
+	TrailingBytes int64     // bytes of log kept before the end of a snapshot
+	SnapshotBytes int64     // bytes of log after which the next snapshot is due
 	Opened        time.Time // noted in files that a crash left unfinished
-	// Monotonic is a clock to time writes with; nil: they are not timed.
+	// Monotonic times writes; nil: they are not timed.
 	Monotonic func() time.Duration
 	Logger    hclog.Logger
 }
 
-// DefaultLogOptions are those of a node that is not told otherwise.
+// DefaultLogOptions returns the options of a node without settings.
 func DefaultLogOptions() LogOptions {
 	return LogOptions{
 		Store:         LogStoreWAL,
@@ -74,8 +73,8 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 		return nil, guard.Fail(fault.ExitLostData, fmt.Errorf("the log %s is gone: %w; %s", path, ErrLostData, ReplaceNode))
 	}
 	if !dir.HasLog() && name == BoltName && checkBolt(path) != nil {
-		// A power cut while it was made left its name without its content. The
-		// other store renames its file when it is whole.
+		// A power cut during creation left the name without the content. raft-wal is not affected:
+		// it renames its file when it is complete.
 		if err := guard.Write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
 			return nil, err
 		}
@@ -100,7 +99,7 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 		firstWrite: dir.MarkLog,
 		due:        snapshotDue{signal: wakeup.NewSignal()},
 		monotonic:  options.Monotonic,
-		writes:     measure.New(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10),
+		writes:     histogram.New(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10),
 		appendName: "append to the log " + path,
 		deleteName: "shorten the log " + path,
 	}
@@ -115,7 +114,7 @@ func markError(guard *DiskGuard, err error) error {
 	return guard.FailRead(fmt.Errorf("open the end mark of the log: %w", err))
 }
 
-// openLogBackend opens a library's store, which may panic on damaged files.
+// openLogBackend opens a store of a library, which may panic on damaged files.
 func openLogBackend(path string, options LogOptions) (backend logBackend, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -140,10 +139,9 @@ func openLogBackend(path string, options LogOptions) (backend logBackend, err er
 	return openWAL(path, options)
 }
 
-// Verify reads the whole log once. It returns the last index, and makes
-// sure that log and snapshot (its index, 0 if none) join without a gap, that
-// every entry is what was written, and that none is missing at the end. Each is
-// shown to visit, which may keep it.
+// Verify reads the whole log once, and passes each entry to visit, which may keep it. It checks
+// that log and snapshot (its last index; 0: none) join without a gap, that every entry is
+// undamaged, and that none is missing at the end. It returns the last index.
 func (s *LogStore) Verify(snapshot uint64, marked bool, visit func(*raft.Log) error) (last uint64, err error) {
 	first, err := s.FirstIndex()
 	if err != nil {

@@ -6,10 +6,8 @@ import (
 	"sync"
 )
 
-// logSizes knows how many bytes of log lie behind an index, roughly. The
-// consensus library counts entries when it decides what to snapshot and what to
-// keep; entries here differ in size by a factor of thousands. Safe for
-// concurrent use.
+// logSizes approximates the bytes of log after an index. The consensus library counts entries,
+// which differ in size by a factor of thousands here. Safe for concurrent use.
 type logSizes struct {
 	granularity int64 // bytes between two points
 
@@ -18,20 +16,20 @@ type logSizes struct {
 	points []sizePoint
 }
 
-// sizePoint says that total bytes had been appended up to and with index.
+// sizePoint records that total bytes had been appended up to and including index.
 type sizePoint struct {
 	index uint64
 	total int64
 }
 
-// pointsPerTrail bounds how much more than asked for is kept: one part in 16.
+// pointsPerTrail bounds the excess of kept log to one part in 16.
 const pointsPerTrail = 16
 
 func newLogSizes(trailingBytes int64) *logSizes {
 	return &logSizes{granularity: max(1, min(trailingBytes/pointsPerTrail, 1<<20))}
 }
 
-// add notes an entry.
+// add counts an entry.
 func (s *logSizes) add(index uint64, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +45,7 @@ func (s *logSizes) appended() int64 {
 	return s.total
 }
 
-// forgetBefore and forgetFrom follow the log when it is shortened.
+// forgetBefore and forgetFrom drop points when the log is shortened.
 func (s *logSizes) forgetBefore(index uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,13 +58,13 @@ func (s *logSizes) forgetFrom(index uint64) {
 	s.points = s.points[:s.find(index)]
 }
 
-// find is the position of the first point at or behind index.
+// find returns the position of the first point at or after index.
 func (s *logSizes) find(index uint64) int {
 	n, _ := slices.BinarySearchFunc(s.points, index, func(p sizePoint, index uint64) int { return cmp.Compare(p.index, index) })
 	return n
 }
 
-// trailing is how many entries, counted back from last, hold about bytes.
+// trailing returns the number of entries, counted back from last, that hold about bytes.
 func (s *logSizes) trailing(last uint64, bytes int64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +73,7 @@ func (s *logSizes) trailing(last uint64, bytes int64) uint64 {
 		return 0
 	}
 	if n == 0 {
-		// Everything that is left is within bytes.
+		// Everything that remains is within bytes.
 		return last
 	}
 	return last - s.points[n].index

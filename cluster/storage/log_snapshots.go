@@ -6,33 +6,31 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// snapshotDue says when a snapshot is due: when as many bytes of log were appended since the
-// last one as the threshold says, or when bodies of as many bytes were deleted, which keep
-// their space until there is another one. Of what passes both ways the log is the larger
-// part, so that this counts only where a backlog is drained.
+// snapshotDue decides when a snapshot is due: after threshold bytes of log, or after threshold
+// bytes of deleted bodies, whose space a snapshot frees. Usually the log grows faster; deleted
+// bodies count when consumers drain a backlog.
 type snapshotDue struct {
-	signal    wakeup.Signal // something may have made one due
+	signal    wakeup.Signal // a snapshot may be due
 	threshold atomic.Int64  // bytes
 	demanded  atomic.Bool
 	appended  mark // of LogStore.Appended
-	deleted   mark // of total
+	deleted   mark // of total, bytes of deleted bodies
 	total     atomic.Int64
 }
 
-// mark is where a count that only grows stood when its bytes began to make a snapshot due.
-// Marks are values of the count and no differences: a restore may set them while a snapshot
-// is being written.
+// mark is a position of a growing count at which its bytes began to make a snapshot due. It stores
+// absolute values, because a restore may set them while a snapshot is being written.
 type mark struct {
 	taken     atomic.Int64 // at the last snapshot
-	postponed atomic.Int64 // at which one that failed is due again, at the earliest
+	postponed atomic.Int64 // earliest position for the retry of a failed one
 }
 
-// reached reports whether a count makes a snapshot due.
+// reached reports whether count makes a snapshot due.
 func (m *mark) reached(count, threshold int64) bool {
 	return count-m.taken.Load() >= threshold && count >= m.postponed.Load()
 }
 
-// set notes a snapshot. One that another has overtaken changes nothing.
+// set records a snapshot. An older position than the recorded one changes nothing.
 func (m *mark) set(count int64) {
 	for {
 		taken := m.taken.Load()
@@ -42,13 +40,13 @@ func (m *mark) set(count int64) {
 	}
 }
 
-// WhenSnapshotDue is signalled when a snapshot may be due.
+// WhenSnapshotDue returns a channel that is signalled when a snapshot may be due.
 func (s *LogStore) WhenSnapshotDue() <-chan struct{} { return s.due.signal }
 
-// SnapshotDue reports whether a snapshot is due. It forgets a demand.
+// SnapshotDue reports whether a snapshot is due. It consumes a demand.
 func (s *LogStore) SnapshotDue() bool { return s.due.demanded.Swap(false) || s.grown() }
 
-// grown reports whether so much was appended or deleted that a snapshot is due.
+// grown reports whether enough bytes were appended or deleted.
 func (s *LogStore) grown() bool {
 	threshold := s.due.threshold.Load()
 	return s.due.appended.reached(s.Appended(), threshold) || s.due.deleted.reached(s.Deleted(), threshold)
@@ -61,44 +59,43 @@ func (s *LogStore) signalGrown() {
 	}
 }
 
-// NoteDeleted counts bytes of bodies that were deleted.
+// NoteDeleted counts bytes of deleted bodies.
 func (s *LogStore) NoteDeleted(bytes int64) {
 	s.due.total.Add(bytes)
 	s.signalGrown()
 }
 
-// Deleted is how many bytes of bodies were deleted since the store was opened.
+// Deleted returns the bytes of bodies deleted since the store was opened.
 func (s *LogStore) Deleted() int64 { return s.due.total.Load() }
 
-// Snapshotted counts the bytes of Appended that the last snapshot replaced.
+// Snapshotted returns the value of Appended at the last snapshot.
 func (s *LogStore) Snapshotted() int64 { return s.due.appended.taken.Load() }
 
-// Unreclaimed is how many bytes of deleted bodies wait for a snapshot.
+// Unreclaimed returns the bytes of deleted bodies whose space waits for a snapshot.
 func (s *LogStore) Unreclaimed() int64 { return s.Deleted() - s.due.deleted.taken.Load() }
 
-// SnapshotTaken says that a snapshot holds what had been appended up to a value of
-// Appended, and is without what had been deleted at a value of Deleted; and after how many
-// bytes the next is due.
+// SnapshotTaken records a snapshot that covers the given values of Appended and Deleted, and the
+// bytes after which the next one is due.
 func (s *LogStore) SnapshotTaken(appended, deleted, nextAfter int64) {
 	s.due.appended.set(appended)
 	s.due.deleted.set(deleted)
 	s.due.threshold.Store(nextAfter)
 }
 
-// ForgetDeleted says that nothing of what was deleted waits for a snapshot.
+// ForgetDeleted records that no deleted body waits for a snapshot.
 func (s *LogStore) ForgetDeleted() { s.due.deleted.set(s.Deleted()) }
 
-// SnapshotDueAfter sets how many bytes after the last snapshot the next is due.
+// SnapshotDueAfter sets the bytes after the last snapshot at which the next one is due.
 func (s *LogStore) SnapshotDueAfter(bytes int64) { s.due.threshold.Store(bytes) }
 
-// PostponeSnapshot lets none be due, unless it is demanded, before part of the usual bytes.
+// PostponeSnapshot delays the next snapshot, unless demanded, by one part-th of the usual bytes.
 func (s *LogStore) PostponeSnapshot(part int64) {
 	later := s.due.threshold.Load() / part
 	s.due.appended.postponed.Store(s.Appended() + later)
 	s.due.deleted.postponed.Store(s.Deleted() + later)
 }
 
-// DemandSnapshot makes one due now.
+// DemandSnapshot makes a snapshot due now.
 func (s *LogStore) DemandSnapshot() {
 	s.due.demanded.Store(true)
 	s.due.signal.Notify()

@@ -9,36 +9,35 @@ import (
 )
 
 const (
-	// spareName is the spare file in the directory of a log. The library takes no
-	// notice of names that do not end like those of its own.
+	// spareName is the name of the spare file in the log directory. The library ignores files
+	// without its own suffixes.
 	spareName = "spare"
-	// sparePiece is how much of it is written at a time.
+	// sparePiece is written at a time.
 	sparePiece = 1 << 20
-	// spareBegins is the part of a file, one in so many, after which the next is made.
+	// spareBegins: the next file is made once 1/spareBegins of a file is written.
 	spareBegins = 4
-	// spareFor is the average append up to which the next file is made. What larger ones
-	// wait for is the disk, which would write twice as much.
+	// spareFor is the largest average append for which a spare file is made. Larger appends are
+	// limited by the disk, which would write twice as much.
 	spareFor = 512 << 10
 )
 
-// spareFile is the next file of a log. It is made while the one before it fills: its zeros
-// are on disk before the library asks for it, so that no append waits until the file system
-// has written down where new blocks are.
+// spareFile is the next file of a log, made while the current one fills. Its zeros are on disk
+// before the library needs it, so no append waits for the file system to allocate blocks.
 //
-// What an earlier process left under its name is removed and never used: a power cut may
-// bring that name back for a file that has become part of the log since.
+// A file that an earlier process left is removed and never used: after a power cut its name may
+// refer to a file that has since become part of the log.
 type spareFile struct {
 	dir  string
 	size int64
 
 	mu     sync.Mutex
 	making sync.WaitGroup
-	begun  bool // it is being made, or ready
+	begun  bool // being made, or ready
 	ready  bool
 	closed bool
 }
 
-// newSpareFile makes spare files for a log whose files have size bytes.
+// newSpareFile prepares spare files for a log with files of size bytes.
 func newSpareFile(dir string, size int64) (*spareFile, error) {
 	s := &spareFile{dir: dir, size: size}
 	if err := os.Remove(s.path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -49,8 +48,8 @@ func newSpareFile(dir string, size int64) (*spareFile, error) {
 
 func (s *spareFile) path() string { return filepath.Join(s.dir, spareName) }
 
-// prepare begins to make the file, unless it is ready or being made. If it cannot be made,
-// for want of room for instance, the log does without.
+// prepare starts to make the file, unless it is ready or being made. On failure the log continues
+// without it.
 func (s *spareFile) prepare() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +70,7 @@ func (s *spareFile) make() error {
 	if err != nil {
 		return err
 	}
-	if err = s.fill(file); err == nil {
+	if err = s.writeZeros(file); err == nil {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
@@ -80,9 +79,8 @@ func (s *spareFile) make() error {
 	return nil
 }
 
-// fill writes zeros, one piece at a time, so that the syncs of the log never have many of
-// them before them.
-func (s *spareFile) fill(file *os.File) error {
+// writeZeros fills the file in pieces, so that a sync of the log never waits behind many zeros.
+func (s *spareFile) writeZeros(file *os.File) error {
 	piece := make([]byte, min(sparePiece, s.size))
 	for at := int64(0); at < s.size; at += int64(len(piece)) {
 		s.mu.Lock()
@@ -102,9 +100,9 @@ func (s *spareFile) fill(file *os.File) error {
 	return nil
 }
 
-// take opens the file under another name, which the next sync of the directory makes
-// durable. It returns nil if there is no file of that size.
-func (s *spareFile) take(name string, size int64) (*os.File, error) {
+// claim renames the file and opens it; the next sync of the directory makes the name durable. It
+// returns nil if there is no file of that size.
+func (s *spareFile) claim(name string, size int64) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ready || size != s.size {
@@ -121,7 +119,7 @@ func (s *spareFile) take(name string, size int64) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR, 0)
 }
 
-// close ends what is being made, and removes the file.
+// close stops the work in progress and removes the file.
 func (s *spareFile) close() error {
 	s.mu.Lock()
 	s.closed = true

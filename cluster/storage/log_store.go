@@ -12,7 +12,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/seriatimq/seriatim/cluster/measure"
+	"github.com/seriatimq/seriatim/cluster/histogram"
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
@@ -22,9 +22,8 @@ type logBackend interface {
 	io.Closer
 }
 
-// LogStore is the log as the consensus library sees it: a library's store
-// behind checksums, the disk guard, a mark of its end and a cache bounded in
-// bytes. Safe for concurrent use, with one writer as the library promises.
+// LogStore is the log of the consensus library: a library's store with checksums, a DiskGuard, a
+// mark of its end, and a cache bounded in bytes. Safe for concurrent use, with one writer.
 type LogStore struct {
 	backend logBackend
 	path    string // named in errors
@@ -34,7 +33,7 @@ type LogStore struct {
 	sizes   *logSizes
 	sealer  entrySealer
 
-	// firstWrite is called after each append until it was durable once.
+	// firstWrite runs after each append, and does its work once.
 	firstWrite func() error
 
 	truncating atomic.Uint64            // end of an installed snapshot, see log_truncation.go
@@ -43,9 +42,9 @@ type LogStore struct {
 	due snapshotDue
 
 	monotonic func() time.Duration // nil: writes are not timed
-	writes    *measure.Histogram   // seconds that appending took
+	writes    *histogram.Histogram // seconds that appending took
 
-	appendName string // of the operations, built once
+	appendName string // names of the operations in errors, built once
 	deleteName string
 }
 
@@ -54,35 +53,33 @@ var (
 	_ raft.MonotonicLogStore = (*LogStore)(nil)
 )
 
-// IsMonotonic is true for both backends. The wal accepts no gaps; for bbolt it
-// makes the library wipe the log after it installed a snapshot, instead of
-// keeping entries that may contradict the snapshot, over which leader and
-// follower would exchange the same snapshot for ever (raft issue 697). The rest
-// of that issue is in log_truncation.go.
+// IsMonotonic returns true for both backends. The wal accepts no gaps. For bbolt it makes the
+// library wipe the log after installing a snapshot: kept entries could contradict the snapshot, and
+// the leader would send it for ever (raft issue 697). log_truncation.go handles the rest of that
+// issue.
 func (s *LogStore) IsMonotonic() bool { return true }
 
-// FirstIndex is the index of the oldest entry, 0 if there is none.
+// FirstIndex returns the index of the oldest entry; 0 if there is none.
 func (s *LogStore) FirstIndex() (uint64, error) {
 	index, err := s.backend.FirstIndex()
 	return index, s.readError(err)
 }
 
-// LastIndex is the index of the newest entry, 0 if there is none.
+// LastIndex returns the index of the newest entry; 0 if there is none.
 func (s *LogStore) LastIndex() (uint64, error) {
 	index, err := s.backend.LastIndex()
 	return index, s.readError(err)
 }
 
-// GetLog reads one entry. raft.ErrLogNotFound is the only error after which
-// the node goes on.
+// GetLog reads one entry. Every error but raft.ErrLogNotFound ends the node.
 func (s *LogStore) GetLog(index uint64, entry *raft.Log) error {
 	if s.cache.get(index, entry) || s.staleEntry(index, entry) {
 		return nil
 	}
 	err := readEntry(s.backend, index, entry)
 	if errors.Is(err, raft.ErrLogNotFound) && s.holds(index) {
-		// A leader that was replaced may have replaced the entry between the two looks,
-		// while it still reads what to send.
+		// While a replaced leader still reads entries to send, the new leader may have replaced the
+		// entry between the two reads.
 		err = readEntry(s.backend, index, entry)
 	}
 	if errors.Is(err, raft.ErrLogNotFound) {
@@ -113,8 +110,8 @@ func readEntry(backend logBackend, index uint64, entry *raft.Log) (err error) {
 	return backend.GetLog(index, entry)
 }
 
-// holds reports whether index should be in the log. It is asked after a read
-// found nothing, so that an entry compacted meanwhile does not count.
+// holds reports whether index should be in the log. Call it after a read found nothing, so that an
+// entry compacted meanwhile does not count.
 func (s *LogStore) holds(index uint64) bool {
 	first, err := s.backend.FirstIndex()
 	if err != nil || first == 0 || index < first {
@@ -127,7 +124,7 @@ func (s *LogStore) holds(index uint64) bool {
 // StoreLog appends one entry.
 func (s *LogStore) StoreLog(entry *raft.Log) error { return s.StoreLogs([]*raft.Log{entry}) }
 
-// StoreLogs appends entries; when it returns nil they are on disk.
+// StoreLogs appends entries. When it returns nil, they are on disk.
 func (s *LogStore) StoreLogs(entries []*raft.Log) error {
 	if len(entries) == 0 {
 		return nil
@@ -158,7 +155,7 @@ func (s *LogStore) StoreLogs(entries []*raft.Log) error {
 	return nil
 }
 
-// timed begins to time a write, and returns what ends it.
+// timed starts to time a write, and returns the function that ends it.
 func (s *LogStore) timed() (ended func()) {
 	if s.monotonic == nil {
 		return func() {}
@@ -167,8 +164,8 @@ func (s *LogStore) timed() (ended func()) {
 	return func() { s.writes.Observe((s.monotonic() - began).Seconds()) }
 }
 
-// Writes is how long appending to the log took, each time with the sync of the file.
-func (s *LogStore) Writes() *measure.Histogram { return s.writes }
+// Writes returns the durations of appends in seconds, each with the sync of the file.
+func (s *LogStore) Writes() *histogram.Histogram { return s.writes }
 
 // DeleteRange removes entries from the beginning or from the end of the log.
 func (s *LogStore) DeleteRange(from, to uint64) error {
@@ -197,9 +194,8 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 		}
 		return s.backend.DeleteRange(from, to)
 	})
-	// Between the first forget and the deletion a reader cannot have filled
-	// the cache: only StoreLogs does, and the library does not append while
-	// it deletes from the end.
+	// No reader can refill the cache between forget and the deletion: only StoreLogs adds to it,
+	// and the library does not append while it deletes from the end.
 	if to >= last {
 		s.sizes.forgetFrom(from)
 	} else {
@@ -211,34 +207,33 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	return err
 }
 
-// Kind is the type of the entry at index.
+// Kind returns the type of the entry at index.
 func (s *LogStore) Kind(index uint64) (raft.LogType, error) {
 	var entry raft.Log
 	err := s.GetLog(index, &entry)
 	return entry.Type, err
 }
 
-// Appended is how many bytes of log were written since the store was opened,
-// those it then held among them.
+// Appended returns the bytes appended since the store was opened, including those that it then
+// held.
 func (s *LogStore) Appended() int64 { return s.sizes.appended() }
 
-// Trailing is how many entries, counted back from last, hold about bytes.
+// Trailing returns the number of entries, counted back from last, that hold about bytes.
 func (s *LogStore) Trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
 
-// EndedAt is an entry that was in the log when it was last written before it was opened.
-// One that ends earlier was damaged or cut off.
+// EndedAt returns the last entry that the log held, at the least, when the store was last closed. A
+// log that ends earlier was damaged or cut off.
 func (s *LogStore) EndedAt() uint64 { return s.mark.index }
 
-// KnownCommitted is an entry that was committed, with all before it, when the
-// log was last written before it was opened; 0: none is known.
+// KnownCommitted returns an entry that was known to be committed, with all before it, when the log
+// was last written before it was opened; 0: none.
 func (s *LogStore) KnownCommitted() uint64 { return s.mark.knownCommitted }
 
-// NoteCommitted makes the store write down with each append what committed
-// says. It is called before the first append.
+// NoteCommitted makes the store record the result of committed with each append. Call it before the
+// first append.
 func (s *LogStore) NoteCommitted(committed func() uint64) { s.mark.committed = committed }
 
-// GetStored reads an entry as it is on disk. Damage is an error like others and
-// does not end the node.
+// GetStored reads an entry from disk. Damage does not end the node.
 func (s *LogStore) GetStored(index uint64, entry *raft.Log) error {
 	if err := readEntry(s.backend, index, entry); err != nil {
 		return err
@@ -246,14 +241,14 @@ func (s *LogStore) GetStored(index uint64, entry *raft.Log) error {
 	return s.sealer.unseal(index, entry)
 }
 
-// Keys lists the keys that entries of the log are encrypted with, each with the last entry.
+// Keys returns the keys that entries of the log are encrypted with, each with its last entry.
 func (s *LogStore) Keys() (map[encryption.KeyID]uint64, error) {
 	first, err := s.backend.FirstIndex()
 	return s.sealer.used.since(first), err
 }
 
-// FilesBegin is the first entry that the files of the log may hold: one that was removed from
-// the log goes with its file. Pages of a boltdb log may hold earlier ones.
+// FilesBegin returns the first entry that the files of the log may hold. A removed entry stays
+// until its file is removed. Pages of a boltdb log may hold earlier ones.
 func (s *LogStore) FilesBegin() (begin uint64, err error) {
 	if begin, err = s.backend.FirstIndex(); err != nil {
 		return 0, err

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncData makes the content of a file durable, and of its metadata what reading
-// the content needs.
+// syncData makes the content of a file durable, with the metadata needed to read it.
 func syncData(file *os.File) error {
 	conn, err := file.SyscallConn()
 	if err != nil {
@@ -29,12 +28,12 @@ func syncData(file *os.File) error {
 	return nil
 }
 
-// writeOut brings a part of a file to the disk, but not what the file system has to know
-// of it: that is left to a later sync.
+// writeOut writes a range of a file to disk without file system metadata, which a later sync
+// writes.
 func writeOut(file *os.File, at, length int64) error {
 	const now = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 	err := unix.SyncFileRange(int(file.Fd()), at, length, now)
-	if err == unix.ENOSYS || err == unix.EINTR { // the sync does it
+	if err == unix.ENOSYS || err == unix.EINTR { // a later sync writes it
 		return nil
 	}
 	return err

@@ -16,18 +16,17 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// The last batch of a file of the wal carries an index block, which seals the
-// file; the file after it is named in the wal's database a moment later. Two kinds
-// of crash leave a file that the library (raft-wal 0.4.2) opens as sealed and as the
-// newest one, so that it refuses every append for ever:
+// finishTail completes the rotation of wal files that a crash interrupted. The last batch of a file
+// carries an index block, which seals the file; a moment later the wal's database names the next
+// file. Two kinds of crash leave a file that raft-wal 0.4.2 opens as sealed and as the newest one,
+// so that it refuses every append:
 //
-//   - between the two, when the batch is whole and its file still the last;
-//   - in the middle of that batch, as without power or on a full disk, when the
-//     batch counts as never written but its index block is found all the same.
+//   - Between the two steps: the batch is complete and its file still the last. finishTail names the next
+//     file.
+//   - Within that batch, after a power cut or on a full disk: the library ignores the batch but still finds
+//     its index block. finishTail clears the rest of the batch.
 //
-// finishTail does what the crash broke off: it names the next file, or takes the
-// rest of the unfinished batch away. What it knows of the library's files is tested
-// by exploit_wal_tail_test.go.
+// exploit_wal_tail_test.go tests this against files that the library writes.
 func finishTail(dir string, segmentBytes int, now time.Time) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, metadb.FileName)); errors.Is(err, os.ErrNotExist) {
 		return nil // a new log
@@ -46,7 +45,7 @@ func finishTail(dir string, segmentBytes int, now time.Time) (err error) {
 	tail, err := readTail(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil // named and not made yet; the library makes it
+		return nil // named but not yet made; the library makes it
 	case err != nil:
 		return fmt.Errorf("reading the end of %s: %w", path, err)
 	case tail.index == 0:
@@ -64,7 +63,7 @@ func finishTail(dir string, segmentBytes int, now time.Time) (err error) {
 	return meta.CommitState(state)
 }
 
-// clearFrom makes everything of a file from an offset on zero.
+// clearFrom fills a file with zeros from an offset on.
 func clearFrom(path string, from int64) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -77,9 +76,8 @@ func clearFrom(path string, from int64) error {
 	return errors.Join(err, file.Close())
 }
 
-// Layout of a file of the wal: a head, then frames. A frame is a type, three bytes
-// of zero, and a length or, in a commit, the CRC-32C of all since the commit before;
-// what follows is padded to eight bytes.
+// Layout of a wal file: a head, then frames, padded to eight bytes. A frame has a type, three zero
+// bytes, and a length; a commit has the CRC-32C of all bytes since the previous commit instead.
 const (
 	walFileHead    = 32
 	walFrameHead   = 8
@@ -88,22 +86,22 @@ const (
 	walFrameCommit = 3
 )
 
-// walTail is how a file of the wal ends.
+// walTail describes the end of a wal file.
 type walTail struct {
-	end     int64  // behind the last whole batch
-	entries uint64 // up to there
-	index   int64  // where the last index block begins; 0: there is none
+	end     int64  // of the last complete batch
+	entries uint64 // up to end
+	index   int64  // start of the last index block; 0: none
 }
 
-// walCommit is the place of a commit in a file.
+// walCommit is the position of a commit in a file.
 type walCommit struct {
 	end     int64
 	entries uint64
-	sound   bool // it has the checksum of its batch
+	sound   bool // the checksum of its batch is correct
 }
 
-// readTail walks over the frames of a file. Which batch is the last whole one is
-// decided as the library does: entries behind a commit prove that it was whole.
+// readTail walks the frames of a file. Like the library, it takes a batch as complete if entries
+// follow its commit.
 func readTail(path string) (walTail, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -138,7 +136,7 @@ func readTail(path string) (walTail, error) {
 			before, newest = newest, walCommit{at + walFrameHead, entries, value == written}
 			sum.Reset()
 		default:
-			length = -1 // zeros, or what is left of a batch
+			length = -1 // zeros, or the remainder of a batch
 		}
 		if length < 0 {
 			break
@@ -158,7 +156,7 @@ func readTail(path string) (walTail, error) {
 	return tail, nil
 }
 
-// ignoreEnd takes the end of a file for nothing wrong.
+// ignoreEnd returns nil for the end of a file.
 func ignoreEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil

@@ -13,12 +13,12 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrDamaged is the error for bytes on disk that are not those that were written. The
-// file cannot be repaired from what is on this node.
+// ErrDamaged: the bytes on disk differ from those that were written. The file cannot be repaired
+// from other data of this node.
 var ErrDamaged = errors.New("damaged: the checksum does not match")
 
-// WriteRecord replaces the file by the JSON of value and its CRC-32C, in such a
-// way that a crash leaves the old or the new content and nothing between.
+// WriteRecord replaces the file by the JSON of value and its CRC-32C. A crash leaves either the old
+// or the new content.
 func WriteRecord(path string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -35,8 +35,8 @@ func WriteRecord(path string, value any) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// ReadRecord reads a file of WriteRecord. The error wraps fs.ErrNotExist if
-// there is none and ErrDamaged if it is not what was written.
+// ReadRecord reads a file of WriteRecord. The error wraps fs.ErrNotExist if there is none, and
+// ErrDamaged if its checksum is wrong.
 func ReadRecord(path string, value any) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -48,7 +48,15 @@ func ReadRecord(path string, value any) error {
 	return nil
 }
 
-// ParseRecord reads the content of a file of WriteRecord.
+// readOptional reads a file of WriteRecord, and leaves value as it is if there is none.
+func readOptional(path string, value any) error {
+	if err := ReadRecord(path, value); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// ParseRecord parses the content of a file of WriteRecord.
 func ParseRecord(content []byte, value any) error {
 	text, rest, found := bytes.Cut(content, []byte("\n"))
 	if !found || string(rest) != fmt.Sprintf("%08x\n", crc32.Checksum(text, castagnoli)) {
@@ -83,14 +91,14 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// Modes of what a data directory holds: only the user that the node runs as reads it.
+// Modes of files in a data directory: only the user of the node has access.
 const (
 	privateFile   fs.FileMode = 0o600
 	privateFolder fs.FileMode = 0o700
 )
 
-// makePrivate takes the access of other users from a folder and all in it: the libraries
-// make files that everybody can read.
+// makePrivate removes the access of other users from a folder and its content: the libraries make
+// files that every user can read.
 func makePrivate(path string) error {
 	return filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {

@@ -11,51 +11,46 @@ import (
 	"slices"
 )
 
-// recoveryName is the record of a recovery, kept for whoever asks later why the
-// cluster has another id than before.
+// recoveryName is the record of a recovery. It is kept to explain the changed cluster id.
 const recoveryName = "recovery.json"
 
-// Recovery describes a recovery from the loss of a majority. It is written
-// before the recovery changes anything and again when it is done.
+// Recovery describes a recovery from the loss of a majority. It is written before the recovery
+// changes anything and again when it is done.
 type Recovery struct {
 	NodeID    string   `json:"nodeId"`    // of this node before the recovery
-	ClusterID string   `json:"clusterId"` // from then on
+	ClusterID string   `json:"clusterId"` // after the recovery
 	Previous  string   `json:"previous"`
-	Earlier   []string `json:"earlier,omitempty"` // what Previous was recovered from, oldest first
-	Members   []string `json:"members"`           // the voters from then on
-	Logs      []string `json:"logs"`              // where the logs of all nodes that are left end
+	Earlier   []string `json:"earlier,omitempty"` // clusters that Previous was recovered from, oldest first
+	Members   []string `json:"members"`           // the voters after the recovery
+	Logs      []string `json:"logs"`              // ends of the logs of all remaining nodes
 	Joins     bool     `json:"joins,omitempty"`   // this node is no voter: it begins empty
 	LastIndex uint64   `json:"lastIndex"`
 	LastTerm  uint64   `json:"lastTerm"`
 	Done      bool     `json:"done"`
 }
 
-// Interrupted reports whether the recovery was begun and not finished.
+// Interrupted reports whether the recovery began and did not finish.
 func (r Recovery) Interrupted() bool { return r.ClusterID != "" && !r.Done }
 
-// Ended reports whether a cluster goes on as that of this recovery.
+// Ended reports whether this recovery replaced the given cluster.
 func (r Recovery) Ended(clusterID string) bool {
 	return clusterID != "" && (clusterID == r.Previous || slices.Contains(r.Earlier, clusterID))
 }
 
-// ReadRecovery reads the record of the last recovery, zero if there was none.
+// ReadRecovery reads the record of the last recovery; zero if there was none.
 func ReadRecovery(d *Dir) (Recovery, error) {
 	record := Recovery{}
-	err := ReadRecord(d.File(recoveryName), &record)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	err := readOptional(d.File(recoveryName), &record)
 	return record, err
 }
 
-// WriteRecovery notes on disk that a recovery has begun, with what it will do; it
-// replaces the record of an earlier try.
+// WriteRecovery records a recovery. It replaces the record of an earlier attempt.
 func WriteRecovery(d *Dir, record Recovery) error {
 	return WriteRecord(d.File(recoveryName), record)
 }
 
-// CheckRecovered returns an error that says what to do if a recovery of the directory
-// was begun and not finished: the node must not start then.
+// CheckRecovered returns an error that says what to do if a recovery was interrupted: the node must
+// not start.
 func CheckRecovered(d *Dir) error {
 	record, err := ReadRecovery(d)
 	if err == nil && record.Interrupted() {
@@ -64,26 +59,26 @@ func CheckRecovered(d *Dir) error {
 	return err
 }
 
-// SetAside makes this directory that of a new node, with another id, which waits to join
-// the cluster of a recovery. What it has of its own cluster it moves to AsideName. It can be
-// repeated until the recovery is done.
-func SetAside(d *Dir, recovery Recovery) error {
-	aside := d.File(AsideName(recovery))
-	if err := os.MkdirAll(aside, 0o700); err != nil {
+// ResetToJoin gives this directory a new node id, with which it waits to join the recovered
+// cluster. It moves the data of the old cluster to ArchiveName. It can be repeated until the
+// recovery is done.
+func ResetToJoin(d *Dir, recovery Recovery) error {
+	archive := d.File(ArchiveName(recovery))
+	if err := os.MkdirAll(archive, 0o700); err != nil {
 		return err
 	}
-	for _, pattern := range setAside {
+	for _, pattern := range archived {
 		found, err := fs.Glob(os.DirFS(d.Path), pattern)
 		if err != nil {
 			return err
 		}
 		for _, name := range found {
-			if err := os.Rename(d.File(name), filepath.Join(aside, name)); err != nil {
+			if err := os.Rename(d.File(name), filepath.Join(archive, name)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := errors.Join(syncDir(aside), syncDir(d.Path)); err != nil {
+	if err := errors.Join(syncDir(archive), syncDir(d.Path)); err != nil {
 		return err
 	}
 	identity := identityRecord{}
@@ -91,20 +86,22 @@ func SetAside(d *Dir, recovery Recovery) error {
 		return err
 	}
 	own := identityRecord{Format: identity.Format, NodeID: recovery.NodeID, NodeName: identity.NodeName}
-	if err := WriteRecord(filepath.Join(aside, identityName), own); err != nil {
+	if err := WriteRecord(filepath.Join(archive, identityName), own); err != nil {
 		return err
 	}
 	if err := d.SetMembership(Membership{ClusterID: recovery.ClusterID, InitialMembers: recovery.Members, Joined: true}); err != nil {
 		return err
 	}
-	digits := sha256.Sum256([]byte(recovery.NodeID + " joins " + recovery.ClusterID)) // the same when it is repeated
+	digits := sha256.Sum256([]byte(recovery.NodeID + " joins " + recovery.ClusterID)) // the same when repeated
 	identity.NodeID = identity.NodeName + "-" + hex.EncodeToString(digits[:4])
 	return WriteRecord(d.File(identityName), identity)
 }
 
-// setAside are patterns of what a node has of its cluster.
-var setAside = []string{"log-written*", "stable-written*", "group-*"}
+// archived are patterns of the files that belong to a cluster.
+var archived = []string{"log-written*", "stable-written*", "group-*"}
 
-// AsideName is the directory, inside that of the node, to which a recovery moves what it
-// does not keep.
-func AsideName(recovery Recovery) string { return "aside-" + recovery.NodeID + "-" + recovery.Previous }
+// ArchiveName returns the name of the directory, inside the data directory, for the data of the old
+// cluster.
+func ArchiveName(recovery Recovery) string {
+	return "aside-" + recovery.NodeID + "-" + recovery.Previous
+}

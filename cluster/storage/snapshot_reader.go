@@ -12,13 +12,13 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
-// Open opens a snapshot after checking all of it.
+// Open opens a snapshot after the library checked all of it.
 func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	path := filepath.Join(s.path, id, SnapshotStateName)
 	meta, content, err := s.inner.Open(id)
 	if err != nil {
 		if !s.retains(id) {
-			return nil, nil, err // newer ones have replaced it meanwhile
+			return nil, nil, err // replaced by newer ones meanwhile
 		}
 		return nil, nil, s.damaged(path, asDamage(err))
 	}
@@ -31,8 +31,8 @@ func (s *SnapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 	return &described, reader, err
 }
 
-// OpenToRestore opens a snapshot for who will read all of it and check it meanwhile: each
-// of its sections has a checksum of its own. Open would read it once more.
+// OpenToRestore opens a snapshot without the check of Open: each of its sections has a checksum,
+// which the restore verifies while reading.
 func (s *SnapshotStore) OpenToRestore(meta *raft.SnapshotMeta) (io.ReadCloser, error) {
 	path := filepath.Join(s.path, meta.ID, SnapshotStateName)
 	file, err := os.Open(path)
@@ -43,8 +43,8 @@ func (s *SnapshotStore) OpenToRestore(meta *raft.SnapshotMeta) (io.ReadCloser, e
 	return reader, err
 }
 
-// behindHead passes over the head of a state file, which has to be that of the snapshot, and
-// decrypts what is behind it.
+// behindHead checks that the head of a state file matches the snapshot, and decrypts the content
+// after it.
 func (s *SnapshotStore) behindHead(path string, content io.ReadCloser, meta *raft.SnapshotMeta) (_ io.ReadCloser, encrypted bool, err error) {
 	failed := func(err error) (io.ReadCloser, bool, error) {
 		return nil, false, errors.Join(s.damaged(path, err), content.Close())
@@ -59,12 +59,14 @@ func (s *SnapshotStore) behindHead(path string, content io.ReadCloser, meta *raf
 	return &snapshotReader{ReadCloser: bufferedFile{behind, content}, index: meta.Index, term: meta.Term, path: path}, encrypted, nil
 }
 
-// Encrypted writes a snapshot that is encrypted. Its Close ends the snapshot and leaves w open.
+// Encrypted returns a writer that encrypts a snapshot to w. Its Close ends the snapshot and leaves
+// w open.
 func Encrypted(w io.Writer, keys *encryption.Keyring) (io.WriteCloser, error) {
 	return keys.NewWriter(w, snapshotPurpose)
 }
 
-// Decrypted reads a snapshot without its head, or a backup. Either may be encrypted.
+// Decrypted returns a reader for a snapshot without its head, or for a backup. Either may be
+// encrypted.
 func Decrypted(stream io.Reader, keys *encryption.Keyring) (_ *bufio.Reader, encrypted bool, err error) {
 	buffered := bufio.NewReaderSize(stream, decryptedBuffer)
 	head, err := buffered.Peek(encryption.StreamHeadBytes)
@@ -81,7 +83,7 @@ func Decrypted(stream io.Reader, keys *encryption.Keyring) (_ *bufio.Reader, enc
 	return bufio.NewReaderSize(reader, decryptedBuffer), true, nil
 }
 
-// decryptedBuffer bounds the part of a stream that is read at once.
+// decryptedBuffer is the size of the read buffers, in bytes.
 const decryptedBuffer = 64 << 10
 
 type bufferedFile struct {
@@ -89,7 +91,7 @@ type bufferedFile struct {
 	io.Closer
 }
 
-// snapshotReader is a snapshot that knows which it is.
+// snapshotReader is a snapshot that knows its position.
 type snapshotReader struct {
 	io.ReadCloser
 	index uint64
@@ -97,23 +99,23 @@ type snapshotReader struct {
 	path  string
 }
 
-// CreateIncoming makes a file for a snapshot that is put together before it is installed.
-// Whoever made it removes it; what a crash leaves is cleared away at the next start.
+// CreateIncoming makes a file for a snapshot that is assembled before it is installed. The caller
+// removes it; after a crash the next start does.
 func (s *SnapshotStore) CreateIncoming() (*Spool, error) {
 	return createSpool(s.path, "incoming-*"+snapshotUnfinished, s.keys)
 }
 
-// Source says which snapshot a content is that the library hands on.
+// Source identifies a snapshot that the library reads.
 type Source struct {
 	Index, Term uint64 // of its last entry
 	Path        string // of its state file
 }
 
-// ID is the name of the snapshot.
+// ID returns the name of the snapshot.
 func (s Source) ID() string { return filepath.Base(filepath.Dir(s.Path)) }
 
-// SnapshotSource looks for the snapshot below the library's counting readers; known
-// is false for content from elsewhere.
+// SnapshotSource returns the snapshot below the library's counting readers; known is false for
+// other content.
 func SnapshotSource(content io.ReadCloser) (source Source, known bool) {
 	for {
 		switch reader := content.(type) {

@@ -10,18 +10,18 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// snapshotSink writes a snapshot. Every SyncBytes it syncs, so that dirty
-// pages do not pile up and hold back the syncs of the log. Used by one goroutine.
+// snapshotSink writes a snapshot. It syncs every SyncBytes, so that dirty pages do not pile up and
+// delay the syncs of the log. Used by one goroutine.
 type snapshotSink struct {
 	store    *SnapshotStore
 	inner    raft.SnapshotSink
-	path     string // of the state file while it is written
+	path     string // of the state file while it is being written
 	index    uint64
 	bytes    int64
 	unsynced int64
 	finished bool
 
-	encrypted io.WriteCloser // behind the head; nil: nothing is
+	encrypted io.WriteCloser // content after the head; nil: unencrypted
 }
 
 // sinkFile is the state file of a sink below its encryption.
@@ -57,8 +57,8 @@ func (s *snapshotSink) write(content []byte) (written int, err error) {
 	return written, nil
 }
 
-// Close makes the snapshot durable and visible. The library syncs the files
-// and the directory above, but not the directory that names the files.
+// Close makes the snapshot durable and visible. The library syncs the files and the snapshots
+// directory, but not the directory that holds the files.
 func (s *snapshotSink) Close() error {
 	if s.finished {
 		return nil
@@ -82,7 +82,7 @@ func (s *snapshotSink) Close() error {
 	return err
 }
 
-// Cancel gives the snapshot up.
+// Cancel removes the unfinished snapshot.
 func (s *snapshotSink) Cancel() error {
 	if s.finished {
 		return nil

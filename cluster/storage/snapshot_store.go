@@ -34,16 +34,13 @@ const (
 	snapshotsRetained  = 2
 )
 
-// DefaultSyncBytes is how much of a snapshot is written between two syncs if
-// nothing else is said.
+// DefaultSyncBytes of a snapshot are written between two syncs by default.
 const DefaultSyncBytes = 1 << 20
 
-// SnapshotStore is the library's file store behind the disk guard. The library
-// skips a snapshot whose description it cannot read, and restores an older one
-// when the newest fails; both would quietly take the node back in time, so
-// here both end the node. The description (index, term, members) has no checksum
-// in the library; a copy of it begins the checked state file. Safe for
-// concurrent use.
+// SnapshotStore is the library's file store with a DiskGuard. The library skips a snapshot with an
+// unreadable description, and restores an older one when the newest fails. Both would silently set
+// the node back, so here both end the node. The library's description (index, term, members) has no
+// checksum: the checked state file begins with a copy of it. Safe for concurrent use.
 type SnapshotStore struct {
 	inner     *raft.FileSnapshotStore
 	path      string
@@ -52,25 +49,24 @@ type SnapshotStore struct {
 	keys      *encryption.Keyring // nil: nothing is encrypted
 
 	encrypting sync.Mutex
-	written    map[*snapshotSink]encryption.KeyID // those that are being written
+	written    map[*snapshotSink]encryption.KeyID // snapshots being written
 
-	newest  atomic.Pointer[SnapshotEnd] // nil: none is known
+	newest  atomic.Pointer[SnapshotEnd] // nil: unknown
 	dropped sync.Map                    // names of snapshots that DropOlder removed
 }
 
 var _ raft.SnapshotStore = (*SnapshotStore)(nil)
 
-// OpenSnapshotStore opens the snapshots of a group. While one is written it is
-// synced after every syncBytes.
+// OpenSnapshotStore opens the snapshots of a group. A snapshot is synced after every syncBytes.
 func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger hclog.Logger) (*SnapshotStore, error) {
 	s := &SnapshotStore{path: dir.file(SnapshotsDir), guard: guard, syncBytes: syncBytes, keys: dir.node.Keys}
 	err := guard.Write("open the snapshots in "+s.path, func() (err error) {
 		if s.inner, err = raft.NewFileSnapshotStoreWithLogger(filepath.Dir(s.path), snapshotsRetained, logger); err != nil {
 			return err
 		}
-		// The library syncs the names of snapshots, but not that of the folder they are
-		// in: without it a power cut could take all of them. And where it was killed
-		// before it synced the name of one, an older one is removed for it below.
+		// The library syncs the names of snapshots, but not that of their folder, which a power cut
+		// could remove. After a crash a newest snapshot may also lack its synced name, and older
+		// ones are removed for it below.
 		return errors.Join(makePrivate(s.path), syncDir(s.path), syncDir(filepath.Dir(s.path)))
 	})
 	if err != nil {
@@ -85,16 +81,15 @@ func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger 
 	return s, nil
 }
 
-// finishRemovals clears away old snapshots whose removal a crash broke off. The
-// files are removed one by one. A snapshot gets its name when all its files are there
-// and synced, and is removed only behind a newer one; one that lacks a file without
-// that is damage, which verify reports.
+// finishRemovals completes removals of old snapshots that a crash interrupted. Files are removed
+// one by one. A snapshot gets its name after all its files are synced, and is removed only if there
+// is a newer one; any other snapshot that lacks a file is damaged, which Verify reports.
 func (s *SnapshotStore) finishRemovals() error {
 	names, err := s.names()
 	if err != nil {
 		return err
 	}
-	newer := false // one with all files
+	newer := false // a newer one with all files exists
 	for _, name := range names {
 		dir := filepath.Join(s.path, name)
 		whole := true
@@ -117,7 +112,7 @@ func (s *SnapshotStore) finishRemovals() error {
 	return nil
 }
 
-// names are those of all finished snapshots, newest first.
+// names returns the names of all finished snapshots, newest first.
 func (s *SnapshotStore) names() (names []string, err error) {
 	entries, err := os.ReadDir(s.path)
 	if err != nil {
@@ -143,9 +138,9 @@ func (s *SnapshotStore) names() (names []string, err error) {
 	return names, nil
 }
 
-// DropOlder removes the snapshots that are older than one that is on disk. A node never
-// goes back to them, and one that came with bodies in it takes as much space as all of
-// them. Whoever reads one reads on.
+// DropOlder removes the snapshots that are older than id, if id is on disk. A node never returns to
+// them, and one with inlined bodies takes as much space as all bodies. Open readers are not
+// affected.
 func (s *SnapshotStore) DropOlder(id string) error {
 	return s.guard.Write("remove old snapshots in "+s.path, func() error {
 		names, err := s.names()
@@ -166,7 +161,7 @@ func (s *SnapshotStore) DropOlder(id string) error {
 	})
 }
 
-// removeUnfinished clears away what crashes left behind.
+// removeUnfinished removes files that crashes left.
 func (s *SnapshotStore) removeUnfinished() error {
 	names, err := os.ReadDir(s.path)
 	if err != nil {
@@ -182,8 +177,7 @@ func (s *SnapshotStore) removeUnfinished() error {
 	return nil
 }
 
-// Verify makes sure that every snapshot describes itself rightly. It runs at
-// the start, when nothing removes old ones.
+// Verify checks the description of every snapshot. Call it at the start, before any is removed.
 func (s *SnapshotStore) Verify() error {
 	names, err := os.ReadDir(s.path)
 	if err != nil {
@@ -200,14 +194,14 @@ func (s *SnapshotStore) Verify() error {
 	return nil
 }
 
-// SnapshotEnd says where a snapshot ends, and how large it is. Zero: there is none.
+// SnapshotEnd is the last index of a snapshot and its size. Zero: there is none.
 type SnapshotEnd struct {
 	Index uint64
 	Bytes int64
 }
 
-// Newest is the newest snapshot, whichever was finished last: one of this node, written
-// at leisure, may be finished after a newer one of the leader.
+// Newest returns the newest snapshot. A snapshot of this node can finish after a newer one of the
+// leader.
 func (s *SnapshotStore) Newest() SnapshotEnd {
 	if newest := s.newest.Load(); newest != nil {
 		return *newest
@@ -215,7 +209,7 @@ func (s *SnapshotStore) Newest() SnapshotEnd {
 	return SnapshotEnd{}
 }
 
-// finished notes a snapshot.
+// finished records a snapshot.
 func (s *SnapshotStore) finished(end SnapshotEnd) {
 	for {
 		newest := s.newest.Load()
@@ -225,7 +219,7 @@ func (s *SnapshotStore) finished(end SnapshotEnd) {
 	}
 }
 
-// List describes the snapshots, newest first.
+// List returns the descriptions of the snapshots, newest first.
 func (s *SnapshotStore) List() ([]*raft.SnapshotMeta, error) {
 	metas, err := s.inner.List()
 	for i, meta := range metas {
@@ -237,7 +231,7 @@ func (s *SnapshotStore) List() ([]*raft.SnapshotMeta, error) {
 	return metas, err
 }
 
-// checkMeta makes sure that the library will not overlook a snapshot.
+// checkMeta checks that the library can read the description of a snapshot.
 func (s *SnapshotStore) checkMeta(id string) error {
 	text, err := os.ReadFile(filepath.Join(s.path, id, snapshotMetaName))
 	if err != nil {
@@ -258,8 +252,8 @@ func (s *SnapshotStore) checkMeta(id string) error {
 	return checkSnapshotHead(state, &meta)
 }
 
-// checkSnapshotHead reads the beginning of a state file and compares it with
-// the description. A wrong term or index would change which is the newest.
+// checkSnapshotHead compares the beginning of a state file with the description. A wrong term or
+// index would change the order of snapshots.
 func checkSnapshotHead(state io.Reader, meta *raft.SnapshotMeta) error {
 	want := snapshotHead(meta)
 	head := make([]byte, len(want))
@@ -272,7 +266,7 @@ func checkSnapshotHead(state io.Reader, meta *raft.SnapshotMeta) error {
 	return nil
 }
 
-// retains reports whether a snapshot is among those that are kept.
+// retains reports whether a snapshot is among those kept.
 func (s *SnapshotStore) retains(id string) bool {
 	if _, dropped := s.dropped.Load(id); dropped {
 		return false
@@ -289,9 +283,8 @@ func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 			if sink.inner, err = s.inner.Create(version, index, term, members, membersIndex, transport); err != nil {
 				break
 			}
-			// The library names it after the millisecond, in which there may be one with the
-			// same end if a leader sends one twice: the next has no other. Where time stands
-			// still while somebody works, as in a simulation, it comes only to who waits.
+			// The library names a snapshot after the millisecond. If a leader sends one twice, the
+			// name may be taken; the wait also advances simulated time.
 			if taken, err = exists(filepath.Join(s.path, sink.inner.ID())); taken && err == nil {
 				err = sink.inner.Cancel()
 				<-time.After(time.Millisecond)
@@ -318,8 +311,8 @@ func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 	return sink, nil
 }
 
-// encrypt begins what is behind the head of a snapshot. Its key is noted before anybody can
-// learn that another key has become active.
+// encrypt starts the encrypted content after the head. Its key is recorded before another key
+// becomes visible as active.
 func (s *SnapshotStore) encrypt(sink *snapshotSink) error {
 	s.encrypting.Lock()
 	defer s.encrypting.Unlock()
@@ -334,14 +327,14 @@ func (s *SnapshotStore) encrypt(sink *snapshotSink) error {
 	return nil
 }
 
-// wrote says that a snapshot is complete, or was given up.
+// wrote records that a snapshot is complete or was cancelled.
 func (s *SnapshotStore) wrote(sink *snapshotSink) {
 	s.encrypting.Lock()
 	defer s.encrypting.Unlock()
 	delete(s.written, sink)
 }
 
-// snapshotPurpose names the derived keys of snapshots and backups.
+// snapshotPurpose derives the keys of snapshots and backups.
 const snapshotPurpose = "seriatim snapshot"
 
 func (s *SnapshotStore) damaged(path string, err error) error {
@@ -350,8 +343,8 @@ func (s *SnapshotStore) damaged(path string, err error) error {
 
 const snapshotHeadMagic = "SRTMSNAP"
 
-// snapshotHead is the description of a snapshot as it begins the state file:
-// magic, length, index, term, index of the members, members, CRC-32C.
+// snapshotHead returns the description of a snapshot for the state file: magic, length, index,
+// term, index of the members, members, CRC-32C.
 func snapshotHead(meta *raft.SnapshotMeta) []byte {
 	members := raft.EncodeConfiguration(meta.Configuration)
 	head := append(make([]byte, 0, 64+len(members)), snapshotHeadMagic...)
@@ -363,12 +356,12 @@ func snapshotHead(meta *raft.SnapshotMeta) []byte {
 	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
 }
 
-// SkipSnapshotHead passes over what a state file has in front of the snapshot.
+// SkipSnapshotHead skips the head of a state file.
 func SkipSnapshotHead(content *bufio.Reader) error {
 	const fixed = len(snapshotHeadMagic) + 4
 	start, err := content.Peek(fixed)
 	if err != nil || string(start[:len(snapshotHeadMagic)]) != snapshotHeadMagic {
-		return nil // a backup, or nothing: the reader of snapshots says which
+		return nil // a backup, or empty: the reader of snapshots reports which
 	}
 	const numbers, sum = 3 * 8, 4
 	length := fixed + numbers + int(binary.LittleEndian.Uint32(start[len(snapshotHeadMagic):])) + sum

@@ -10,11 +10,11 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
-// SpoolPattern names what a restore keeps in the data directory: the backup on its way in,
-// a directory with its bodies, and the state to be restored.
+// SpoolPattern matches the files of a restore in the data directory: the uploaded backup, a
+// directory with its bodies, and the state to restore.
 const SpoolPattern = "restore-*.tmp"
 
-// RemoveSpools removes what crashes left behind.
+// RemoveSpools removes files that crashes left.
 func RemoveSpools(d *Dir) error {
 	entries, err := os.ReadDir(d.Path)
 	for _, entry := range entries {
@@ -26,35 +26,34 @@ func RemoveSpools(d *Dir) error {
 	return err
 }
 
-// MakeSpoolDir makes a directory that is removed at the next start, if it is still there.
+// MakeSpoolDir makes a directory that the next start removes.
 func MakeSpoolDir(dataDir string) (path string, err error) {
 	return os.MkdirTemp(dataDir, SpoolPattern)
 }
 
-// Spool is a file that is written once and read once. It is removed when it was read to its
-// end, so that it takes no room for longer than it is needed, or before that by Close. Used
-// by one goroutine, but for Close and Remove.
+// Spool is a temporary file that is written once and read once. Reading it to its end, or Close,
+// removes it. One goroutine uses it; only Close and Remove are safe for concurrent use.
 type Spool struct {
-	file *os.File
+	read bool // to the end
 	read bool // to its end
 
-	keys    *encryption.Keyring // nil: it is not encrypted
+	keys    *encryption.Keyring // nil: unencrypted
 	written int64
 	writer  *encryption.Writer
-	reader  io.Reader // file, decrypted, after Rewind
+	reader  io.Reader // decrypts file after Rewind
 
 	once sync.Once
-	left error // why it is still there
+	left error // result of the removal
 }
 
 var _ io.ReadWriteCloser = (*Spool)(nil)
 
-// CreateSpool begins a file in a data directory, encrypted if there are keys.
+// CreateSpool creates a file in a data directory, encrypted if keys is not nil.
 func CreateSpool(dataDir string, keys *encryption.Keyring) (*Spool, error) {
 	return createSpool(dataDir, SpoolPattern, keys)
 }
 
-// spoolPurpose names the derived keys of these files.
+// spoolPurpose derives the keys of these files.
 const spoolPurpose = "seriatim spool"
 
 func createSpool(dir, pattern string, keys *encryption.Keyring) (*Spool, error) {
@@ -71,7 +70,7 @@ func createSpool(dir, pattern string, keys *encryption.Keyring) (*Spool, error) 
 	return s, nil
 }
 
-// Write adds to the file.
+// Write appends to the file.
 func (s *Spool) Write(p []byte) (n int, err error) {
 	if s.writer != nil {
 		n, err = s.writer.Write(p)
@@ -82,8 +81,8 @@ func (s *Spool) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Rewind has Read begin with the first byte, and returns how many were written. Nothing is
-// written after it.
+// Rewind makes Read start at the first byte, and returns the number of bytes written. Do not write
+// after it.
 func (s *Spool) Rewind() (size int64, err error) {
 	if s.writer != nil {
 		if err := s.writer.Close(); err != nil {
@@ -100,7 +99,7 @@ func (s *Spool) Rewind() (size int64, err error) {
 	return s.written, err
 }
 
-// Read reads what was written, after Rewind.
+// Read reads the content after Rewind.
 func (s *Spool) Read(p []byte) (int, error) {
 	if s.read {
 		return 0, io.EOF
@@ -108,21 +107,21 @@ func (s *Spool) Read(p []byte) (int, error) {
 	n, err := s.reader.Read(p)
 	if errors.Is(err, io.EOF) {
 		s.read = true
-		_ = s.Remove() // the next call says so
+		_ = s.Remove() // a later call of Remove returns the error
 	}
 	return n, err
 }
 
-// Close is Remove for whom a file that is still there is no error: it goes at the next start.
+// Close removes the file. It never fails: the next start removes a file that remains.
 func (s *Spool) Close() error {
-	_ = s.Remove() // see above
+	_ = s.Remove() // the next start removes it
 	return nil
 }
 
-// Remove removes the file. Each call returns what came of it.
+// Remove removes the file. Each call returns the result of the first.
 func (s *Spool) Remove() error {
 	s.once.Do(func() {
-		_ = s.file.Close() // nobody wants to know whether all of it was written
+		_ = s.file.Close() // the content is not needed any more
 		s.left = os.Remove(s.file.Name())
 	})
 	return s.left

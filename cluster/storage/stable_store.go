@@ -16,9 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// foundingTerm is the term the library gives to the first entry of a log; no
-// leader ever has it.
-const foundingTerm = 1
+// initialTerm is the term of the first entry of a log. No leader ever has it.
+const initialTerm = 1
 
 // The keys under which the consensus library keeps term and vote.
 const (
@@ -27,7 +26,7 @@ const (
 	keyLastVoteCand = "LastVoteCand"
 )
 
-// stableBackend is a key-value store.
+// stableBackend is a key-value store that is stored durably.
 type stableBackend interface {
 	Set(pairs ...stablePair) error // all of them or none
 	Get(key []byte) ([]byte, error)
@@ -37,32 +36,29 @@ type stableBackend interface {
 // stablePair is a key with its value and the checksum.
 type stablePair struct{ key, sealed []byte }
 
-// StableStore keeps term and vote: a file of bbolt, as raft-boltdb has it, behind the disk
-// guard, with a CRC-32C over key and value. All keys are written when the store is made,
-// so that a missing one means damage and not a vote that was never given. It has a
-// file of its own, so that votes do not wait for appends. Safe for concurrent
-// use.
+// StableStore keeps term and vote in a bbolt file with the layout of raft-boltdb, with a DiskGuard
+// and a CRC-32C over key and value. It writes all keys when the file is made, so that a missing key
+// means damage and not a vote that was never given. Safe for concurrent use.
 //
-// The library writes a vote in two steps, the term and then for whom, and answers after
-// the second. They are written as one: an election waits for half of the disk's syncs, and
-// no crash leaves the term of a vote beside the candidate of another one. What this relies
-// on in the library is tested by TestExploitVote.
+// The library writes a vote in two steps, the term and then the candidate, and answers after the
+// second. Both are written as one: an election needs half the syncs, and no crash leaves the term
+// of one vote beside the candidate of another. TestExploitVote tests the order of the library.
 type StableStore struct {
 	backend stableBackend
 	path    string
 	guard   *DiskGuard
-	// firstWrite is called after each write until it was durable once.
+	// firstWrite runs after each write, and does its work once.
 	firstWrite func() error
 	writeName  string
 
 	mu       sync.Mutex
-	voteTerm []byte // with its checksum, until its candidate is written; nil: none waits
+	voteTerm []byte // with its checksum, until its candidate is written; nil: none
 }
 
 var _ raft.StableStore = (*StableStore)(nil)
 
-// OpenStableStore opens the term and the vote of a group. A directory that once
-// had them and has them no more ends the node.
+// OpenStableStore opens term and vote of a group. If they existed and are missing now, it ends the
+// node.
 func OpenStableStore(dir *GroupDir, guard *DiskGuard) (*StableStore, error) {
 	path := dir.file(StableName)
 	found, err := exists(path)
@@ -73,8 +69,8 @@ func OpenStableStore(dir *GroupDir, guard *DiskGuard) (*StableStore, error) {
 		return nil, guard.Fail(fault.ExitLostData, fmt.Errorf("the term and vote store %s is gone: %w; %s", path, ErrLostData, ReplaceNode))
 	}
 	if found && !dir.voteWritten.made.Load() && !dir.HasLog() {
-		// It never confirmed anything. A power cut while it was made may have
-		// left its name without its content, so it is made again.
+		// It never confirmed anything. A power cut during creation may have left the name without
+		// the content.
 		if err := guard.Write("begin "+path+" again", func() error { return os.Remove(path) }); err != nil {
 			return nil, err
 		}
@@ -101,7 +97,7 @@ func OpenStableStore(dir *GroupDir, guard *DiskGuard) (*StableStore, error) {
 	return s, nil
 }
 
-// openStableBackend opens a library's store, which may panic on a damaged file.
+// openStableBackend opens the file. bbolt may panic if it is damaged.
 func openStableBackend(path string) (backend stableBackend, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -128,15 +124,15 @@ func openStableBackend(path string) (backend stableBackend, err error) {
 	return boltPairs{db}, nil
 }
 
-// stableBucket is where raft-boltdb has its keys.
+// stableBucket is the bucket of raft-boltdb.
 var stableBucket = []byte("conf")
 
 const stableMode = 0o600
 
-// boltPairs are the keys of such a file.
+// boltPairs is the key-value store in such a file.
 type boltPairs struct{ *bbolt.DB }
 
-// Set stores values durably.
+// Set stores all pairs durably, or none.
 func (b boltPairs) Set(pairs ...stablePair) error {
 	return b.Update(func(tx *bbolt.Tx) error {
 		var failed error
@@ -147,7 +143,7 @@ func (b boltPairs) Set(pairs ...stablePair) error {
 	})
 }
 
-// Get reads a value.
+// Get reads a value, or returns errNoKey.
 func (b boltPairs) Get(key []byte) (value []byte, err error) {
 	err = b.View(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(stableBucket)
@@ -164,8 +160,7 @@ func (b boltPairs) Get(key []byte) (value []byte, err error) {
 
 var errNoKey = errors.New("not found")
 
-// initialize writes the keys of a store that never confirmed anything. After
-// a crash in the middle it is simply done again.
+// initialize writes the keys of a store that never confirmed anything. After a crash it runs again.
 func (s *StableStore) initialize() error {
 	firstWrite := s.firstWrite
 	s.firstWrite = func() error { return nil }
@@ -179,9 +174,9 @@ func (s *StableStore) initialize() error {
 	return err
 }
 
-// verify reads every key. A node that stopped while it wrote the first entry of
-// a new cluster has the term of that entry and no log; the library would neither
-// start from that nor found again. It voted for nobody, so the term is taken back.
+// verify reads every key. A node that stopped while writing the first entry of a new cluster has
+// the term of that entry and no log; the library can neither start nor bootstrap from that. It gave
+// no vote, so the term is reset.
 func (s *StableStore) verify(hasLog bool) error {
 	term, err := s.GetUint64([]byte(keyCurrentTerm))
 	if err != nil {
@@ -194,13 +189,13 @@ func (s *StableStore) verify(hasLog bool) error {
 	if _, err := s.Get([]byte(keyLastVoteCand)); err != nil {
 		return err
 	}
-	if term == foundingTerm && voted == 0 && !hasLog {
+	if term == initialTerm && voted == 0 && !hasLog {
 		return s.SetUint64([]byte(keyCurrentTerm), 0)
 	}
 	return nil
 }
 
-// Set stores a value durably, the term of a vote with the candidate that follows.
+// Set stores a value durably. The term of a vote is stored with the candidate that follows.
 func (s *StableStore) Set(key, value []byte) error {
 	sealed := append(make([]byte, 0, len(value)+crc32.Size), value...)
 	sealed = binary.LittleEndian.AppendUint32(sealed, valueChecksum(key, value))
@@ -228,7 +223,7 @@ func (s *StableStore) Set(key, value []byte) error {
 	return err
 }
 
-// written is what was stored.
+// written returns the stored value with its checksum.
 func (s *StableStore) written(key []byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +233,7 @@ func (s *StableStore) written(key []byte) ([]byte, error) {
 	return s.backend.Get(key)
 }
 
-// Get reads a value. Any error is the end of the node.
+// Get reads a value. Every error ends the node.
 func (s *StableStore) Get(key []byte) (value []byte, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {

@@ -105,7 +105,7 @@ var packageRules = []packageRule{
 	}, domain...), users: []string{"fsm", "cluster", "cluster/leader", "cluster/offline"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/consensus", only: []string{
-		std, "~/fsm", "~/cluster/consensus/wire", "~/cluster/environment", "~/cluster/fault", "~/cluster/measure", "~/cluster/peernet", "~/cluster/peernet/frame", "~/cluster/storage", "~/cluster/wakeup",
+		std, "~/fsm", "~/cluster/consensus/wire", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/peernet", "~/cluster/peernet/frame", "~/cluster/storage", "~/cluster/wakeup",
 		"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
 	}, users: []string{"cluster", "cluster/offline"}},
 	{path: "cluster/consensus/wire", only: []string{std, "~/cluster/peernet/frame", "github.com/hashicorp/raft"}, users: []string{"cluster/consensus"}},
@@ -118,11 +118,11 @@ var packageRules = []packageRule{
 		std, "~/queue", "~/fsm/codec", "~/cluster/fault", "~/cluster/leader", "~/cluster/peernet/frame", "~/cluster/peerpb", "~/cluster/wakeup",
 		"google.golang.org/protobuf/proto",
 	}, users: []string{"cluster"}},
-	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/measure", "~/cluster/rendezvous", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
+	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/rendezvous", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
 	{path: "cluster/clustertest", only: []string{std, "~/queue", "~/fsm", "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/clustertest/freeport", only: []string{std}, users: []string{"test/kit/harness"}},
 	{path: "cluster/fault", only: []string{"errors"}},
-	{path: "cluster/measure", only: []string{std}},
+	{path: "cluster/histogram", only: []string{std}},
 	{path: "cluster/rendezvous", only: []string{std}, users: []string{"cluster", "cluster/leader", "transport/http1"}},
 	{path: "cluster/wakeup", only: []string{std}},
 	{path: "cluster/offline", only: []string{

@@ -40,7 +40,7 @@ func requests() []any {
 		}
 	}
 	extended := entry(8, raft.LogCommand, 3)
-	extended.Extensions, extended.AppendedAt = []byte("settle"), noticed
+	extended.Extensions, extended.AppendedAt = []byte("truncate"), noticed
 	return []any{
 		&raft.AppendEntriesRequest{RPCHeader: header, Term: 4},
 		&raft.AppendEntriesRequest{},

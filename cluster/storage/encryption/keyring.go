@@ -21,23 +21,23 @@ const (
 	keyBytes   = 32
 	keyIDBytes = 8
 	saltBytes  = 16
-	// tagBytes counts the bytes that GCM adds to a text.
+	// tagBytes is the length of the GCM tag.
 	tagBytes = 16
 )
 
-// ErrKeyMissing says that something is encrypted with a key that this node was not given.
+// ErrKeyMissing: the data is encrypted with a key that the key file lacks.
 var ErrKeyMissing = errors.New("it is encrypted with a key that is not in the encryption key file")
 
-// ErrNotAuthentic says that something is not what was encrypted.
+// ErrNotAuthentic: the data was changed, or is not what was encrypted.
 var ErrNotAuthentic = errors.New("it is not what was encrypted")
 
-// KeyID names a key: it is a hash of it.
+// KeyID is a hash of a key.
 type KeyID [keyIDBytes]byte
 
-// String is the id in hexadecimal digits.
+// String returns the id in hexadecimal digits.
 func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 
-// ParseKeyID reads what String wrote.
+// ParseKeyID parses the result of String.
 func ParseKeyID(text string) (id KeyID, err error) {
 	if n, err := hex.Decode(id[:], []byte(text)); len(text) != 2*keyIDBytes || err != nil || n != keyIDBytes {
 		return KeyID{}, fmt.Errorf("%q is not the id of a key: it has %d hexadecimal digits", text, 2*keyIDBytes)
@@ -45,35 +45,35 @@ func ParseKeyID(text string) (id KeyID, err error) {
 	return id, nil
 }
 
-// Keyring is the keys of a key file. The first encrypts, all of them decrypt. A nil Keyring
+// Keyring holds the keys of a key file. The first one encrypts, all of them decrypt. A nil Keyring
 // has no keys. Safe for concurrent use.
 type Keyring struct {
 	random io.Reader
 
 	mu      sync.RWMutex
-	ids     []KeyID          // of the file; the slice is never changed
-	keys    map[KeyID][]byte // those, and those of earlier files, see Replace
+	ids     []KeyID          // of the current file; the slice is never changed
+	keys    map[KeyID][]byte // of the current and of earlier files, see Replace
 	derived map[derivation]cipher.AEAD
 }
 
-// derivation names a derived key.
+// derivation identifies a derived key.
 type derivation struct {
 	id      KeyID
 	salt    [saltBytes]byte
 	purpose string
 }
 
-// derivedMax bounds the derived keys that are kept.
+// derivedMax bounds the number of cached derived keys.
 const derivedMax = 1024
 
-// DrawKey draws a key.
+// DrawKey returns a new random key.
 func DrawKey(random io.Reader) ([]byte, error) {
 	key := make([]byte, keyBytes)
 	_, err := io.ReadFull(random, key)
 	return key, err
 }
 
-// KeyLine is the line of a key in a key file.
+// KeyLine returns the line for a key in a key file.
 func KeyLine(key []byte) string {
 	return idOf(key).String() + " " + base64.StdEncoding.EncodeToString(key) + "\n"
 }
@@ -87,8 +87,7 @@ func idOf(key []byte) (id KeyID) {
 	return id
 }
 
-// NewKeyring makes a Keyring of keys, of which the first encrypts. Each derived key begins
-// with bytes from random, which must be unpredictable and never fail.
+// NewKeyring makes a Keyring; the first key encrypts. random must be unpredictable and never fail.
 func NewKeyring(random io.Reader, keys ...[]byte) (*Keyring, error) {
 	r := &Keyring{random: random, keys: map[KeyID][]byte{}, derived: map[derivation]cipher.AEAD{}}
 	for _, key := range keys {
@@ -107,10 +106,10 @@ func NewKeyring(random io.Reader, keys ...[]byte) (*Keyring, error) {
 	return r, nil
 }
 
-// keyFileBytesMax bounds what is read of a key file.
+// keyFileBytesMax bounds the size of a key file.
 const keyFileBytesMax = 64 << 10
 
-// ReadKeyFile reads a key file. Other users must not be able to read it; the group may, as
+// ReadKeyFile reads a key file. Other users must not have access; the group may read it, because
 // Kubernetes mounts secrets for a group.
 func ReadKeyFile(path string, random io.Reader) (*Keyring, error) {
 	file, err := os.Open(path)
@@ -136,8 +135,8 @@ func ReadKeyFile(path string, random io.Reader) (*Keyring, error) {
 	return r, nil
 }
 
-// ParseKeyFile reads the text of a key file: a line for each key, of its id and the base64 of
-// its 32 bytes. Lines that are empty or begin with # say nothing. No error repeats a key.
+// ParseKeyFile parses a key file: one line per key, with its id and the base64 of its 32 bytes.
+// Empty lines and lines that begin with # are ignored. No error contains a key.
 func ParseKeyFile(text string, random io.Reader) (*Keyring, error) {
 	var keys [][]byte
 	for i, line := range strings.Split(text, "\n") {
@@ -164,11 +163,11 @@ func ParseKeyFile(text string, random io.Reader) (*Keyring, error) {
 	return NewKeyring(random, keys...)
 }
 
-// WriteKeyFile writes a new key file. It replaces none.
+// WriteKeyFile writes a new key file. It never replaces a file.
 func WriteKeyFile(path, text string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already, and what it encrypts cannot be read without it: give another name: %w", path, err)
+		return fmt.Errorf("%s exists, and data that it encrypts cannot be read without it; use another name: %w", path, err)
 	}
 	if err != nil {
 		return err
@@ -177,7 +176,7 @@ func WriteKeyFile(path, text string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// IDs are those of the keys; the first is the active one.
+// IDs returns the ids of the current file; the first is the active one.
 func (r *Keyring) IDs() []KeyID {
 	if r == nil {
 		return nil
@@ -187,10 +186,10 @@ func (r *Keyring) IDs() []KeyID {
 	return r.ids
 }
 
-// Active is the key that encrypts.
+// Active returns the id of the key that encrypts.
 func (r *Keyring) Active() KeyID { return r.IDs()[0] }
 
-// Has reports whether a key is there. A nil Keyring has none.
+// Has reports whether a key is present.
 func (r *Keyring) Has(id KeyID) bool { return r.key(id) != nil }
 
 func (r *Keyring) key(id KeyID) []byte {
@@ -202,9 +201,8 @@ func (r *Keyring) key(id KeyID) []byte {
 	return r.keys[id]
 }
 
-// Replace takes the keys of another file in place of these. Data that is encrypted from then
-// on is encrypted with its first key. Earlier keys go on decrypting, because files that are
-// being written or read may need them.
+// Replace switches to the keys of another file: its first key encrypts from now on. Earlier keys
+// still decrypt, because files that are being written or read may need them.
 func (r *Keyring) Replace(with *Keyring) {
 	ids := with.IDs()
 	r.mu.Lock()
@@ -215,7 +213,7 @@ func (r *Keyring) Replace(with *Keyring) {
 	}
 }
 
-// Derive returns a key for another purpose, which follows from a key of the file.
+// Derive returns a key for a purpose, derived from a key of the file.
 func (r *Keyring) Derive(id KeyID, purpose string) ([]byte, error) {
 	key := r.key(id)
 	if key == nil {
@@ -224,7 +222,7 @@ func (r *Keyring) Derive(id KeyID, purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, key, nil, purpose, keyBytes)
 }
 
-// derive returns the cipher of a derived key.
+// derive returns the cipher for a derived key.
 func (r *Keyring) derive(d derivation) (cipher.AEAD, error) {
 	own := r.key(d.id)
 	if own == nil {

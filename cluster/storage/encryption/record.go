@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// HeadBytes are in front of an encrypted record: the id of the key, 16 random bytes, a counter.
+	// HeadBytes precede an encrypted record: the id of the key, 16 random bytes, a counter.
 	HeadBytes = keyIDBytes + saltBytes + 8
-	// RecordBytes counts the bytes that an encrypted record has beside its text.
+	// RecordBytes is the overhead of an encrypted record, in bytes.
 	RecordBytes = HeadBytes + tagBytes
 
 	nonceBytes = 12
 
-	// After so many records or bytes a Sealer derives another key.
+	// A Sealer derives a new key after so many records or bytes.
 	sealerRecordsMax = 1 << 32
 	sealerBytesMax   = 64 << 30
 )
@@ -34,7 +34,7 @@ type Sealer struct {
 	bytes int64
 }
 
-// NewSealer makes a Sealer with the active key. A nil Keyring makes a nil Sealer.
+// NewSealer returns a Sealer for the active key. A nil Keyring returns a nil Sealer.
 func (r *Keyring) NewSealer(purpose string) *Sealer {
 	if r == nil {
 		return nil
@@ -42,7 +42,7 @@ func (r *Keyring) NewSealer(purpose string) *Sealer {
 	return &Sealer{keys: r, purpose: purpose}
 }
 
-// next returns the cipher and the head of the next record.
+// next returns the cipher and the head for the next record.
 func (s *Sealer) next(size int) (aead cipher.AEAD, head [HeadBytes]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,27 +59,27 @@ func (s *Sealer) next(size int) (aead cipher.AEAD, head [HeadBytes]byte) {
 	return s.aead, head
 }
 
-// draw derives a new key from one that is there.
+// draw derives a new key.
 func (r *Keyring) draw(id KeyID, purpose string) (aead cipher.AEAD, salt [saltBytes]byte) {
 	if _, err := io.ReadFull(r.random, salt[:]); err != nil {
-		panic(err) // as crypto/rand does: without new bytes nothing can be encrypted
+		panic(err) // as crypto/rand does: nothing can be encrypted without random bytes
 	}
 	aead, err := r.derive(derivation{id, salt, purpose})
 	if err != nil {
-		panic(err) // the key is there, and all lengths are constants
+		panic(err) // the key is present, and all lengths are constants
 	}
 	return aead, salt
 }
 
-// Seal appends the head of a text and the text encrypted, RecordBytes more than the text.
-// Open needs the same tied, which is not stored. dst must not overlap text.
+// Seal appends an encrypted record of the text, RecordBytes longer than it. Open needs the same
+// tied, which is not stored. dst must not overlap text.
 func (s *Sealer) Seal(dst, text, tied []byte) []byte {
 	aead, head := s.next(len(text))
 	nonce := counterNonce(head[keyIDBytes+saltBytes:])
 	return aead.Seal(append(dst, head[:]...), nonce[:], text, tied)
 }
 
-// Open appends the text of a record that a Sealer of that purpose made.
+// Open appends the text of a record that a Sealer for that purpose made.
 func (r *Keyring) Open(dst, record, tied []byte, purpose string) ([]byte, error) {
 	if len(record) < RecordBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes", ErrNotAuthentic, len(record))
@@ -87,7 +87,7 @@ func (r *Keyring) Open(dst, record, tied []byte, purpose string) ([]byte, error)
 	return r.open(dst, record[:HeadBytes], record[HeadBytes:], tied, purpose)
 }
 
-// OpenParts is Open for a record whose head is kept apart from what is behind it.
+// OpenParts opens a record whose head is stored separately.
 func (r *Keyring) OpenParts(head, sealed, tied []byte, purpose string) ([]byte, error) {
 	return r.open(nil, head, sealed, tied, purpose)
 }
@@ -106,7 +106,7 @@ func (r *Keyring) open(dst, head, sealed, tied []byte, purpose string) ([]byte, 
 	return text, nil
 }
 
-// KeyOf is the key of a record or of the beginning of one.
+// KeyOf returns the key id of a record or of its head.
 func KeyOf(record []byte) KeyID { return KeyID(record[:keyIDBytes]) }
 
 func counterNonce(counter []byte) (nonce [nonceBytes]byte) {

@@ -11,17 +11,17 @@ import (
 
 const (
 	streamMagic = "SRTMSEAL"
-	// StreamHeadBytes are in front of an encrypted stream: magic, id of the key, random bytes.
+	// StreamHeadBytes precede an encrypted stream: magic, id of the key, random bytes.
 	StreamHeadBytes = len(streamMagic) + keyIDBytes + saltBytes
-	// chunkBytes of a text are encrypted together; the last chunk may be shorter.
+	// chunkBytes of a text are encrypted together; only the last chunk may be shorter.
 	chunkBytes = 64 << 10
 )
 
-// IsStream reports whether a content begins as an encrypted stream does; head has
-// StreamHeadBytes, or all of a content that is shorter.
+// IsStream reports whether data begins as an encrypted stream. head holds StreamHeadBytes of it, or
+// all if it is shorter.
 func IsStream(head []byte) bool { return bytes.HasPrefix(head, []byte(streamMagic)) }
 
-// StreamKey is the key of an encrypted stream with that head.
+// StreamKey returns the key id of an encrypted stream with that head.
 func StreamKey(head []byte) (id KeyID, encrypted bool) {
 	if len(head) < StreamHeadBytes || !IsStream(head) {
 		return KeyID{}, false
@@ -29,7 +29,7 @@ func StreamKey(head []byte) (id KeyID, encrypted bool) {
 	return KeyID(head[len(streamMagic):]), true
 }
 
-// TextBytes returns the length of the text of an encrypted stream with so many bytes.
+// TextBytes returns the length of the text in an encrypted stream of so many bytes.
 func TextBytes(stream int64) int64 {
 	stream -= int64(StreamHeadBytes)
 	chunks := (stream + chunkBytes + tagBytes - 1) / (chunkBytes + tagBytes)
@@ -41,12 +41,12 @@ type Writer struct {
 	w      io.Writer
 	key    KeyID
 	aead   cipher.AEAD
-	chunk  []byte // not encrypted yet
+	chunk  []byte // not yet encrypted
 	sealed []byte
 	count  uint64
 }
 
-// NewWriter begins an encrypted stream in w with the active key.
+// NewWriter starts an encrypted stream in w with the active key.
 func (r *Keyring) NewWriter(w io.Writer, purpose string) (*Writer, error) {
 	active := r.Active()
 	aead, salt := r.draw(active, purpose)
@@ -57,10 +57,10 @@ func (r *Keyring) NewWriter(w io.Writer, purpose string) (*Writer, error) {
 	return &Writer{w: w, key: active, aead: aead, chunk: make([]byte, 0, chunkBytes)}, nil
 }
 
-// Key is the key that the stream is encrypted with.
+// Key returns the id of the key that encrypts the stream.
 func (s *Writer) Key() KeyID { return s.key }
 
-// Write encrypts. What fills no chunk waits for more, or for Close.
+// Write encrypts. An incomplete chunk waits for more data or for Close.
 func (s *Writer) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		if len(s.chunk) == chunkBytes { // it is not the last
@@ -88,7 +88,7 @@ func (s *Writer) flush(last bool) error {
 	return err
 }
 
-// chunkNonce is the number of a chunk and whether it is the last.
+// chunkNonce returns the nonce for a chunk: its number, and whether it is the last.
 func chunkNonce(count uint64, last bool) (nonce [nonceBytes]byte) {
 	if last {
 		nonce[0] = 1
@@ -99,13 +99,13 @@ func chunkNonce(count uint64, last bool) (nonce [nonceBytes]byte) {
 
 // Reader decrypts a stream. Used by one goroutine.
 type Reader struct {
-	r     io.Reader
-	aead  cipher.AEAD
-	next  []byte // read and not decrypted: a chunk, and the first byte of the one behind it
-	chunk []byte // decrypted
-	rest  []byte // of chunk, not returned
-	count uint64
-	err   error
+	r         io.Reader
+	aead      cipher.AEAD
+	next      []byte // read but not decrypted: a chunk, and the first byte of the one after it
+	chunk     []byte // decrypted
+	remaining []byte // part of chunk that is not yet returned
+	count     uint64
+	err       error
 }
 
 // NewReader reads the head of an encrypted stream.
@@ -125,21 +125,21 @@ func (r *Keyring) NewReader(from io.Reader, purpose string) (*Reader, error) {
 	return &Reader{r: from, aead: aead, next: make([]byte, 0, chunkBytes+tagBytes+1)}, nil
 }
 
-// Read decrypts. Only the end of the whole stream is io.EOF.
+// Read decrypts. It returns io.EOF only at the end of the complete stream.
 func (s *Reader) Read(p []byte) (int, error) {
-	for len(s.rest) == 0 && s.err == nil {
-		s.err = s.fill()
+	for len(s.remaining) == 0 && s.err == nil {
+		s.err = s.decryptChunk()
 	}
-	if len(s.rest) == 0 {
+	if len(s.remaining) == 0 {
 		return 0, s.err
 	}
-	n := copy(p, s.rest)
-	s.rest = s.rest[n:]
+	n := copy(p, s.remaining)
+	s.remaining = s.remaining[n:]
 	return n, nil
 }
 
-// fill decrypts a chunk; io.EOF comes with the last.
-func (s *Reader) fill() error {
+// decryptChunk decrypts the next chunk. It returns io.EOF with the last one.
+func (s *Reader) decryptChunk() error {
 	held := len(s.next)
 	n, err := io.ReadFull(s.r, s.next[held:cap(s.next)])
 	s.next = s.next[:held+n]
@@ -156,7 +156,7 @@ func (s *Reader) fill() error {
 		return ErrNotAuthentic
 	}
 	s.count++
-	s.rest = s.chunk
+	s.remaining = s.chunk
 	s.next = s.next[:copy(s.next, s.next[len(sealed):])]
 	if last {
 		return io.EOF

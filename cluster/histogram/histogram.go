@@ -1,5 +1,5 @@
-// Package measure counts observations in histograms with fixed buckets, without a lock.
-package measure
+// Package histogram counts observations in histograms with fixed buckets, without a lock.
+package histogram
 
 import (
 	"math"
@@ -9,16 +9,16 @@ import (
 // Histogram counts observations in fixed buckets. Made by New; safe for concurrent use.
 type Histogram struct {
 	bounds []float64
-	counts []atomic.Uint64 // one more than bounds
+	counts []atomic.Uint64 // per bound; the last above all bounds
 	sum    atomic.Uint64   // bits of a float64
 }
 
-// New makes a Histogram with these upper bounds, which must rise.
+// New returns a Histogram with these upper bounds, in ascending order.
 func New(bounds ...float64) *Histogram {
 	return &Histogram{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1)}
 }
 
-// Observe counts one observation.
+// Observe adds one observation.
 func (h *Histogram) Observe(v float64) {
 	i := 0
 	for i < len(h.bounds) && v > h.bounds[i] {
@@ -33,8 +33,8 @@ func (h *Histogram) Observe(v float64) {
 	}
 }
 
-// Read calls bucket for each bound with the number of observations up to it, and
-// returns the number of all and their sum.
+// Read calls bucket with each bound and the number of observations up to it. It returns the total
+// number of observations and their sum.
 func (h *Histogram) Read(bucket func(bound float64, upTo uint64)) (count uint64, sum float64) {
 	for i := range h.counts {
 		count += h.counts[i].Load()

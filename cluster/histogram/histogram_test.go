@@ -1,4 +1,4 @@
-package measure
+package histogram
 
 import (
 	"sync"
