@@ -10,8 +10,8 @@ import (
 
 // A log file holds what was written and keeps its length, when it is new and when
 // it is opened again, whatever a crash has left behind its end.
-func TestLogFilesZeroAhead(t *testing.T) {
-	const size = 3*zeroedAhead + 1000
+func TestLogFilesWriteZerosBeforeTheyAreNeeded(t *testing.T) {
+	const size = 3*zeroBytes + 1000
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	l := spareLogFiles(t, dir)
 	file, err := l.Create(dir, "a", size)
@@ -19,8 +19,8 @@ func TestLogFilesZeroAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []byte
-	for len(want) < size-zeroedAhead {
-		if len(want) > zeroedAhead && random.IntN(20) == 0 {
+	for len(want) < size-zeroBytes {
+		if len(want) > zeroBytes && random.IntN(20) == 0 {
 			if err := file.Close(); err != nil {
 				t.Fatal(err)
 			}

@@ -20,10 +20,11 @@ import (
 type logMark struct {
 	file  *os.File
 	index uint64 // when opened
-	// knownCommitted is an entry that was committed, with all before it, when the mark was last
-	// written before it was opened; 0: none.
+	// knownCommitted is an entry that was committed, with all before it, when the mark was last written
+	// before it was opened; 0: none.
 	knownCommitted uint64
 	// committed returns the entry that is committed now; nil: knownCommitted is used.
+	committed func() uint64
 }
 
 // errLogCut: the log ends before its mark.

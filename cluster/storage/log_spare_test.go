@@ -92,7 +92,7 @@ func TestSpareFileOfAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := spareLogFiles(t, dir)
-	if file, err := l.spare.take("1", spareSize); file != nil || err != nil {
+	if file, err := l.spare.claim("1", spareSize); file != nil || err != nil {
 		t.Fatalf("took a file that is not its own: %v, %v", file, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, spareName)); !os.IsNotExist(err) {

@@ -34,8 +34,8 @@ func MakeSpoolDir(dataDir string) (path string, err error) {
 // Spool is a temporary file that is written once and read once. Reading it to its end, or Close,
 // removes it. One goroutine uses it; only Close and Remove are safe for concurrent use.
 type Spool struct {
+	file *os.File
 	read bool // to the end
-	read bool // to its end
 
 	keys    *encryption.Keyring // nil: unencrypted
 	written int64

@@ -83,7 +83,7 @@ func TestStableStoreTakesBackTheTermOfAnUnfinishedFounding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), foundingTerm), s.Close()); err != nil {
+	if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), initialTerm), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	s, _, err = openTestStable(t, reopenable(t, path))
