@@ -1,15 +1,14 @@
-// Package fault names the errors of a node and the exit codes of its process. Each error says
-// whether a command was written: an unknown outcome has an error of its own and is never
-// reported as a failure.
+// Package fault defines the errors of a node and the exit codes of its process. Each error says
+// whether a command was written: an unknown outcome has its own error and is never reported as a
+// failure.
 package fault
 
 import "errors"
 
-// Errors that calls of a node may return beside *queue.Error. They are compared
-// with errors.Is.
+// Errors of a node's calls, beside *queue.Error. Compare them with errors.Is.
 var (
-	// ErrUnavailable: nothing was proposed and nothing will be; retry later
-	// or elsewhere (no leader known, node starting or stopping).
+	// ErrUnavailable: nothing was or will be proposed, because no leader is known or the node
+	// starts or stops. Retry later or elsewhere.
 	ErrUnavailable = errors.New("no leader is available, nothing was written, retry")
 	// ErrOutcomeUnknown: the command may or may not take effect.
 	ErrOutcomeUnknown = errors.New("the outcome is unknown: the command may or may not have taken effect")

@@ -1,10 +1,10 @@
 package fault
 
-// ExitCode is the process exit code of a fatal condition. Values are part of
-// the operators' contract and documented in docs/reference/exit-codes.md.
+// ExitCode is the process exit code of a fatal condition, documented in
+// docs/reference/exit-codes.md.
 type ExitCode int
 
-// Exit codes of conditions in which going on could break a guarantee.
+// Exit codes of conditions in which continuing could break a guarantee.
 const (
 	ExitDiskError     ExitCode = 80 // a write or sync failed, or a directory is unusable
 	ExitDiskHang      ExitCode = 81 // a write did not finish within its deadline
@@ -14,6 +14,6 @@ const (
 	ExitUnknownFormat ExitCode = 85 // an entry or snapshot this version cannot read
 	ExitStuckTransfer ExitCode = 86 // a leadership transfer never ended
 	ExitRemoved       ExitCode = 87 // this node was removed from the cluster
-	ExitOtherHistory  ExitCode = 88 // the cluster goes on with another history than this node's
-	ExitKeyMissing    ExitCode = 89 // what is stored is encrypted with a key that this node was not given
+	ExitOtherHistory  ExitCode = 88 // the cluster continues with another history than this node's
+	ExitKeyMissing    ExitCode = 89 // data is encrypted with a key that this node does not have
 )

@@ -1,5 +1,5 @@
-// Package hostlimit bounds how many connections unauthenticated callers may keep open, in all
-// and for each host. It counts refusals and logs them seldom.
+// Package hostlimit limits the open connections of unauthenticated callers, in total and per host.
+// It counts refusals and logs them at a limited rate.
 package hostlimit
 
 import (
@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// Limit bounds what is open. Safe for concurrent use.
+// Limit counts open connections. Safe for concurrent use.
 type Limit struct {
 	max, perHost int
 
 	mu     sync.Mutex
 	open   int
-	byHost map[string]int // without hosts that have none
+	byHost map[string]int // hosts with open connections
 }
 
-// New allows so many in all, and so many for one host.
+// New returns a Limit for all hosts together and for each host.
 func New(limit, perHost int) *Limit {
 	return &Limit{max: limit, perHost: perHost, byHost: map[string]int{}}
 }
 
-// Begin reports whether there is room for one more of an address, and counts it.
+// Begin counts a connection and reports true, or reports false if a limit is reached.
 func (l *Limit) Begin(remote net.Addr) bool {
 	host := HostOf(remote)
 	l.mu.Lock()
@@ -35,7 +35,7 @@ func (l *Limit) Begin(remote net.Addr) bool {
 	return true
 }
 
-// End is called once for each that began.
+// End uncounts a connection for which Begin returned true.
 func (l *Limit) End(remote net.Addr) {
 	host := HostOf(remote)
 	l.mu.Lock()
@@ -46,15 +46,15 @@ func (l *Limit) End(remote net.Addr) {
 	}
 }
 
-// networkBits are those of an address of IPv6 that name its network: whoever has one address of
-// a network has all of them.
+// networkBits is the prefix of an IPv6 network: the owner of one address usually has the whole
+// network.
 const networkBits = 64
 
-// HostOf is what counts as the host of an address: its network, if it is of IPv6.
+// HostOf returns the host of an address. For IPv6 it is the network.
 func HostOf(address net.Addr) string {
 	host, _, err := net.SplitHostPort(address.String())
 	if err != nil {
-		return address.String() // of a network without ports, as in tests
+		return address.String() // without a port, as in tests
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil {

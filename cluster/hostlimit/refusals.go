@@ -6,27 +6,26 @@ import (
 	"time"
 )
 
-// Pause is how long a refusal is not logged again: whoever reaches a port can cause as
-// many as he likes.
+// Pause limits the log to one line per reason in that time: any caller can cause refusals.
 const Pause = 30 * time.Second
 
-// Refusals counts what was refused, by a word for why. Safe for concurrent use.
+// Refusals counts refusals by reason. Safe for concurrent use.
 type Refusals struct {
 	log *slog.Logger
 	now func() time.Duration
 
-	reasons []string // in the order of New
+	reasons []string // in the order of NewRefusals
 	mu      sync.Mutex
 	counts  map[string]*count
 }
 
 type count struct {
 	total  uint64
-	logged uint64 // of them up to the last line in the log
+	logged uint64 // total at the last log line
 	at     time.Duration
 }
 
-// NewRefusals counts for these reasons. now is a clock that never goes back.
+// NewRefusals returns counts for these reasons. now is a monotonic clock.
 func NewRefusals(log *slog.Logger, now func() time.Duration, reasons ...string) *Refusals {
 	r := &Refusals{log: log, now: now, reasons: reasons, counts: make(map[string]*count, len(reasons))}
 	for _, why := range reasons {
@@ -35,7 +34,7 @@ func NewRefusals(log *slog.Logger, now func() time.Duration, reasons ...string) 
 	return r
 }
 
-// Refuse counts a refusal, and logs it unless one for the same reason was not long ago.
+// Refuse counts a refusal, and logs it unless one for the same reason was logged within Pause.
 func (r *Refusals) Refuse(why string, level slog.Level, message string, attributes ...any) {
 	now := r.now()
 	r.mu.Lock()
@@ -57,7 +56,7 @@ func (r *Refusals) Refuse(why string, level slog.Level, message string, attribut
 	}
 }
 
-// Each calls each with the number of refusals, by a word for why.
+// Each calls each with every reason and its count.
 func (r *Refusals) Each(each func(why string, count uint64)) {
 	for _, why := range r.reasons {
 		r.mu.Lock()

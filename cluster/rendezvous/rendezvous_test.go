@@ -25,8 +25,7 @@ func TestSecondPartyContinues(t *testing.T) {
 	}
 }
 
-// However the parties race, exactly one goroutine continues the call, and it sees what the event
-// wrote.
+// In any race exactly one goroutine continues the call, and it sees the writes of the event.
 func TestRace(t *testing.T) {
 	t.Parallel()
 	const rounds, events = 2000, 3
@@ -35,7 +34,7 @@ func TestRace(t *testing.T) {
 		var happened [events]bool
 		var mu sync.Mutex
 		var all sync.WaitGroup
-		continued := make(chan struct{}, events+1) // more than the one that is right
+		continued := make(chan struct{}, events+1) // more than needed
 		for i := range events {
 			all.Go(func() {
 				mu.Lock()

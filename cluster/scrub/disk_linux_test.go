@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// readFromDisk is how many bytes this process had the system read from disks.
+// readFromDisk returns the bytes that this process read from disks.
 func readFromDisk(t *testing.T) (bytes int64) {
 	t.Helper()
 	counts, err := os.ReadFile("/proc/self/io")
@@ -26,7 +26,7 @@ func readFromDisk(t *testing.T) (bytes int64) {
 	return bytes
 }
 
-// A walk finds what the disk does to bodies, also to small ones that the system has in memory.
+// A walk finds damage on disk, even of small bodies in the page cache.
 func TestBodiesAreReadFromTheDisk(t *testing.T) {
 	here := members(t, "a-1")[0]
 	var stat unix.Statfs_t

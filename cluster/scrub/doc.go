@@ -1,38 +1,31 @@
 // Package scrub finds damaged message bodies in the segment files of this node and fetches them
-// from other nodes. Package bodies checks and rewrites a body. The repair needs no entry of the
-// log, because a body never changes and each node with the message has it.
+// from other nodes. Package bodies checks and rewrites a body. A repair needs no log entry, because
+// a body never changes and each node with the message has it.
 //
 // # Design
 //
-// A body is asked for by its message: queue, sequence number, length and keyed hash. The
-// other node looks the message up in its own state, so that it may keep the body in
-// memory, or in a segment of its own at another place, and answers only with a body of
-// that length and hash. What comes is hashed again here before it is written. So a node
-// never takes another body for it, whatever the other node sends.
+// A node asks for a body by its message: queue, sequence number, length and keyed hash. The other
+// node looks up the message in its own state and answers only with a body of that length and hash,
+// from memory or from its own segments. The asking node hashes the answer before it writes it, so
+// it never accepts another body.
 //
-// The walk goes over the state and not over the files: so it knows what is in use, and of
-// which message it is. It reads a page of messages at a time while the state cannot
-// change, and their bodies without that, some pages at a time, after it had the system drop
-// what it keeps of the files in memory, which says nothing about the disk. What a walk
-// misses, since it moved meanwhile, the next one sees.
+// The walk follows the state, not the files, so that it knows the messages of all bodies in use. It
+// reads a page of messages at a time while the state cannot change, and then, without that lock,
+// the bodies of some pages. They are dropped from the page cache first, so that the disk is read. A
+// message that moves during a walk may be skipped until the next one.
 //
-// What a reader found is repaired at once, by a walk of its own that heals everything
-// damaged in that segment: damage seldom comes alone. The readers wait for it as long as
-// their calls may take. What cannot be healed at once is tried again, each by itself, and
-// does not keep others from being healed.
+// Damage that a reader finds starts a walk at once. It heals all damage in that segment, because
+// damage seldom comes alone. The readers wait for it as long as their calls allow. A body that
+// cannot be healed at once is retried individually and delays no other.
 //
 // # When a node gives up
 //
-// A body is no longer wanted as soon as no message of this node has it. Otherwise, as long
-// as another node does not answer, the body may be there, and this node goes on asking. Nor
-// does a refusal prove that nobody has it: a node that is behind does not have the message
-// yet, and one that is ahead may have deleted it, and then it is this node that is behind.
-// So each answer says up to which entry the other node had applied. A refusal counts if
-// that is not before the entry up to which this node had applied when it found the message
-// with its body; and it is believed when this node has applied as much as the node that
-// refused. If the message is here even then, no entry has deleted it: by the order of the
-// log it is at the other node, too, and its body is damaged there. The same must have been
-// the answer of all others for some seconds, since one of them may be healing it from
-// another. Then no node has the body, and this one ends, like any node whose data is
-// damaged.
+// A repair ends when no message of this node has the body. While another node does not answer, this
+// node keeps asking. A refusal does not prove that the body is lost: the other node may not have
+// the message yet, or may have deleted it already. So each answer contains the last entry that the
+// other node had applied. A refusal counts if that node had applied at least the entries that this
+// node had applied when it looked up the message. It is conclusive once this node has applied as
+// much as the refusing node and still has the message: then the other node has it too, and its body
+// is damaged there. All others must refuse for some seconds, as one of them may be healing the body
+// from another. Then no node has the body, and this node ends, as for any damaged data.
 package scrub

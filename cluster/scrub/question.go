@@ -11,27 +11,26 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// question asks another node for a part of the body of a message.
+// question requests a part of a message body from another node.
 type question struct {
 	Queue    string               `json:"queue"`
 	Sequence queue.SequenceNumber `json:"sequence"`
 	Digest   uint64               `json:"digest"`
 	Bytes    int                  `json:"bytes"`
-	From     int                  `json:"from"` // in the body
+	From     int                  `json:"from"` // offset in the body
 }
 
-// answer has a part of the body, or says that the node has no sound one in the state that
-// it had reached.
+// answer contains a part of the body, or reports that the node has no undamaged one.
 type answer struct {
 	Found   bool   `json:"found"`
 	Text    []byte `json:"text"`
-	Applied uint64 `json:"applied"` // index of the last entry in that state; 0: it does not say
+	Applied uint64 `json:"applied"` // index of the last entry in its state; 0: not given
 }
 
 const (
-	// partBytes of a body are in one answer.
+	// partBytes bounds the part in one answer.
 	partBytes = 512 << 10
-	// answersAtOnce is how many questions are answered at the same time.
+	// answersAtOnce bounds the concurrent answers.
 	answersAtOnce = 4
 )
 
@@ -65,8 +64,8 @@ func (s *Scrubber) answer(q question) answer {
 	if !body.Stored() {
 		text = body.String()
 	} else if text, found = s.options.Bodies.Sound(body); !found {
-		// It is damaged here, too. This node heals it when it is read here: if each began
-		// when it is asked, a body that nobody has would end all of them at once.
+		// It is damaged here, too. This node heals it when it is read here: if a question started a
+		// repair, a body lost on all nodes would end all of them at once.
 		return answer{Applied: applied}
 	}
 	text = text[q.From:]
@@ -75,13 +74,13 @@ func (s *Scrubber) answer(q question) answer {
 
 var errWrong = errors.New("it sent another body")
 
-// refusal is the error of asking a node that says that it has no such body.
+// refusal is the error for a node that has no such body.
 type refusal struct{ applied uint64 }
 
-// Error says how far the node was.
+// Error returns the last entry that the node had applied.
 func (r *refusal) Error() string { return fmt.Sprintf("it has no such body at entry %d", r.applied) }
 
-// ask asks one node for a body.
+// ask fetches a body from one node.
 func (s *Scrubber) ask(ctx context.Context, node string, wanted located) (string, error) {
 	var text []byte
 	for len(text) < wanted.body.Len() {

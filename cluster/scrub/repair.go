@@ -13,39 +13,37 @@ import (
 // Times of a repair.
 const (
 	askTimeout = 2 * time.Second
-	// A body that could not be healed is tried again after pauseMin, and then at longer
-	// intervals up to pauseMax.
+	// An open body is retried after pauseMin, and then at growing intervals up to pauseMax.
 	pauseMin = 50 * time.Millisecond
 	pauseMax = time.Second
-	// refusedFor is for how long all other nodes must have said that they have no such
-	// body: one of them may just have healed it from another.
+	// refusedFor is the time during which all other nodes must refuse a body: one of them may be
+	// healing it from another.
 	refusedFor = 5 * time.Second
-	// sayEvery is how often it is logged that bodies cannot be healed.
-	sayEvery = time.Minute
+	// warnInterval separates warnings about open bodies.
+	warnInterval = time.Minute
 )
 
-// damage is a body that was found damaged.
+// damage is a damaged body.
 type damage struct {
 	located
-	// refused says that all other nodes refused it in each round since; the last of them
-	// had applied what is up to index when they did so in the first one.
+	// refused: all other nodes refused the body in each round since then; index is the highest
+	// entry that they had applied in the first one.
 	refused bool
 	since   time.Duration
 	index   uint64
-	why     error // it could not be healed yet
+	why     error // the reason why it is not healed yet
 }
 
-// round is one turn of those bodies that are open. A node that did not answer in it is
-// asked for no other.
+// round is one attempt for all open bodies. A node that does not answer is not asked again in it.
 type round struct{ silent map[string]bool }
 
 func newRound() round { return round{map[string]bool{}} }
 
-// repairWalks is how often the state is searched for a message with a damaged body: one
-// that moves from queue to queue may be missed once.
+// repairWalks bounds the walks for a damaged body: a walk may miss a message that moves between
+// queues.
 const repairWalks = 2
 
-// repair heals what is damaged in the segments in which readers have found damage.
+// repair heals all damage in the segments in which readers found damage.
 func (s *Scrubber) repair(ctx context.Context) {
 	waiting := s.unknown(s.options.Bodies.Damaged())
 	for range repairWalks {
@@ -63,13 +61,13 @@ func (s *Scrubber) repair(ctx context.Context) {
 	}
 }
 
-// unknown are those of some bodies that wait to be healed and whose message was not found.
+// unknown returns the waiting bodies whose message was not found yet.
 func (s *Scrubber) unknown(bodies []content.Body) []content.Body {
 	waiting := s.waiting()
 	return slices.DeleteFunc(bodies, func(body content.Body) bool { return !waiting[body.Place()] || s.open[body.Place()] != nil })
 }
 
-// waiting are the places of all bodies that wait to be healed.
+// waiting returns the places of all bodies that wait to be healed.
 func (s *Scrubber) waiting() map[content.Place]bool {
 	waiting := map[content.Place]bool{}
 	for _, body := range s.options.Bodies.Damaged() {
@@ -78,7 +76,7 @@ func (s *Scrubber) waiting() map[content.Place]bool {
 	return waiting
 }
 
-// healSegments heals what is damaged in the segments that some bodies are in.
+// healSegments heals all damage in the segments of some bodies.
 func (s *Scrubber) healSegments(ctx context.Context, of []content.Body) {
 	segments := map[uint32]bool{}
 	for _, body := range of {
@@ -98,7 +96,7 @@ func (s *Scrubber) healSegments(ctx context.Context, of []content.Body) {
 	}
 }
 
-// retry gives each open body another turn.
+// retry tries to heal each open body.
 func (s *Scrubber) retry(ctx context.Context) {
 	waiting, round := s.waiting(), newRound()
 	for place, one := range s.open {
@@ -109,8 +107,8 @@ func (s *Scrubber) retry(ctx context.Context) {
 			delete(s.open, place)
 		}
 	}
-	if now := s.options.Clock.Monotonic(); len(s.open) > 0 && now-s.said > sayEvery {
-		s.said = now
+	if now := s.options.Clock.Monotonic(); len(s.open) > 0 && now-s.logged > warnInterval {
+		s.logged = now
 		for _, one := range s.open {
 			s.options.Logger.Warn("damaged bodies of messages cannot be healed yet", "bodies", len(s.open), "error", one.why)
 			return
@@ -118,10 +116,10 @@ func (s *Scrubber) retry(ctx context.Context) {
 	}
 }
 
-var errAlone = errors.New("there is no other node that could have it")
+var errAlone = errors.New("there is no other node to fetch it from")
 
-// heal gives a damaged body its turn, and reports whether that was its last: it was
-// healed, or no message has it any more, or the node has ended.
+// heal tries to heal a damaged body. It returns true if the body is healed or not needed, or the
+// node ends.
 func (s *Scrubber) heal(ctx context.Context, round round, one *damage) (over bool) {
 	if text, found := s.options.Bodies.InMemory(one.body); found {
 		s.write(one.located, text)
@@ -160,17 +158,16 @@ func (s *Scrubber) heal(ctx context.Context, round round, one *damage) (over boo
 	return false
 }
 
-// answers are those of the other nodes to the question for one body.
+// answers combine the answers of the other nodes for one body.
 type answers struct {
 	found   bool
-	alone   bool   // there are no others
-	refused bool   // all have refused it, each in a state in which its message can be
-	index   uint64 // highest that one of these had applied
+	alone   bool   // there are no other nodes
+	refused bool   // all refused it, in states that must have its message
+	index   uint64 // the highest entry that they had applied
 	why     error
 }
 
-// askOthers asks one node after the other for a body that this node refers to, as it has
-// applied what is up to at.
+// askOthers asks the other nodes, one after another, for a body that this node has at entry at.
 func (s *Scrubber) askOthers(ctx context.Context, round round, wanted located, at uint64) (text string, a answers) {
 	others := s.options.Others()
 	if len(others) == 0 {
@@ -201,14 +198,14 @@ func (s *Scrubber) askOthers(ctx context.Context, round round, wanted located, a
 	return "", a
 }
 
-// write writes a body anew. If that fails, the node has ended.
+// write rewrites a body. A failure ends the node.
 func (s *Scrubber) write(damaged located, text string) {
 	if err := s.options.Bodies.Heal(damaged.body, text); err != nil {
 		s.options.Bodies.GiveUp(damaged.body, err)
 	}
 }
 
-// has reports whether the message still has the body, as of the index that is applied.
+// has reports whether the message still has the body, and the index of the state.
 func (s *Scrubber) has(one located) (has bool, applied uint64) {
 	applied = s.options.Read(func(v queue.View) {
 		body, found := bodyOf(v, one.queue, one.sequence)

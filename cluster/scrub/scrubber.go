@@ -13,20 +13,20 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Options are what a Scrubber works with.
+// Options configure a Scrubber.
 type Options struct {
 	Bodies *bodies.Store
-	// Read reads the present state, and returns the index of the last entry that it has.
+	// Read reads the current state, and returns the index of its last entry.
 	Read    func(read func(queue.View)) (applied uint64)
-	Others  func() []string // members but this node
+	Others  func() []string // the other members
 	Network *peernet.Network
 	Group   uint32
 	Clock   environment.Clock
 	Logger  *slog.Logger
-	// BytesPerSecond is the rate at which bodies are read from disk to see whether they
-	// are sound; zero: only what readers find damaged is healed.
+	// BytesPerSecond is the rate of checking bodies on disk; 0: only damage that readers find is
+	// healed.
 	BytesPerSecond int64
-	// Interval is the time from the end of one walk over all bodies to the next.
+	// Interval is the pause between two walks over all bodies.
 	Interval time.Duration
 }
 
@@ -34,14 +34,14 @@ type Options struct {
 // one goroutine; the other methods are safe for concurrent use.
 type Scrubber struct {
 	options Options
-	found   wakeup.Signal // there may be damaged bodies
+	found   wakeup.Signal // bodies may be damaged
 
-	// For Run alone.
-	open map[content.Place]*damage // bodies that could not be healed yet
-	said time.Duration             // when that was logged
+	// For Run only.
+	open   map[content.Place]*damage // bodies that are not healed yet
+	logged time.Duration             // time of the last warning about them
 }
 
-// New returns a Scrubber that is told from now on of what readers find damaged.
+// New returns a Scrubber that handles damage found by readers from now on.
 func New(options Options) *Scrubber {
 	s := &Scrubber{options: options, found: wakeup.NewSignal(), open: map[content.Place]*damage{}}
 	options.Bodies.HealWith(s.found.Notify)
@@ -51,14 +51,14 @@ func New(options Options) *Scrubber {
 const (
 	// pieceBytes are read from disk between two pauses.
 	pieceBytes = 256 << 10
-	// pageBytes is what it counts for to look at a page of messages.
+	// pageBytes is the cost of a page of messages, counted against the rate.
 	pageBytes = 4 << 10
 )
 
 // Run checks and heals until ctx ends.
 func (s *Scrubber) Run(ctx context.Context) {
 	var at walk
-	var retry <-chan time.Time // nil: nothing is open
+	var retry <-chan time.Time // nil: no body is open
 	due, pause := s.after(0), pauseMin
 	for {
 		if retry == nil && len(s.open) > 0 {
@@ -79,7 +79,7 @@ func (s *Scrubber) Run(ctx context.Context) {
 	}
 }
 
-// after is when to check the next bodies: never, if no rate is set.
+// after returns a channel for the time of the next check; nil if no rate is set.
 func (s *Scrubber) after(pause time.Duration) <-chan time.Time {
 	if s.options.BytesPerSecond <= 0 {
 		return nil
@@ -87,7 +87,7 @@ func (s *Scrubber) after(pause time.Duration) <-chan time.Time {
 	return time.After(pause)
 }
 
-// piece checks the next bodies, and returns how long to wait before the ones after them.
+// piece checks some bodies, and returns the pause after them.
 func (s *Scrubber) piece(ctx context.Context, at *walk) (pause time.Duration) {
 	var piece []located
 	bytes := int64(0)
@@ -112,7 +112,7 @@ func (s *Scrubber) page(at *walk) (page []located, more bool) {
 	return page, more
 }
 
-// check heals what is damaged of some bodies, or leaves it for later.
+// check heals the damaged ones of some bodies. Bodies that cannot be healed remain open.
 func (s *Scrubber) check(ctx context.Context, round round, some []located) {
 	if len(some) == 0 {
 		return
@@ -126,7 +126,7 @@ func (s *Scrubber) check(ctx context.Context, round round, some []located) {
 	s.options.Bodies.Uncache(list)
 	for _, body := range s.options.Bodies.Check(list) {
 		if s.open[body.Place()] != nil {
-			continue // it has its own turns
+			continue // Run retries it
 		}
 		found := &damage{located: owners[body.Place()]}
 		if s.open[body.Place()] = found; s.heal(ctx, round, found) {

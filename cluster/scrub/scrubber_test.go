@@ -23,7 +23,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// hastyClock is ten seconds later whenever somebody looks at it.
+// hastyClock advances ten seconds with each reading.
 type hastyClock struct{ *clustertest.HandClock }
 
 func (c hastyClock) Monotonic() time.Duration {
@@ -31,7 +31,7 @@ func (c hastyClock) Monotonic() time.Duration {
 	return c.HandClock.Monotonic()
 }
 
-// member is a node with a state of its own, which may be behind that of the others.
+// member is a node with its own state, which may lag behind the others.
 type member struct {
 	t        *testing.T
 	name     string
@@ -40,14 +40,14 @@ type member struct {
 	bodies   *bodies.Store
 	ended    *clustertest.FatalRecord
 	scrubber *Scrubber
-	asked    chan struct{} // has room for as many questions as a test waits for
+	asked    chan struct{} // with room for the questions of a test
 	dir      string
 
 	mu    sync.RWMutex // of state
 	state *fsm.FSM
 }
 
-// members are some, that know each other. The first checks nothing unless it is told.
+// members returns connected members. The first one checks bodies only with a rate.
 func members(t *testing.T, names ...string) []*member {
 	var all []*member
 	for _, name := range names {
@@ -126,20 +126,20 @@ const orders = "orders"
 
 func textOf(number int) string { return strings.Repeat(fmt.Sprintf("body %03d, ", number), 100) }
 
-// fill applies the sends of some messages, and has them on disk.
+// fill applies the sends of some messages, and writes them to disk.
 func (m *member) fill() {
 	m.apply(&queue.CreateQueue{Queue: orders})
 	for number := range 3 {
 		m.apply(send(number))
 	}
-	// What a segment is full of is not kept in memory.
+	// A full segment is not kept in memory.
 	big := send(0)
 	big.Entries[0].Body = strings.Repeat("x", 64<<10)
 	m.apply(big, big)
 	m.sync()
 }
 
-// sync has all bodies on disk.
+// sync writes all bodies to disk.
 func (m *member) sync() {
 	m.t.Helper()
 	captured, err := m.state.Snapshot()
@@ -156,7 +156,7 @@ func send(number int) *queue.SendMessages {
 	return &queue.SendMessages{Queue: orders, SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{{Body: textOf(number)}}}
 }
 
-// discard is where a snapshot goes that nobody reads.
+// discard is a sink for a snapshot.
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
@@ -164,7 +164,7 @@ func (discard) Close() error                { return nil }
 func (discard) Cancel() error               { return nil }
 func (discard) ID() string                  { return "discarded" }
 
-// body is that of a message.
+// body returns the body of a message.
 func (m *member) body(number int) (body queue.Body) {
 	m.t.Helper()
 	m.read(func(v queue.View) {
@@ -176,7 +176,7 @@ func (m *member) body(number int) (body queue.Body) {
 	return body
 }
 
-// damage flips a bit of a body, and returns what reading it gives.
+// damage flips a bit of a body, and returns the error of reading it.
 func (m *member) damage(number int) *bodies.BeingHealed {
 	m.t.Helper()
 	body := m.body(number)
@@ -193,7 +193,7 @@ func (m *member) damage(number int) *bodies.BeingHealed {
 	return healing
 }
 
-// asks waits until another member was asked some more times.
+// asks waits for some more questions to another member.
 func (m *member) asks(other *member, times int) {
 	m.t.Helper()
 	ctx := clustertest.Context(m.t)
@@ -201,14 +201,14 @@ func (m *member) asks(other *member, times int) {
 		select {
 		case <-other.asked:
 		case <-m.ended.Ended:
-			m.mustGoOn()
+			m.mustRun()
 		case <-ctx.Done():
 			m.t.Fatalf("%s was not asked", other.name)
 		}
 	}
 }
 
-func (m *member) mustGoOn() {
+func (m *member) mustRun() {
 	m.t.Helper()
 	if codes, errs := m.ended.All(); len(codes) > 0 {
 		m.t.Fatalf("%s ended: %v, %v", m.name, codes, errs)
@@ -224,7 +224,7 @@ func (m *member) mustHave(numbers ...int) {
 	}
 }
 
-// outcome is what became of a damaged body.
+// outcome is the result for a damaged body.
 func (m *member) outcome(of *bodies.BeingHealed) error {
 	m.t.Helper()
 	select {
@@ -235,8 +235,8 @@ func (m *member) outcome(of *bodies.BeingHealed) error {
 	return of.Outcome()
 }
 
-// A node that is behind the others, and finds damage in what they have deleted since,
-// waits until it has deleted it as well.
+// A node that lags behind, and finds damage in a message that the others have deleted, waits until
+// it has deleted it as well.
 func TestWhatOthersHaveDeletedIsAwaited(t *testing.T) {
 	t.Parallel()
 	all := members(t, "a-1", "b-2", "c-3")
@@ -254,39 +254,38 @@ func TestWhatOthersHaveDeletedIsAwaited(t *testing.T) {
 	for _, other := range all[1:] {
 		behind.asks(other, 5)
 	}
-	behind.mustGoOn()
+	behind.mustRun()
 	behind.apply(purge)
 	if err := behind.outcome(healing); !errors.Is(err, bodies.ErrGone) {
 		t.Errorf("the outcome is %v", err)
 	}
-	behind.mustGoOn()
+	behind.mustRun()
 }
 
-// Nodes that are behind this one may not have the message yet.
-func TestWhoIsBehindIsAwaited(t *testing.T) {
+// Nodes that lag behind this one may not have the message yet.
+func TestMembersThatLagAreAwaited(t *testing.T) {
 	t.Parallel()
 	all := members(t, "a-1", "b-2", "c-3")
-	ahead := all[0]
-	ahead.fill()
-	healing := ahead.damage(1)
+	newest := all[0]
+	newest.fill()
+	healing := newest.damage(1)
 	for _, other := range all[1:] {
 		other.serve()
 	}
-	ahead.run()
+	newest.run()
 	for _, other := range all[1:] {
-		ahead.asks(other, 5)
+		newest.asks(other, 5)
 	}
-	ahead.mustGoOn()
+	newest.mustRun()
 	all[2].fill()
-	if err := ahead.outcome(healing); err != nil {
+	if err := newest.outcome(healing); err != nil {
 		t.Error(err)
 	}
-	ahead.mustHave(0, 1, 2)
-	ahead.mustGoOn()
+	newest.mustHave(0, 1, 2)
+	newest.mustRun()
 }
 
-// A node that does not answer has not said that it lacks the body, however long that
-// lasts, and keeps no other body from being healed.
+// A node that does not answer has not refused the body, and delays no other body.
 func TestWhoIsSilentIsAwaited(t *testing.T) {
 	t.Parallel()
 	all := members(t, "a-1", "b-2", "c-3")
@@ -302,16 +301,16 @@ func TestWhoIsSilentIsAwaited(t *testing.T) {
 		t.Error(err)
 	}
 	here.asks(sound, 10)
-	here.mustGoOn()
+	here.mustRun()
 	silent.serve()
 	if err := here.outcome(lost); err != nil {
 		t.Error(err)
 	}
 	here.mustHave(0, 1, 2)
-	here.mustGoOn()
+	here.mustRun()
 }
 
-// A body that all others have found damaged, too, is in no node any more.
+// A body that is damaged on all nodes is lost.
 func TestBodyThatNobodyHasEndsTheNode(t *testing.T) {
 	t.Parallel()
 	all := members(t, "a-1", "b-2", "c-3")
@@ -333,11 +332,11 @@ func TestBodyThatNobodyHasEndsTheNode(t *testing.T) {
 		t.Errorf("it ended with %v, %v", codes, errs)
 	}
 	for _, other := range all[1:] {
-		other.mustGoOn()
+		other.mustRun()
 	}
 }
 
-// What could not be read once, and can be now, needs nobody.
+// A body that becomes readable again needs no other node.
 func TestWhatIsSoundAgainIsRead(t *testing.T) {
 	t.Parallel()
 	here := members(t, "a-1", "b-2")[0]
@@ -353,5 +352,5 @@ func TestWhatIsSoundAgainIsRead(t *testing.T) {
 		t.Error(err)
 	}
 	here.mustHave(0, 1, 2)
-	here.mustGoOn()
+	here.mustRun()
 }

@@ -4,23 +4,24 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// pageMessages is how many messages are looked at while the state cannot change.
+// pageMessages are read while the state cannot change.
 const pageMessages = 100
 
-// located is a body in a segment, and whose it is.
+// located is a stored body with its message.
 type located struct {
 	queue    string
 	sequence queue.SequenceNumber
 	body     queue.Body
 }
 
-// walk goes over all messages, by queue and number. The zero walk is at the beginning.
+// walk is a position in the walk over all messages, by queue and sequence number. The zero value is
+// the start.
 type walk struct {
 	queue string
-	from  queue.SequenceNumber // in queue; 0: it is done with that one
+	from  queue.SequenceNumber // in queue; 0: the queue is done
 }
 
-// page returns the stored bodies of some of the next messages; more is false at the end.
+// page returns the stored bodies of the next messages; more is false at the end.
 func (w *walk) page(v queue.View) (bodies []located, more bool) {
 	if w.from == 0 {
 		next := v.ListQueues("", w.queue, 1)
@@ -46,7 +47,7 @@ func (w *walk) page(v queue.View) (bodies []located, more bool) {
 	return bodies, true
 }
 
-// bodyOf is the body of a message.
+// bodyOf returns the body of a message.
 func bodyOf(v queue.View, name string, sequence queue.SequenceNumber) (body queue.Body, found bool) {
 	messages, refusal := v.Peek(name, sequence, "", 1)
 	if refusal != nil || len(messages) == 0 || messages[0].Sequence != sequence {

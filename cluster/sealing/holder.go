@@ -13,12 +13,12 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// FileName is the file of a data directory with the private key of the node.
+// FileName is the file in the data directory with the private key of the node.
 const FileName = "secrets.key"
 
 var kem = hpke.DHKEM(ecdh.X25519())
 
-// holder is a private key that opens wraps made for it.
+// holder is a private key that opens the wraps made for it.
 type holder struct {
 	name    string
 	private hpke.PrivateKey
@@ -55,7 +55,7 @@ func (r fileRecord) parse() (hpke.PrivateKey, error) {
 	return kem.NewPrivateKey(r.PrivateKey)
 }
 
-// openFile reads the private key of a node, or draws one and writes it.
+// openFile reads the private key of a node, or makes one if there is none.
 func openFile(path string, random io.Reader, write func(do func() error) error) (hpke.PrivateKey, error) {
 	var record fileRecord
 	err := storage.ReadRecord(path, &record)
@@ -72,7 +72,7 @@ func openFile(path string, random io.Reader, write func(do func() error) error) 
 	return private, nil
 }
 
-// makeFile draws a private key. The key is on disk before it is used.
+// makeFile draws a private key and writes it to disk.
 func makeFile(path string, random io.Reader, write func(do func() error) error) (hpke.PrivateKey, error) {
 	seed := make([]byte, keyBytes)
 	if _, err := io.ReadFull(random, seed); err != nil {
@@ -89,7 +89,7 @@ func makeFile(path string, random io.Reader, write func(do func() error) error) 
 	return private, write(func() error { return storage.WriteRecord(path, record) })
 }
 
-// parseFile reads what the file of another node holds.
+// parseFile parses the file of another node.
 func parseFile(content []byte) (hpke.PrivateKey, error) {
 	var record fileRecord
 	if err := storage.ParseRecord(content, &record); err != nil {
@@ -98,17 +98,16 @@ func parseFile(content []byte) (hpke.PrivateKey, error) {
 	return record.parse()
 }
 
-// keyFileHolder begins the names of holders that are keys of an encryption key file. No node
-// id has a slash.
+// keyFileHolder is the prefix of holders that are keys of an encryption key file. A node id has no
+// slash.
 const keyFileHolder = "encryption-key/"
 
-// keyFileHolders are the holders that the keys of an encryption key file make, the active one
-// first.
+// keyFileHolders returns the holders for the keys of an encryption key file, the active one first.
 func keyFileHolders(keys *encryption.Keyring) (list []*holder) {
 	for _, id := range keys.IDs() {
 		seed, err := keys.Derive(id, "seriatim sealing key")
 		if err != nil {
-			continue // it was forgotten at this moment
+			continue // just removed
 		}
 		private, err := kem.DeriveKeyPair(seed)
 		if err != nil {

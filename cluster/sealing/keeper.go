@@ -14,8 +14,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// ErrCannotOpen says that this node cannot open the secrets of access keys.
-var ErrCannotOpen = errors.New("this node cannot open the secrets of access keys yet: it waits until another node gives it the sealing key")
+// ErrCannotOpen: this node cannot open the secrets of access keys.
+var ErrCannotOpen = errors.New("this node cannot open the secrets of access keys yet: it waits until another node sends the sealing key")
 
 // Options configure a Keeper.
 type Options struct {
@@ -23,7 +23,7 @@ type Options struct {
 	Path   string              // of secrets.key
 	Keys   *encryption.Keyring // nil: nothing is encrypted at rest
 	Random io.Reader
-	Write  func(do func() error) error // writes to the disk
+	Write  func(do func() error) error // runs a write to the disk
 }
 
 // Keeper opens and seals secrets for one node. Safe for concurrent use.
@@ -32,20 +32,20 @@ type Keeper struct {
 	own    *holder
 	keys   *encryption.Keyring // nil: nothing is encrypted at rest
 
-	changed wakeup.Broadcast // what is here or in the state
+	changed wakeup.Broadcast // a key of this node or the state
 	work    wakeup.Signal    // for Run
 	drawing sync.Mutex
 
 	mu     sync.RWMutex
-	key    *Key                    // nil: none was opened yet
-	failed *access.SealingKey      // it cannot be opened
+	key    *Key                    // nil: not opened yet
+	failed *access.SealingKey      // cannot be opened
 	opened map[string]openedSecret // by sealed text
 }
 
 // openedSecret is a secret in clear.
 type openedSecret struct{ id, secret string }
 
-// Open reads the private key of the node, or makes it.
+// Open reads or makes the private key of the node.
 func Open(o Options) (*Keeper, error) {
 	private, err := openFile(o.Path, o.Random, o.Write)
 	if err != nil {
@@ -57,20 +57,20 @@ func Open(o Options) (*Keeper, error) {
 	}, nil
 }
 
-// PublicKey is that of this node.
+// PublicKey returns the public key of this node.
 func (k *Keeper) PublicKey() []byte { return []byte(k.own.public) }
 
-// holders are this node and the keys of its encryption key file, the active one first.
+// holders returns this node and the keys of its encryption key file, the active one first.
 func (k *Keeper) holders() []*holder { return append([]*holder{k.own}, keyFileHolders(k.keys)...) }
 
-// Changed is called when the state, the leader, the members or the keys of the encryption key
-// file may have changed.
+// Changed notifies the Keeper of changes of the state, the leader, the members or the encryption
+// key file.
 func (k *Keeper) Changed() {
 	k.changed.Notify()
 	k.work.Notify()
 }
 
-// Secret returns the secret of an access key of a state with this sealing key.
+// Secret returns the secret of an access key. s is the sealing key of its state.
 func (k *Keeper) Secret(s *access.SealingKey, a access.Key) (string, error) {
 	if a.Sealed == "" {
 		return a.Secret, nil
@@ -92,7 +92,7 @@ func (k *Keeper) Secret(s *access.SealingKey, a access.Key) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.opened) >= limits.AccessKeysMax {
-		clear(k.opened) // keys that are gone; those in use come back
+		clear(k.opened) // drops deleted keys; those in use return
 	}
 	k.opened[a.Sealed] = openedSecret{a.ID, secret}
 	return secret, nil
@@ -104,7 +104,7 @@ func (k *Keeper) CanOpen(s *access.SealingKey) bool {
 	return err == nil
 }
 
-// use returns the sealing key of the state, opened.
+// use returns the opened sealing key of the state.
 func (k *Keeper) use(s *access.SealingKey) (*Key, error) {
 	if s == nil {
 		return nil, ErrCannotOpen
@@ -120,7 +120,7 @@ func (k *Keeper) use(s *access.SealingKey) (*Key, error) {
 	}
 	for _, h := range k.holders() {
 		if key, err := openWrap(h, s); err == nil {
-			k.learn(key)
+			k.store(key)
 			return key, nil
 		}
 	}
@@ -139,8 +139,8 @@ func openWrap(h *holder, s *access.SealingKey) (*Key, error) {
 	return h.unwrap(s.ID, wrapped)
 }
 
-// learn keeps a sealing key.
-func (k *Keeper) learn(key *Key) {
+// store keeps the opened sealing key.
+func (k *Keeper) store(key *Key) {
 	k.mu.Lock()
 	k.key = key
 	k.mu.Unlock()
@@ -156,8 +156,8 @@ func (k *Keeper) WrapFor(s *access.SealingKey, nodeID string, publicKey []byte) 
 	return key.wrap(nodeID, string(publicKey))
 }
 
-// OpenBackup opens the sealing key of a backup, with the private keys of this node, and with
-// the content of a file secrets.key if it is given.
+// OpenBackup opens the sealing key of a backup with the private keys of this node, or with file,
+// the content of a secrets.key file, if it is not empty.
 func (k *Keeper) OpenBackup(s *access.SealingKey, file string) (*Key, error) {
 	if s == nil {
 		return nil, errors.New("it has no sealing key")
@@ -177,7 +177,7 @@ func (k *Keeper) OpenBackup(s *access.SealingKey, file string) (*Key, error) {
 	return openAny(private, s)
 }
 
-// openAny opens a sealing key with a private key, whose holder is not known.
+// openAny opens a sealing key with a private key of an unknown holder.
 func openAny(private hpke.PrivateKey, s *access.SealingKey) (*Key, error) {
 	h := newHolder("", private)
 	for _, w := range s.Wraps {

@@ -20,14 +20,14 @@ const (
 	idBytes  = 8
 )
 
-// errNotAuthentic says that a text is not what was sealed or wrapped.
+// errNotAuthentic: a text was changed, or is not what was sealed or wrapped.
 var errNotAuthentic = errors.New("it is not what was sealed")
 
 // Key is an opened sealing key. Safe for concurrent use.
 type Key struct {
 	id   [idBytes]byte
 	raw  []byte
-	mac  []byte // makes nonces
+	mac  []byte // for nonces
 	aead cipher.AEAD
 }
 
@@ -62,10 +62,10 @@ func newKey(raw []byte) (*Key, error) {
 	return k, err
 }
 
-// ID names the key in the state.
+// ID returns the id of the key in the state.
 func (k *Key) ID() string { return hex.EncodeToString(k.id[:]) }
 
-// seal seals the secret of an access key.
+// seal encrypts the secret of an access key.
 func (k *Key) seal(accessKeyID, secret string) string {
 	mac := hmac.New(sha256.New, k.mac)
 	fmt.Fprintf(mac, "%d:%s%s", len(accessKeyID), accessKeyID, secret)
@@ -74,13 +74,13 @@ func (k *Key) seal(accessKeyID, secret string) string {
 	return string(k.aead.Seal(sealed, nonce, []byte(secret), []byte(accessKeyID)))
 }
 
-// open opens the secret of an access key.
+// open decrypts the secret of an access key.
 func (k *Key) open(accessKeyID, sealed string) (string, error) {
 	if access.SealedBy(sealed) != k.ID() {
 		return "", errNotAuthentic
 	}
-	rest := []byte(sealed[idBytes:])
-	nonce, text := rest[:k.aead.NonceSize()], rest[k.aead.NonceSize():]
+	nonced := []byte(sealed[idBytes:])
+	nonce, text := nonced[:k.aead.NonceSize()], nonced[k.aead.NonceSize():]
 	secret, err := k.aead.Open(nil, nonce, text, []byte(accessKeyID))
 	if err != nil {
 		return "", errNotAuthentic

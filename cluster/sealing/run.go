@@ -14,31 +14,30 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// Cluster answers a Keeper and executes its commands. Safe for concurrent use.
+// Cluster gives a Keeper access to the cluster. Safe for concurrent use.
 type Cluster interface {
-	// Access returns the users of the cluster that this node knows.
+	// Access returns the access keys and users of the state.
 	Access() *access.Table
 	// Leads reports whether this node leads.
 	Leads() bool
-	// Members are the ids of all voters and of all learners.
+	// Members returns the ids of all voters and of all learners.
 	Members() (voters, learners []string)
-	// Execute executes a command. The error is a *queue.Error if a rule refused it.
+	// Execute executes a command. The error is a *queue.Error if a rule refuses it.
 	Execute(ctx context.Context, cmd queue.Command) error
-	// PublicKeys asks the other members for their public keys. It returns those of the
-	// members that answer.
+	// PublicKeys returns the public keys of the other members that answer.
 	PublicKeys(ctx context.Context) map[string][]byte
 	// AskForWrap asks another member to wrap the sealing key for this node.
 	AskForWrap(ctx context.Context, id string, publicKey []byte) (access.Wrap, error)
 }
 
-// How long Run waits after a failure; longer each time.
+// Pauses of Run after failures; each is longer than the one before.
 const (
 	retryPauseMin = time.Second
 	retryPauseMax = time.Minute
 )
 
-// Run keeps the sealing key of the state as the members need it, until ctx ends. It works
-// when Changed was called, and again after a failure.
+// Run keeps the sealing key of the state as the members need it, until ctx ends. It works after
+// each Changed, and again after a failure.
 func (k *Keeper) Run(ctx context.Context, c Cluster, failed func(error)) {
 	pause := retryPauseMin
 	for {
@@ -63,7 +62,7 @@ func (k *Keeper) Run(ctx context.Context, c Cluster, failed func(error)) {
 	}
 }
 
-// step does all that is to be done now.
+// step does all current work.
 func (k *Keeper) step(ctx context.Context, c Cluster) error {
 	table, leads := c.Access(), c.Leads()
 	s := table.SealingKey()
@@ -97,7 +96,7 @@ func (k *Keeper) step(ctx context.Context, c Cluster) error {
 	return nil
 }
 
-// ask asks the other members for the sealing key.
+// ask asks the other members to wrap the sealing key for this node.
 func (k *Keeper) ask(ctx context.Context, c Cluster, s *access.SealingKey) (*Key, error) {
 	wrapped, err := c.AskForWrap(ctx, s.ID, k.PublicKey())
 	if err != nil {
@@ -105,21 +104,20 @@ func (k *Keeper) ask(ctx context.Context, c Cluster, s *access.SealingKey) (*Key
 	}
 	key, err := k.own.unwrap(s.ID, wrapped)
 	if err != nil {
-		return nil, fmt.Errorf("the sealing key that another member gave: %w", err)
+		return nil, fmt.Errorf("the sealing key from another member: %w", err)
 	}
-	k.learn(key)
+	k.store(key)
 	return key, nil
 }
 
-// wanted are the holders that this node answers for: itself, and the active key of its
-// encryption key file.
+// wanted returns the holders that this node maintains: itself, and the active key of its encryption
+// key file.
 func (k *Keeper) wanted() []*holder {
 	all := k.holders()
 	return all[:min(2, len(all))]
 }
 
-// addMissing adds the wraps that this node lacks: its own, and that of the active key of its
-// encryption key file.
+// addMissing adds the missing wraps for this node and the active key of its encryption key file.
 func (k *Keeper) addMissing(change *queue.SetSealingKey, key *Key, s *access.SealingKey) error {
 	for _, h := range k.wanted() {
 		if _, err := openWrap(h, s); err == nil {
@@ -137,8 +135,7 @@ func (k *Keeper) addMissing(change *queue.SetSealingKey, key *Key, s *access.Sea
 	return nil
 }
 
-// dropUnused drops the holders that are no members any more, and keys that left the
-// encryption key file of this node.
+// dropUnused drops holders that are no longer members, and keys that left the encryption key file.
 func (k *Keeper) dropUnused(change *queue.SetSealingKey, c Cluster, s *access.SealingKey) {
 	voters, learners := c.Members()
 	own := k.holders()
@@ -154,8 +151,7 @@ func (k *Keeper) dropUnused(change *queue.SetSealingKey, c Cluster, s *access.Se
 	}
 }
 
-// sealClear seals the secrets that are in clear: those of keys made before the format version
-// allowed to seal them.
+// sealClear seals secrets that are in clear.
 func sealClear(ctx context.Context, c Cluster, table *access.Table, key *Key) (err error) {
 	if table.ClearCount() == 0 {
 		return nil
@@ -181,17 +177,17 @@ func isRefused(err error, code refusal.Code) bool {
 	return errors.As(err, &refused) && refused.Code == code
 }
 
-// mayDraw reports whether the cluster needs a new sealing key: it has none, or one that this
-// node cannot open and that sealed nothing.
+// mayDraw reports whether the cluster needs a new sealing key: it has none, or one that this node
+// cannot open and that sealed nothing.
 func (k *Keeper) mayDraw(table *access.Table) bool {
 	s := table.SealingKey()
 	return s == nil || table.KeyCount() == table.ClearCount() && !k.CanOpen(s)
 }
 
-// drawBudget bounds how long draw asks members for their public keys: other callers wait for it.
+// drawBudget bounds the time that draw waits for public keys.
 const drawBudget = 5 * time.Second
 
-// draw gives the cluster a new sealing key, unless another node was faster.
+// draw creates a new sealing key for the cluster, unless another node did.
 func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Context, queue.Command) error) error {
 	k.drawing.Lock()
 	defer k.drawing.Unlock()
@@ -220,11 +216,11 @@ func (k *Keeper) draw(ctx context.Context, c Cluster, execute func(context.Conte
 	return err
 }
 
-// askAgainPause separates the questions of Wrapped to members that did not answer.
+// askAgainPause separates the questions of Wrapped.
 const askAgainPause = 100 * time.Millisecond
 
-// Wrapped wraps a sealing key for this node and all members that answer. It asks until these
-// are a majority of the voters: the sealing key must outlast the loss of a minority.
+// Wrapped wraps a sealing key for this node and the members that answer. It asks until they are a
+// majority of the voters, because the sealing key must survive the loss of a minority.
 func (k *Keeper) Wrapped(ctx context.Context, key *Key, c Cluster) (*access.SealingKey, error) {
 	for {
 		s, err := k.wrapped(ctx, key, c)
@@ -250,7 +246,7 @@ func (k *Keeper) wrapped(ctx context.Context, key *Key, c Cluster) (*access.Seal
 		}
 	}
 	if 2*with <= len(voters) {
-		return nil, fmt.Errorf("%w: only %d of %d voters told their public key for the sealing key", fault.ErrUnavailable, with, len(voters))
+		return nil, fmt.Errorf("%w: only %d of %d voters sent their public keys for the sealing key", fault.ErrUnavailable, with, len(voters))
 	}
 	s := &access.SealingKey{ID: key.ID()}
 	for holder, bytes := range public {
@@ -263,11 +259,11 @@ func (k *Keeper) wrapped(ctx context.Context, key *Key, c Cluster) (*access.Seal
 	return s, nil
 }
 
-// Seal returns a command whose secret is sealed. It waits until this node has the sealing
-// key of the cluster, and draws it if there is none; execute executes commands.
+// Seal returns the command with a sealed secret. It waits until this node has the sealing key, and
+// draws one if the cluster has none; execute executes commands.
 func (k *Keeper) Seal(ctx context.Context, c Cluster, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
 	for {
-		changed := k.changed.Changed() // first, so that no change is missed
+		changed := k.changed.Changed() // first, to miss no change
 		if k.mayDraw(c.Access()) {
 			if err := k.draw(ctx, c, execute); err != nil {
 				return nil, fmt.Errorf("%w: drawing the sealing key: %w", fault.ErrUnavailable, err)
@@ -284,7 +280,7 @@ func (k *Keeper) Seal(ctx context.Context, c Cluster, cmd *queue.CreateAccessKey
 	}
 }
 
-// AwaitSecret is Secret, and waits until this node can open it.
+// AwaitSecret returns the secret of an access key, and waits until this node can open it.
 func (k *Keeper) AwaitSecret(ctx context.Context, c Cluster, a access.Key) (string, error) {
 	for {
 		changed := k.changed.Changed()

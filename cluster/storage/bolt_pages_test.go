@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// writeBolt makes a file with branches, leaves, pages behind a page, and buckets in buckets,
-// some of them inside of a page.
+// writeBolt writes a file with branches, leaves, overflow pages, and nested buckets, some of them
+// inline.
 func writeBolt(t *testing.T, path string) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, boltOptions(0))
@@ -41,9 +41,8 @@ func writeBolt(t *testing.T, path string) {
 	}
 }
 
-// A bit that flips anywhere in a file of the library either is found before the library
-// opens it, or leaves a file that the library opens, or refuses in a way that can be
-// recovered. What cannot be recovered ends this test.
+// A flipped bit anywhere in a file is found before the library opens it, or the library opens the
+// file or fails in a way that can be recovered. Any other failure ends this test.
 func TestEveryBitOfABoltFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,12 +74,12 @@ func TestEveryBitOfABoltFile(t *testing.T) {
 			page := os.Getpagesize()
 			for at := range content {
 				if inPage := at % page; inPage >= 64 && at%61 != 0 {
-					continue // keys and values, most of them
+					continue // most keys and values
 				}
 				for bit := range 8 {
 					content[at] ^= 1 << bit
 					damaged := filepath.Join(dir, "damaged")
-					// A file of its own each: one that the library gave up on stays locked.
+					// A new file each time: a file that the library gave up on stays locked.
 					if err := errors.Join(os.RemoveAll(damaged), os.WriteFile(damaged, content, 0o600)); err != nil {
 						t.Fatal(err)
 					}

@@ -16,7 +16,7 @@ func openTestDir(t *testing.T, path, name string) *Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = dir.Close() }) // most tests close it themselves
+	t.Cleanup(func() { _ = dir.Close() }) // most tests close it
 	return dir
 }
 

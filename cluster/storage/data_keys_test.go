@@ -10,11 +10,11 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 )
 
-// keyedDir is a data directory whose keys change, as the record of them tells.
+// keyedDir is a data directory whose keys change.
 type keyedDir struct {
 	t    *testing.T
 	dir  *Dir
-	keys map[string][]byte // by a name for people
+	keys map[string][]byte // by a name for the test
 }
 
 func newKeyedDir(t *testing.T) *keyedDir {
@@ -46,8 +46,8 @@ func (k *keyedDir) ring(names ...string) *encryption.Keyring {
 
 func (k *keyedDir) id(name string) encryption.KeyID { return k.ring(name).Active() }
 
-// needed are the names of the keys that the directory needs with these files, and of those
-// without which a start is refused after that.
+// needed returns the names of the keys that the directory needs with these files. It checks that a
+// start without any of them is refused.
 func (k *keyedDir) needed(files Files) string {
 	k.t.Helper()
 	uses, plain, err := k.dir.ForgetKeys(files)
@@ -85,8 +85,8 @@ func (k *keyedDir) want(files Files, want string) {
 	}
 }
 
-// A key is needed as long as the log, a snapshot or a segment may be encrypted with it, and the
-// active one always.
+// A key is needed while the log, a snapshot or a segment may be encrypted with it. The active one
+// is always needed.
 func TestKeysAreForgotten(t *testing.T) {
 	k := newKeyedDir(t)
 	const first = 1 << 31
@@ -102,14 +102,14 @@ func TestKeysAreForgotten(t *testing.T) {
 		return list
 	}
 	k.want(Files{}, "old")
-	// While the node runs another key begins to encrypt, in the segment that is written.
+	// While the node runs, another key starts to encrypt, in the current segment.
 	k.must(k.dir.BeginKey(k.id("next"), first+1))
 	k.dir.Keys.Replace(k.ring("next", "old"))
 	k.must(k.dir.EndKeys(k.id("next"), first+2))
 	k.want(Files{Segments: []uint32{first + 1, first + 2}}, "old, next")
 	k.want(Files{Log: log("old")}, "old, next")
 	k.want(Files{Snapshots: map[encryption.KeyID]int{k.id("old"): 1}}, "old, next")
-	// A body of an early segment is written anew with the later key.
+	// A body of an early segment is rewritten with the later key.
 	k.must(k.dir.NoteHealing(k.id("next"), first))
 	k.must(k.dir.BeginKey(k.id("last"), first+9))
 	k.dir.Keys.Replace(k.ring("last", "next", "old"))
@@ -123,12 +123,12 @@ func TestKeysAreForgotten(t *testing.T) {
 		t.Error("the active key was noted as a new one")
 	}
 	k.want(Files{Segments: []uint32{first + 20}}, "last")
-	// What a tool wrote while the node was stopped counts without a record.
+	// Files that a tool wrote while the node was stopped count without a record.
 	k.want(Files{Log: log("old")}, "old, last")
 }
 
-// A directory that was in clear text, or whose record is lost, may be encrypted with any key,
-// and its log may hold clear text.
+// A directory that was unencrypted, or whose record is lost, may be encrypted with any key, and its
+// log may be unencrypted.
 func TestKeysOfAnUnknownDirectory(t *testing.T) {
 	k := newKeyedDir(t)
 	const first = 1<<31 + 7

@@ -136,5 +136,5 @@ func (d *DiskGuard) Poisoned() error {
 // ReplaceNode is the advice for a damaged data directory. Only a new member can be repaired from
 // other nodes: under its old id, a node that lost part of its log would vote away entries it once
 // confirmed.
-const ReplaceNode = "nothing is lost while a majority of the other nodes is sound: " +
-	"move the data directory away and start with an empty one, so that this node joins as a new member"
+const ReplaceNode = "nothing is lost while a majority of the other nodes is sound. " +
+	"Move the data directory away and start with an empty one: this node then joins as a new member"

@@ -50,7 +50,7 @@ func TestDiskGuardEndsAHungWrite(t *testing.T) {
 	}()
 	<-record.Ended
 	close(thaw)
-	// The write succeeded in the end, but others may have been told otherwise.
+	// The write succeeded in the end, but its failure was already reported.
 	if err := <-outcome; err == nil {
 		t.Fatal("a write that came too late was reported as done")
 	}
@@ -63,8 +63,8 @@ func TestDiskGuardEndsAHungWrite(t *testing.T) {
 	}
 }
 
-// A library that panics over a damaged page, or reads behind the end of a mapped
-// file, ends the node with the code for damage and the name of the file.
+// A library that panics over a damaged page, or reads beyond the end of a mapped file, ends the
+// node with the exit code for damage and the name of the file.
 func TestDiskGuardReportsAPanicAsDamage(t *testing.T) {
 	record := clustertest.NewFatalRecord()
 	guard := NewDiskGuard(time.Minute, record.Fatal, nil)
@@ -77,10 +77,10 @@ func TestDiskGuardReportsAPanicAsDamage(t *testing.T) {
 	}
 }
 
-// notGivenFile is a link to a file of which no byte can be read: EIO, as from a broken disk.
+// notGivenFile returns a link to a file that cannot be read: EIO, as from a broken disk.
 func notGivenFile(t *testing.T, path string) {
 	t.Helper()
-	const unmapped = "/proc/self/mem" // nothing is at its beginning
+	const unmapped = "/proc/self/mem" // nothing is mapped at its beginning
 	if _, err := os.Stat(unmapped); err != nil {
 		t.Skip("no file here fails to be read with EIO:", err)
 	}
@@ -89,7 +89,7 @@ func notGivenFile(t *testing.T, path string) {
 	}
 }
 
-// What the disk does not give is no damage, whichever file it is.
+// A read error of the disk is not reported as damage, for any file.
 func TestFilesThatTheDiskDoesNotGive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	notGivenFile(t, path)
@@ -107,8 +107,7 @@ func TestFilesThatTheDiskDoesNotGive(t *testing.T) {
 	}
 }
 
-// What the system says of a file tells a disk to be looked after from one whose data is to
-// be thrown away.
+// The system's error distinguishes a disk to check from data to discard.
 func TestWhatCannotBeRead(t *testing.T) {
 	for _, c := range []struct {
 		err  error

@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// The signs of each group are its own, and stay when its directory is lost.
+// Each group has its own marker files, which remain when its directory is lost.
 func TestGroupsKeepTheirSigns(t *testing.T) {
 	path := t.TempDir()
 	dir := openTestDir(t, path, "a")
@@ -41,7 +41,7 @@ func TestGroupsKeepTheirSigns(t *testing.T) {
 		t.Error("signs are forgotten or mixed up")
 	}
 	<-first.LogBegun()
-	// The names of the first group are those of the first version of this program.
+	// The first group has marker files without a suffix.
 	for _, name := range []string{"log-written", "log-written-1", "stable-written-1", "group-0", "group-1"} {
 		if found, err := exists(filepath.Join(path, name)); !found || err != nil {
 			t.Errorf("there is no %s: %v", name, err)

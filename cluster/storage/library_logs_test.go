@@ -31,8 +31,7 @@ func TestLibraryLogsGoThroughSlog(t *testing.T) {
 	}
 }
 
-// TestLibraryLinesAreDebug is about the two ways in which a library may write lines
-// without a level.
+// TestLibraryLinesAreDebug covers the two ways to write lines without a level.
 func TestLibraryLinesAreDebug(t *testing.T) {
 	var text bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -9,7 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// follows checks that the log knows of which term the entry before it is.
+// follows checks that the log returns the term of the entry before index.
 func (h *storeHarness) follows(index uint64) {
 	h.t.Helper()
 	var entry raft.Log
@@ -18,7 +18,7 @@ func (h *storeHarness) follows(index uint64) {
 	}
 }
 
-// lacks checks that entries are not known that were taken back.
+// lacks checks that the log does not return entries that were removed.
 func (h *storeHarness) lacks(from, to uint64) {
 	h.t.Helper()
 	for index := from; index <= to; index++ {
@@ -28,8 +28,8 @@ func (h *storeHarness) lacks(from, to uint64) {
 	}
 }
 
-// A log whose beginning was removed knows the entry before it: what comes next follows
-// it. It does not know entries that were taken back, or wiped for a snapshot.
+// A log whose beginning was removed returns the entry before it. It does not return entries that
+// were truncated, or wiped for a snapshot.
 func TestCompactedLogKnowsWhatItFollows(t *testing.T) {
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		h := newStoreHarness(t, store)
@@ -45,7 +45,7 @@ func TestCompactedLogKnowsWhatItFollows(t *testing.T) {
 		committed = 8
 		remove(1, 6)
 		h.follows(6)
-		remove(7, 10) // 9 and 10 are taken back, and with them what is between
+		remove(7, 10) // truncates 9 and 10
 		h.follows(6)
 		h.lacks(7, 10)
 		h.store(7, 12)
@@ -61,7 +61,7 @@ func TestCompactedLogKnowsWhatItFollows(t *testing.T) {
 		h.log.BeginAfter(30, testLogs(30, 30)[0].Term)
 		h.log.ExpectTruncation(30)
 		committed = 30
-		remove(15, 20) // for a snapshot that another node has sent
+		remove(15, 20) // for a snapshot from another node
 		h.log.truncating.Store(0)
 		h.follows(30)
 		h.lacks(15, 20)

@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A former leader deletes the end of its log and is restarted, again and again:
-// entries before and after every cut must stay readable.
+// A former leader truncates its log and restarts, repeatedly: entries around every cut remain
+// readable.
 func TestLogSurvivesCutsAndRestarts(t *testing.T) {
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		h := newStoreHarness(t, store)
@@ -29,8 +29,8 @@ func TestLogSurvivesCutsAndRestarts(t *testing.T) {
 	})
 }
 
-// A power cut at the very first start may leave the name of the single-file log
-// and any part of its content. Nothing was confirmed yet, so the node starts.
+// A power cut at the very first start may leave the name of the single-file log with any part of
+// its content. Nothing was confirmed yet, so the node starts.
 func TestSingleFileLogIsMadeAgainAfterAPowerCut(t *testing.T) {
 	h := newStoreHarness(t, LogStoreBoltDB)
 	file := filepath.Join(h.path, GroupDirName(0), BoltName)

@@ -94,7 +94,7 @@ func TestEncryptedLog(t *testing.T) {
 	}
 }
 
-// An encrypted entry is damaged if anything of it changed, also if its checksum was made anew.
+// Any change of an encrypted entry is detected, even with a matching checksum.
 func TestEncryptedEntryIsTiedToItsPlace(t *testing.T) {
 	keys := newTestKeys(t)
 	sealer := entrySealer{keys: keys, sealer: keys.NewSealer(entryPurpose)}

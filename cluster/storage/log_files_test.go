@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A log file holds what was written and keeps its length, when it is new and when
-// it is opened again, whatever a crash has left behind its end.
+// A log file returns the written bytes and keeps its length, when new and when reopened, with any
+// remains of a crash after its end.
 func TestLogFilesWriteZerosBeforeTheyAreNeeded(t *testing.T) {
 	const size = 3*zeroBytes + 1000
 	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 2))
@@ -24,7 +24,7 @@ func TestLogFilesWriteZerosBeforeTheyAreNeeded(t *testing.T) {
 			if err := file.Close(); err != nil {
 				t.Fatal(err)
 			}
-			// What a crash may leave of a write that was not acknowledged.
+			// A crash may leave parts of an unacknowledged write.
 			damage(t, filepath.Join(dir, "a"), int64(len(want))+100)
 			if file, err = l.OpenWriter(dir, "a"); err != nil {
 				t.Fatal(err)

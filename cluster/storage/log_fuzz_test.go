@@ -12,10 +12,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// storedFiles is a data directory with a log, by path inside it.
+// storedFiles are the files of a data directory with a log, by path.
 type storedFiles map[string][]byte
 
-// logOf writes a log of n entries with one backend and reads back its files.
+// logOf writes a log of n entries with one backend and returns its files.
 func logOf(t *testing.T, store string, n uint64) storedFiles {
 	t.Helper()
 	h := newStoreHarness(t, store)
@@ -49,9 +49,8 @@ func fuzzedEntry(index uint64) *raft.Log {
 
 const fuzzedEntries = 20
 
-// FuzzDamagedLog damages one file of a log, by bits or by length: the log either
-// does not open, or gives every entry as it was written. It never panics, and
-// never gives anything else.
+// FuzzDamagedLog damages one file of a log: the log either fails to open or returns every entry as
+// written. It never panics.
 func FuzzDamagedLog(f *testing.F) {
 	f.Add(uint8(0), uint8(0), uint32(0), []byte{1}, false)
 	f.Add(uint8(1), uint8(3), uint32(40), []byte{0xff, 0xff}, false)
@@ -62,7 +61,7 @@ func FuzzDamagedLog(f *testing.F) {
 		if stored[store] == nil {
 			stored[store] = logOf(t, store, fuzzedEntries)
 		}
-		// Only files of the log: those of the node's identity have tests of their own.
+		// Only files of the log: the identity files have their own tests.
 		var names []string
 		for name := range stored[store] {
 			if filepath.Dir(name) != "." {
@@ -104,7 +103,7 @@ func FuzzDamagedLog(f *testing.F) {
 		for i := uint64(1); i <= fuzzedEntries; i++ {
 			var got raft.Log
 			if err := h.log.GetLog(i, &got); err != nil {
-				return // reported as damage, which is the end of the node
+				return // reported as damage, which ends the node
 			}
 			if want := fuzzedEntry(i); got.Index != want.Index || got.Term != want.Term || !bytes.Equal(got.Data, want.Data) {
 				t.Fatalf("%s of %s: entry %d became %+v", name, store, i, got)

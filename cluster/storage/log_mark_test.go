@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestMarkOfACommittedEntry: what is known to be committed never lies behind the
-// end, also when the log is shortened, and a mark that says so is damage. A mark
-// of an older program knows of none.
+// TestMarkOfACommittedEntry checks that the known committed entry never exceeds the end of the log,
+// even when the log is shortened, and that a mark which says otherwise is damaged.
 func TestMarkOfACommittedEntry(t *testing.T) {
 	path := filepath.Join(t.TempDir(), logMarkName)
 	mark, err := openLogMark(path, true)
@@ -37,7 +36,7 @@ func TestMarkOfACommittedEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(10, 7)
-	if err := mark.raise(11); err != nil { // by a tool that does not know better
+	if err := mark.raise(11); err != nil { // by a tool without a committed index
 		t.Fatal(err)
 	}
 	check(11, 7)

@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// signalled takes the token of what may have made a snapshot due.
+// signalled consumes the signal.
 func (h *storeHarness) signalled() bool {
 	select {
 	case <-h.log.WhenSnapshotDue():
@@ -25,8 +25,7 @@ func (h *storeHarness) appendEntry(index uint64) {
 	}
 }
 
-// What is appended while a snapshot is being written, the log being as long as that, makes
-// no second one due behind it.
+// Entries appended while a snapshot is being written do not make a second one due right after it.
 func TestASnapshotIsDueOnce(t *testing.T) {
 	h := newStoreHarness(t, LogStoreWAL)
 	h.appendEntry(1)
@@ -50,7 +49,7 @@ func TestASnapshotIsDueOnce(t *testing.T) {
 	}
 }
 
-// Deleted bodies make one due, as they keep their space until then.
+// Deleted bodies make a snapshot due, because it frees their space.
 func TestASnapshotIsDueForDeletedBodies(t *testing.T) {
 	h := newStoreHarness(t, LogStoreWAL)
 	h.log.SnapshotDueAfter(1000)
@@ -63,7 +62,7 @@ func TestASnapshotIsDueForDeletedBodies(t *testing.T) {
 		t.Fatal("none is due")
 	}
 	before := h.log.Deleted()
-	h.log.NoteDeleted(300) // not in what the snapshot is without
+	h.log.NoteDeleted(300) // the snapshot still contains them
 	h.log.SnapshotTaken(h.log.Appended(), before, 1000)
 	if h.signalled(); h.log.SnapshotDue() || h.log.Unreclaimed() != 300 {
 		t.Errorf("%d deleted bytes wait after it, want 300", h.log.Unreclaimed())
@@ -78,8 +77,8 @@ func TestASnapshotIsDueForDeletedBodies(t *testing.T) {
 	}
 }
 
-// One that failed leaves as many bytes to be given back as before, however often it fails: a
-// disk that is nearly full goes by them. And it puts off no other one for longer.
+// Failed snapshots leave the bytes to reclaim as they were, and postpone no other snapshot for
+// longer.
 func TestAFailedSnapshotForgetsNothing(t *testing.T) {
 	h := newStoreHarness(t, LogStoreWAL)
 	h.log.SnapshotDueAfter(1000)
@@ -99,8 +98,8 @@ func TestAFailedSnapshotForgetsNothing(t *testing.T) {
 	}
 }
 
-// A snapshot that is installed while another one is being written gives back what was
-// deleted before; the end of the other one does not take that off what is deleted later.
+// A snapshot that is installed while another one is being written covers earlier deletions. The end
+// of the other one does not subtract from later deletions.
 func TestASnapshotThatARestoreOvertakes(t *testing.T) {
 	h := newStoreHarness(t, LogStoreWAL)
 	h.log.SnapshotDueAfter(1000)

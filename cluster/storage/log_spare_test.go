@@ -27,8 +27,8 @@ func spareLogFiles(t *testing.T, dir string) logFiles {
 	return logFiles{fs.New(), spare}
 }
 
-// The second file of a log is the one that was made while the first filled: its zeros are
-// there already, and none are written ahead of what is appended.
+// The second file of a log is the spare file that was made while the first filled: it needs no more
+// zeros.
 func TestSpareFile(t *testing.T) {
 	dir := t.TempDir()
 	l := spareLogFiles(t, dir)
@@ -62,7 +62,7 @@ func TestSpareFile(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, spareName)); !os.IsNotExist(err) {
 		t.Errorf("the spare file is there still: %v", err)
 	}
-	for range 2 { // the second sync is one of the data only
+	for range 2 { // the second sync covers only the data
 		if _, err := second.WriteAt([]byte("appended"), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -84,8 +84,8 @@ func TestSpareFile(t *testing.T) {
 	}
 }
 
-// A spare file that an earlier process left may have become part of the log and lost its new
-// name to a power cut, so it is not used, whatever it holds.
+// A spare file of an earlier process is not used: after a power cut its name may refer to a file of
+// the log.
 func TestSpareFileOfAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, spareName), bytes.Repeat([]byte("entry"), spareSize/5), 0o600); err != nil {
@@ -100,7 +100,7 @@ func TestSpareFileOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// Where no spare file can be made, and where it has another size, the log goes on without.
+// Without a spare file, or with one of another size, the log continues without it.
 func TestNoSpareFile(t *testing.T) {
 	dir := t.TempDir()
 	l := spareLogFiles(t, dir)
@@ -122,7 +122,7 @@ func TestNoSpareFile(t *testing.T) {
 	}
 }
 
-// A log that is closed while its spare file is made leaves none behind.
+// A log that is closed while its spare file is being made leaves none.
 func TestSpareFileOfClosedLog(t *testing.T) {
 	dir := t.TempDir()
 	for range 20 {
@@ -144,7 +144,7 @@ func TestSpareFileOfClosedLog(t *testing.T) {
 	}
 }
 
-// Large appends wait for the disk alone, which writes nothing twice for them.
+// Large appends make no spare file: the disk would write twice as much.
 func TestNoSpareFileForLargeAppends(t *testing.T) {
 	dir := t.TempDir()
 	l := spareLogFiles(t, dir)

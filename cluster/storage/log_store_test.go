@@ -30,7 +30,7 @@ type storeHarness struct {
 	path    string
 	dir     *Dir
 	log     *LogStore
-	keys    *encryption.Keyring // nil: the log is in clear text
+	keys    *encryption.Keyring // nil: unencrypted
 	record  *clustertest.FatalRecord
 }
 
@@ -52,7 +52,7 @@ func newStoreHarness(t *testing.T, store string) *storeHarness {
 	return h
 }
 
-// open opens and verifies, as a group does.
+// open opens and verifies the log, as a group does.
 func (h *storeHarness) open() error {
 	h.record = clustertest.NewFatalRecord()
 	guard := NewDiskGuard(time.Minute, h.record.Fatal, nil)
@@ -98,7 +98,7 @@ func (h *storeHarness) store(from, to uint64) {
 	}
 }
 
-// want checks which entries are there and what they hold.
+// want checks that exactly these entries exist, with their content.
 func (h *storeHarness) want(first, last uint64) {
 	h.t.Helper()
 	gotFirst, err1 := h.log.FirstIndex()
@@ -173,7 +173,7 @@ func TestLogStoreMayBeEmptiedAfterASnapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.want(0, 0)
-		h.store(50, 60) // where the installed snapshot ended
+		h.store(50, 60) // after the installed snapshot
 		h.want(50, 60)
 		h.close()
 		err := h.open()
@@ -189,7 +189,7 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 		stores []string
 		damage func(t *testing.T, h *storeHarness)
 		code   fault.ExitCode
-		names  string // in the message
+		names  string // in the error
 	}{
 		{"a flipped bit in an entry", []string{LogStoreWAL, LogStoreBoltDB}, func(t *testing.T, h *storeHarness) {
 			clustertest.FlipBitIn(t, h.path, "entry 0025;")
@@ -268,7 +268,7 @@ func TestLogStoreEndsAfterAFailedAppend(t *testing.T) {
 	if err := h.log.StoreLogs(testLogs(4, 5)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("got %v", err)
 	}
-	h.log.backend = sound // the kernel may report the next sync as good
+	h.log.backend = sound // the kernel may report the next sync as successful
 	if err := h.log.StoreLogs(testLogs(4, 5)); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("an append after the failed one: %v", err)
 	}
@@ -362,8 +362,8 @@ func TestLogSizesTrailing(t *testing.T) {
 	}
 }
 
-// zeroFrom overwrites a file with zeros from the first occurrence of text on, as
-// preallocated files look where nothing was written yet.
+// zeroFrom overwrites a file with zeros from the first occurrence of text on, like an unwritten
+// part of a preallocated file.
 func zeroFrom(t *testing.T, path, text string) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -380,7 +380,7 @@ func zeroFrom(t *testing.T, path, text string) {
 	}
 }
 
-// replacedMeanwhile is a log of which an entry is replaced after somebody found none.
+// replacedMeanwhile is a log in which an entry is replaced after a reader found none.
 type replacedMeanwhile struct {
 	logBackend
 	replace func()
@@ -395,8 +395,7 @@ func (b *replacedMeanwhile) GetLog(index uint64, entry *raft.Log) error {
 	return err
 }
 
-// A leader that was replaced reads what to send while its log gets the entries of the next
-// one: that is no damage.
+// A replaced leader reads entries to send while the next leader replaces them: that is no damage.
 func TestLogStoreIsReadWhileEntriesAreReplaced(t *testing.T) {
 	clustertest.BothStores(t, func(t *testing.T, store string) {
 		h := newStoreHarness(t, store)

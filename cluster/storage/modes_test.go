@@ -8,8 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Other users of the machine read nothing in a data directory, also if its own folder lets
-// them in.
+// Other users cannot read files in a data directory, even if its own folder allows access.
 func TestFilesArePrivate(t *testing.T) {
 	for _, store := range []string{LogStoreWAL, LogStoreBoltDB} {
 		t.Run(store, func(t *testing.T) {

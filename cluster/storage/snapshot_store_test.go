@@ -51,13 +51,13 @@ func writeTestSnapshot(t *testing.T, s *SnapshotStore, index uint64, content []b
 	return sink.ID()
 }
 
-// ended reports whether a node was told to end.
+// ended reports whether the node ended.
 func ended(record *clustertest.FatalRecord) bool {
 	codes, _ := record.All()
 	return len(codes) > 0
 }
 
-// A leader may send a snapshot again within the millisecond after which the library names it.
+// A leader may send a snapshot twice within a millisecond, the unit of the library's names.
 func TestSnapshotsOfOneMillisecond(t *testing.T) {
 	s, record := openTestSnapshots(t, t.TempDir())
 	now := time.Now().UnixMilli()
@@ -72,7 +72,7 @@ func TestSnapshotsOfOneMillisecond(t *testing.T) {
 	}
 }
 
-// Two in one millisecond do not spin where time stands still while somebody works.
+// Two snapshots in one millisecond do not spin under simulated time.
 func TestSnapshotsOfOneMillisecondInASimulation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, record := openTestSnapshots(t, t.TempDir())
@@ -84,7 +84,7 @@ func TestSnapshotsOfOneMillisecondInASimulation(t *testing.T) {
 	})
 }
 
-// What is older than an installed snapshot goes at once, and who reads it reads on.
+// Snapshots older than an installed one are removed at once. An open reader can finish.
 func TestOlderSnapshotsAreDropped(t *testing.T) {
 	s, record := openTestSnapshots(t, t.TempDir())
 	first := writeTestSnapshot(t, s, 10, []byte("first"))
@@ -93,7 +93,7 @@ func TestOlderSnapshotsAreDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DropOlder("3-999-1"); err != nil { // there is none of that name
+	if err := s.DropOlder("3-999-1"); err != nil { // no snapshot has that name
 		t.Fatal(err)
 	}
 	if err := s.DropOlder(second); err != nil {
@@ -169,9 +169,8 @@ func TestSnapshotStoreForgetsTheUnfinished(t *testing.T) {
 	}
 }
 
-// TestSnapshotStoreFinishesRemovals: a kill while an old snapshot is removed,
-// file by file, does not keep the node from starting; a file that is missing from
-// a snapshot that nothing was removing does.
+// TestSnapshotStoreFinishesRemovals checks that a node starts after a kill during the removal of an
+// old snapshot, but not if a file is missing from any other one.
 func TestSnapshotStoreFinishesRemovals(t *testing.T) {
 	cases := []struct {
 		name    string
@@ -206,7 +205,7 @@ func TestSnapshotStoreFinishesRemovals(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// What a start does once the directory is locked.
+			// A start does this once the directory is locked.
 			if err := s.finishRemovals(); err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +219,7 @@ func TestSnapshotStoreFinishesRemovals(t *testing.T) {
 	}
 }
 
-// What is opened to be restored is the content, and of the snapshot that was asked for.
+// OpenToRestore returns the content of the requested snapshot.
 func TestSnapshotIsOpenedToRestore(t *testing.T) {
 	s, record := openTestSnapshots(t, t.TempDir())
 	content := bytes.Repeat([]byte("state "), 2000)
@@ -247,8 +246,8 @@ func TestSnapshotIsOpenedToRestore(t *testing.T) {
 	}
 }
 
-// A disk that does not give a snapshot is not a disk that gives another one: the operator is
-// told to look after it, and not to throw the data away.
+// A read error of the disk is not reported as damage: the operator must check the disk and keep the
+// data.
 func TestSnapshotThatTheDiskDoesNotGive(t *testing.T) {
 	for name, read := range map[string]func(*SnapshotStore, *raft.SnapshotMeta) error{
 		"at the start": func(s *SnapshotStore, _ *raft.SnapshotMeta) error { return s.Verify() },
@@ -343,7 +342,7 @@ func TestSnapshotStoreEndsAfterAFailedWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clustertest.RemoveFile(t, s.path) // the periodic sync finds no file
+	clustertest.RemoveFile(t, s.path) // the next sync fails
 	if _, err := sink.Write(make([]byte, 5000)); err == nil {
 		t.Fatal("a snapshot without a file was written")
 	}

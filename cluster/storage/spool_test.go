@@ -74,7 +74,8 @@ func TestSpoolsAreRemoved(t *testing.T) {
 	if left := spoolsIn(t, path); err != nil || len(left) > 0 {
 		t.Errorf("closed: %v, %v", left, err)
 	}
-	// What is open when a process is killed stays: a file, and a directory that is not empty.
+	// Files that are open when a process is killed remain: a file, and a directory that is not
+	// empty.
 	if _, err := CreateSpool(path, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestSpoolsAreRemoved(t *testing.T) {
 	}
 }
 
-// The name of the data directory is no pattern: what others keep in theirs stays.
+// The name of the data directory is not a pattern: files of other directories remain.
 func TestSpoolsOfOthersStay(t *testing.T) {
 	parent := t.TempDir()
 	path, other := filepath.Join(parent, "data[1]"), filepath.Join(parent, "data1")

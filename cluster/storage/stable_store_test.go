@@ -95,8 +95,8 @@ func TestStableStoreTakesBackTheTermOfAnUnfinishedFounding(t *testing.T) {
 	}
 }
 
-// A power cut at the very first start may leave the file's name and any part of
-// its content. Nothing was confirmed yet, so the node starts.
+// A power cut at the very first start may leave the name of the file with any part of its content.
+// Nothing was confirmed yet, so the node starts.
 func TestStableStoreIsMadeAgainAfterAPowerCut(t *testing.T) {
 	whole := t.TempDir()
 	s, _, err := openTestStable(t, whole)
@@ -204,8 +204,8 @@ func vote(s *StableStore, term uint64, candidate string) error {
 	return errors.Join(s.SetUint64([]byte(keyLastVoteTerm), term), s.Set([]byte(keyLastVoteCand), []byte(candidate)))
 }
 
-// The term of a vote is on disk with its candidate, and not before: a crash between the two
-// leaves the vote before.
+// The term of a vote reaches the disk with its candidate: a crash between the two steps leaves the
+// earlier vote.
 func TestVoteIsWrittenAsOne(t *testing.T) {
 	s, _, err := openTestStable(t, t.TempDir())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package wakeup has three ways in which goroutines wake each other: a Signal for one worker, a
-// Broadcast for all that wait for a change, and a Sleep that a context can end.
+// Package wakeup notifies goroutines: a Signal wakes one worker, a Broadcast wakes all that wait
+// for a change, and Sleep ends with a context.
 package wakeup
 
 import (
@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Signal tells one goroutine that there may be work. It holds one token, which
-// stands for all notifications that follow until the goroutine receives it; so
-// that Notify never blocks and nothing is missed. Made by NewSignal.
+// Signal tells one goroutine that there may be work. It holds one token, which stands for all
+// notifications until the goroutine receives it, so none is lost. Made by NewSignal.
 type Signal chan struct{}
 
 // NewSignal returns a Signal without a token.
@@ -24,15 +23,15 @@ func (s Signal) Notify() {
 	}
 }
 
-// Broadcast tells all who wait that something changed. The zero value is ready.
-// Safe for concurrent use; not to be copied.
+// Broadcast reports a change to all waiting goroutines. The zero value is ready. Safe for
+// concurrent use; do not copy it.
 type Broadcast struct {
 	mu      sync.Mutex
-	changed chan struct{} // nil while nobody waits
+	changed chan struct{} // nil: no goroutine waits
 }
 
-// Changed returns a channel that the next Notify closes. To miss no change, take
-// it before looking at what may change.
+// Changed returns a channel that the next Notify closes. To miss no change, call it before you read
+// the state that may change.
 func (b *Broadcast) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +41,7 @@ func (b *Broadcast) Changed() <-chan struct{} {
 	return b.changed
 }
 
-// Notify wakes all who hold a channel of Changed. It never blocks.
+// Notify closes the channels of Changed. It never blocks.
 func (b *Broadcast) Notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +51,7 @@ func (b *Broadcast) Notify() {
 	}
 }
 
-// Sleep waits for a time, and reports false if ctx ended first.
+// Sleep waits for a time. It reports false if ctx ended first.
 func Sleep(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

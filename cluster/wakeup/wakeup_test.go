@@ -23,7 +23,7 @@ func TestSignalHoldsOneToken(t *testing.T) {
 
 func TestBroadcastWakesAllWhoWait(t *testing.T) {
 	var b Broadcast
-	b.Notify() // for nobody
+	b.Notify() // no goroutine waits
 	first, second := b.Changed(), b.Changed()
 	select {
 	case <-first:

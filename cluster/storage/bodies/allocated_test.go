@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// blocksOnDisk is how much of the disk a file takes.
+// blocksOnDisk returns the disk space of a file.
 func blocksOnDisk(t *testing.T, path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCached has a part of a file read from the disk again, not from memory of the
-// system, which says nothing about the disk.
+// dropCached drops a part of a file from the page cache.
 func dropCached(file *os.File, offset, length int64) {
-	_ = unix.Fadvise(int(file.Fd()), offset, length, unix.FADV_DONTNEED) // without it less is checked
+	_ = unix.Fadvise(int(file.Fd()), offset, length, unix.FADV_DONTNEED) // on failure the cache is checked
 }

@@ -3,30 +3,27 @@ package bodies
 import "os"
 
 const (
-	// directUnit is what offsets, lengths and memory of a direct write are multiples of:
-	// at least what any disk and file system asks for.
+	// directUnit is the alignment of a direct write: offset, length and memory.
 	directUnit = 4 << 10
-	// directBody is the shortest body that is written directly. Copying shorter ones into
-	// pages of the system costs little, and whoever reads a backlog of them right behind the
-	// senders finds them there.
+	// directBody is the shortest body that is written directly. Shorter ones are cheap to copy, and
+	// a consumer that reads shortly after the senders finds them in the page cache.
 	directBody = 128 << 10
 )
 
-// directFile writes a segment. Pieces with large bodies go to the disk past the memory that
-// the system keeps of files: to make pages there and to write them out later took the
-// processors a tenth of all that a body of 1 MiB costs on three nodes. Only whole units can
-// be written like this; the ends of a piece go the other way, which the system keeps in
-// order with it, and so does all where the file system or the disk does not take direct writes.
+// directFile writes a segment. Pieces with large bodies bypass the page cache, which would take a
+// tenth of the CPU time for bodies of 1 MiB. Only whole units can be written directly. The ends of
+// a piece, and everything if file system or disk refuse direct writes, go through the page cache,
+// which stays coherent.
 type directFile struct {
 	*os.File
-	direct *os.File // the same file; nil: it takes no direct writes
+	direct *os.File // the same file; nil: no direct writes
 }
 
-// write writes a piece, directly as far as that can be.
+// write writes a piece, directly as far as possible.
 func (f *directFile) write(p piece) error {
 	at, end := int64(p.at.Offset), int64(p.at.Offset)+int64(len(p.data))
 	first, last := roundUp(at), end/directUnit*directUnit
-	// What a sync has left of a chunk may be short.
+	// A sync may leave only a short part of a chunk.
 	if f.direct == nil || !p.large || last-first < directBody/2 {
 		_, err := f.WriteAt(p.data, at)
 		return err
@@ -54,8 +51,8 @@ func (f *directFile) Close() error {
 
 func roundUp(at int64) int64 { return (at + directUnit - 1) / directUnit * directUnit }
 
-// chunkMemory is empty and has room for n bytes that go to a place in a file. Whole units of
-// the file are whole units in memory, as far as the allocator begins large pieces with one.
+// chunkMemory returns an empty slice with room for n bytes at a file offset. Units of the file are
+// aligned in memory if the allocator aligns large allocations.
 func chunkMemory(n int, at int64) []byte {
 	before := int(at % directUnit)
 	return make([]byte, before, before+n)[before:]

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDirect opens a file for direct writes; nil: it does not take any.
+// openDirect opens a file for direct writes, or returns nil if they are not supported.
 func openDirect(path string) *os.File {
 	file, err := os.OpenFile(path, os.O_WRONLY|unix.O_DIRECT, 0)
 	if err != nil {
@@ -16,5 +16,5 @@ func openDirect(path string) *os.File {
 	return file
 }
 
-// refusesDirect reports whether a direct write failed as they are not taken.
+// refusesDirect reports whether direct writes are not supported.
 func refusesDirect(err error) bool { return errors.Is(err, unix.EINVAL) }

@@ -4,7 +4,7 @@ package bodies
 
 import "os"
 
-// openDirect opens nothing: direct writes are for Linux only.
+// openDirect returns nil: direct writes need Linux.
 func openDirect(string) *os.File { return nil }
 
 func refusesDirect(error) bool { return false }

@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Bodies of all lengths come back from the disk, whatever of a chunk a sync had written
-// before, and also after a restart.
+// Bodies of all lengths can be read from disk, whatever part of a chunk a sync has written, and
+// after a restart.
 func TestLargeBodiesAmongSmallOnesComeBack(t *testing.T) {
 	n := newNode(t)
 	n.store.Close()
@@ -35,8 +35,8 @@ func TestLargeBodiesAmongSmallOnesComeBack(t *testing.T) {
 	n.comeBack(sent)
 }
 
-// Where direct writes are refused, here as the memory does not begin with a whole unit, all
-// is written the other way, then and from then on.
+// If direct writes are refused, here because of unaligned memory, all later writes use the page
+// cache.
 func TestRefusedDirectWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "segment")
 	file, err := os.Create(path)

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Bodies of runs without a key and with one are read side by side; the latter are in no file.
+// Bodies of runs with and without a key can be read together. Encrypted texts appear in no file.
 func TestEncryptedBodies(t *testing.T) {
 	n := newNode(t)
 	sizes := []int{128, 500, 5 << 10, 60 << 10, directBody, 200 << 10}
@@ -77,7 +77,7 @@ func TestEncryptedBodies(t *testing.T) {
 	}
 }
 
-// A damaged body is written anew in its place, encrypted with another nonce.
+// A damaged body is rewritten in place, encrypted with another nonce.
 func TestEncryptedBodyIsWrittenAnew(t *testing.T) {
 	n := newNode(t)
 	key, err := encryption.DrawKey(rand.Reader)

@@ -14,42 +14,42 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// healing are the bodies that were found damaged and are being fetched from other nodes.
-// Safe for concurrent use.
+// healing records the damaged bodies that are being fetched from other nodes. Safe for concurrent
+// use.
 type healing struct {
 	mu     sync.Mutex
-	notify func() // nil: nobody heals
+	notify func() // nil: damage is not healed
 	found  map[content.Place]*BeingHealed
 }
 
-// BeingHealed is the error of reading a damaged body that may come from another node.
+// BeingHealed is the error for a damaged body that is being fetched from another node.
 type BeingHealed struct {
 	Body content.Body
 	text string
 	done chan struct{}
-	err  error // why it was not healed, once done is closed
+	err  error // valid when done is closed
 }
 
-// Error says where the body is.
+// Error names the place of the body.
 func (h *BeingHealed) Error() string { return h.text }
 
-// Done is closed when the body was written anew, or never will be.
+// Done returns a channel that is closed when the body was rewritten or given up.
 func (h *BeingHealed) Done() <-chan struct{} { return h.done }
 
-// Outcome is nil if the body can be read, once Done is closed.
+// Outcome returns nil if the body can be read. Call it after Done is closed.
 func (h *BeingHealed) Outcome() error { return h.err }
 
 var errNotWritten = fmt.Errorf("%w: it is not what was written", storage.ErrDamaged)
 
-// HealWith has damaged bodies healed: notify is called when Damaged has more of them. It
-// must not block. Without it a damaged body ends the node when it is read.
+// HealWith enables healing: notify is called when Damaged has new bodies, and must not block.
+// Without it, reading a damaged body ends the node.
 func (s *Store) HealWith(notify func()) {
 	s.healing.mu.Lock()
 	defer s.healing.mu.Unlock()
 	s.healing.notify, s.healing.found = notify, map[content.Place]*BeingHealed{}
 }
 
-// Damaged lists the bodies that wait to be healed, by their places.
+// Damaged returns the bodies that wait to be healed, in order of their places.
 func (s *Store) Damaged() []content.Body {
 	s.healing.mu.Lock()
 	defer s.healing.mu.Unlock()
@@ -66,13 +66,13 @@ func byPlace(a, b content.Body) int {
 	return cmp.Or(cmp.Compare(at.Segment, than.Segment), cmp.Compare(at.Offset, than.Offset))
 }
 
-// describe says where a body is.
+// describe names the place of a body.
 func (s *Store) describe(body content.Body) string {
 	at := body.Place()
 	return fmt.Sprintf("the body of %d bytes at %d of %s", body.Len(), at.Offset, s.path(at.Segment))
 }
 
-// damaged notes a body that cannot be read, and returns what its reader gets.
+// damaged records a damaged body, and returns the error for its reader.
 func (s *Store) damaged(body content.Body, why error) error {
 	at := body.Place()
 	text := s.describe(body) + " cannot be read"
@@ -94,7 +94,7 @@ func (s *Store) damaged(body content.Body, why error) error {
 	return h
 }
 
-// healed tells those who wait for a body what became of it.
+// healed reports the outcome to the readers that wait for a body.
 func (s *Store) healed(body content.Body, outcome error) {
 	s.healing.mu.Lock()
 	defer s.healing.mu.Unlock()
@@ -105,8 +105,8 @@ func (s *Store) healed(body content.Body, outcome error) {
 	}
 }
 
-// soundAgain lets those go on who wait for a body that can be read after all: the disk may
-// have failed once, or the reader was there while it was written anew.
+// soundAgain resumes readers of a body that can be read after all, after a transient disk error or
+// a read during its rewrite.
 func (s *Store) soundAgain(body content.Body) {
 	s.healing.mu.Lock()
 	h := s.healing.found[body.Place()]
@@ -119,16 +119,16 @@ func (s *Store) soundAgain(body content.Body) {
 	}
 }
 
-// Heal writes a damaged body anew, in its place. That is safe at any time: a record is
-// made of nothing but its place, the text and the digest, and is never changed. An encrypted
-// one has other bytes each time it is written; a crash in between leaves it damaged.
+// Heal rewrites a damaged body in place. A record depends only on its place, text and digest, so
+// this is safe at any time. An encrypted record differs each time; a crash in between leaves it
+// damaged.
 func (s *Store) Heal(body content.Body, text string) error {
 	if len(text) != body.Len() {
 		return fmt.Errorf("a body of %d bytes cannot take the place of one of %d", len(text), body.Len())
 	}
-	s.giving.files.Lock()
-	defer s.giving.files.Unlock()
-	if !s.needs(body) { // its space may be given back
+	s.reclaim.files.Lock()
+	defer s.reclaim.files.Unlock()
+	if !s.needs(body) { // its space may be reclaimed
 		s.Forget(body)
 		return nil
 	}
@@ -156,20 +156,19 @@ func (s *Store) Heal(body content.Body, text string) error {
 	return nil
 }
 
-// Forget says that the state has no such body any more.
+// Forget records that the state no longer has the body.
 func (s *Store) Forget(body content.Body) { s.healed(body, ErrGone) }
 
-// GiveUp ends the node for a damaged body that no other node has.
+// GiveUp ends the node because no other node has the body.
 func (s *Store) GiveUp(body content.Body, why error) {
 	s.healing.mu.Lock()
-	s.healing.notify = nil // where a test goes on, nothing is healed any more
+	s.healing.notify = nil // in tests the node continues
 	s.healing.mu.Unlock()
 	err := s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s is damaged and cannot be healed: %w; %s", s.describe(body), why, storage.ReplaceNode))
 	s.healed(body, err)
 }
 
-// Sound is the text of a body, if it is sound. Unlike Read it does nothing about one that
-// is not.
+// Sound returns the text of an undamaged body. Unlike Read, it does not record damage.
 func (s *Store) Sound(body content.Body) (text string, sound bool) {
 	if text, found := s.InMemory(body); found {
 		return text, true
@@ -181,8 +180,7 @@ func (s *Store) Sound(body content.Body) (text string, sound bool) {
 	return text, err == nil
 }
 
-// InMemory is the text of a body if it was written so shortly ago that it is still in
-// memory.
+// InMemory returns the text of a body that is still in memory.
 func (s *Store) InMemory(body content.Body) (text string, found bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -194,10 +192,9 @@ func (s *Store) InMemory(body content.Body) (text string, found bool) {
 	return text, err == nil
 }
 
-// Check reads bodies from their files, also those that are in memory, and notes those that
-// are damaged, which it returns. What the system keeps of the files says nothing about the
-// disk, see Uncache. Of others it notes that they are not. What is not written yet
-// it leaves out.
+// Check reads bodies from their files, even those that are in memory, and records and returns the
+// damaged ones. A damaged body that is readable again is recorded as healed. Call Uncache first, so
+// that the disk is read. Unwritten bodies are skipped.
 func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 	bodies = slices.Clone(bodies)
 	slices.SortFunc(bodies, byPlace)
@@ -227,7 +224,7 @@ func (s *Store) Check(bodies []content.Body) (damaged []content.Body) {
 			s.soundAgain(body)
 		} else if !storage.Exhausted(err) && s.needs(body) {
 			damaged = append(damaged, body)
-			_ = s.damaged(body, err) // what to do about it is the business of who checks
+			_ = s.damaged(body, err) // the caller heals it
 		}
 	}
 	closeRead(file)

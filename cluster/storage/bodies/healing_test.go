@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// harm spoils what a segment has of a body.
+// harm damages the record of a body.
 func (n *node) harm(body content.Body) {
 	n.t.Helper()
 	file, err := os.OpenFile(n.store.path(body.Place().Segment), os.O_RDWR, 0)
@@ -20,7 +20,7 @@ func (n *node) harm(body content.Body) {
 	}
 }
 
-// beingHealed is what reading a damaged body gives.
+// beingHealed returns the error of reading a damaged body.
 func (n *node) beingHealed(body content.Body) *BeingHealed {
 	n.t.Helper()
 	_, err := n.store.Read(body)
@@ -31,7 +31,7 @@ func (n *node) beingHealed(body content.Body) *BeingHealed {
 	return healed
 }
 
-// withDamage has three bodies in a segment that nothing is added to, the second damaged.
+// withDamage returns three bodies in a complete segment, the second one damaged.
 func withDamage(t *testing.T) (n *node, sent []content.Body, notified *int) {
 	n = newNode(t)
 	sent = []content.Body{n.send(1, 1000), n.send(2, 1000), n.send(3, 1000)}
@@ -109,7 +109,7 @@ func TestAnUnhealedBodyEndsTheNode(t *testing.T) {
 	}
 }
 
-// What waits in memory to be written is not damaged for not being on disk.
+// Unwritten bodies do not count as damaged.
 func TestUnwrittenBodiesAreNotChecked(t *testing.T) {
 	n := newNode(t)
 	n.store.HealWith(func() {})

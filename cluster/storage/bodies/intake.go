@@ -6,20 +6,19 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Intake takes the bodies of a snapshot that another node sends, before the state that has
-// them is restored from it. Until it ends nothing is given back: neither what it appended,
-// which no state counts yet, nor what the present state has, which the snapshot may refer
-// to as well. Used by one goroutine; a Store has one at a time.
+// Intake stores the bodies of a snapshot from another node, before its state is restored. Until it
+// ends, no space is reclaimed: no state counts the new bodies yet, and the snapshot may also refer
+// to bodies of the current state. Used by one goroutine; a Store has one at a time.
 type Intake struct {
 	store   *Store
-	state   *state // the present one when it began
+	state   *state // the current one at the beginning
 	first   uint32 // segment that it may append to
 	release func()
-	shared  map[uint32]bool // segments from first on that a state appended to as well; changes with Store.mu held
+	shared  map[uint32]bool // segments from first on that a state appended to as well; guarded by Store.mu
 }
 
-// BeginIntake begins one. It begins a segment, so that what it takes in for nothing can go
-// as whole files.
+// BeginIntake begins an Intake in a new segment, so that bodies of a failed one can be removed as
+// whole files.
 func (s *Store) BeginIntake() *Intake {
 	release := s.PinSnapshot()
 	s.mu.Lock()
@@ -30,7 +29,7 @@ func (s *Store) BeginIntake() *Intake {
 	return s.intake
 }
 
-// Append stores a text if it is long enough, else its body is in memory.
+// Append stores a text. A short one stays in memory.
 func (i *Intake) Append(text string, digest uint64) content.Body {
 	if !i.store.keeps(len(text)) {
 		return content.NewBody(text)
@@ -38,7 +37,7 @@ func (i *Intake) Append(text string, digest uint64) content.Body {
 	return i.store.append(text, digest, true)
 }
 
-// Sync returns when all of it is on disk. Nothing is taken in any more.
+// Sync returns when all bodies are on disk. Call it after the last Append.
 func (i *Intake) Sync() error {
 	i.store.mu.Lock()
 	i.store.tail.endSegment()
@@ -46,32 +45,31 @@ func (i *Intake) Sync() error {
 	return i.store.sync()
 }
 
-// End lets go of the bodies, after Sync. If no state was restored meanwhile, they were taken
-// in for nothing. referred says that a snapshot may refer to them all the same: they are
-// given back after the next one. Else they go at once: a node that is sent one snapshot after
-// the other in vain writes none of its own, and would fill its disk. Nothing may change the
-// state during the call, as a body that was just appended is counted a moment later.
+// End releases the bodies, after Sync. If no state was restored meanwhile, they are reclaimed:
+// after the next snapshot if referred, as a snapshot may refer to them, and otherwise at once. A
+// node that repeatedly fails to install a snapshot writes none of its own, and would fill its disk.
+// The state must not change during the call, because an appended body is counted a moment later.
 func (i *Intake) End(referred bool) {
 	s := i.store
 	s.mu.Lock()
 	s.intake = nil
 	s.mu.Unlock()
 	if s.current.Load() == i.state {
-		s.giving.sweep(i, referred)
+		s.reclaim.sweep(i, referred)
 	}
 	i.release()
 }
 
-// tookIn reports whether a body of this run may have been taken in: an Intake began, and the
-// body does not lie behind what was appended.
+// tookIn reports whether a body of this run may belong to an Intake: one began, and the body was
+// appended.
 func (s *Store) tookIn(body content.Body) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.intakes > 0 && before(body.Place(), content.Place{Segment: s.tail.segment, Offset: s.tail.offset})
 }
 
-// sweep gives back what the present state does not have in the segments of an intake.
-func (g *giving) sweep(i *Intake, referred bool) {
+// sweep reclaims the bodies in the segments of an intake that the current state does not have.
+func (g *reclaimer) sweep(i *Intake, referred bool) {
 	alone, others := map[uint32]int64{}, map[uint32]int64{}
 	for number := i.first; number < g.store.end().Segment; number++ {
 		if referred || i.shared[number] {

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// takeIn appends bodies of a snapshot that is sent to the node.
+// takeIn appends the bodies of a snapshot from another node.
 func (n *node) takeIn(i *Intake, from, to, size int) (taken []content.Body) {
 	for seed := from; seed < to; seed++ {
 		taken = append(taken, i.Append(text(seed, size), uint64(seed)))
@@ -18,7 +18,7 @@ func (n *node) takeIn(i *Intake, from, to, size int) (taken []content.Body) {
 	return taken
 }
 
-// present restores a state that has bodies, in this run, and makes it the present one.
+// present restores a state with these bodies and makes it the current one.
 func (n *node) present(has ...content.Body) error {
 	state := n.store.Begin()
 	for _, body := range has {
@@ -31,13 +31,13 @@ func (n *node) present(has ...content.Body) error {
 	return nil
 }
 
-// segments waits until a number of segments is left.
+// segments waits until a number of segments remains.
 func (n *node) segments(want int) {
 	n.t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
 		sizes, err := listSegments(n.options.Dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one went meanwhile
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // one was removed meanwhile
 			n.t.Fatal(err)
 		}
 		if len(sizes) == want {
@@ -50,12 +50,11 @@ func (n *node) segments(want int) {
 	}
 }
 
-// A snapshot refers to bodies that were taken in and to those that the node had. All of them
-// stay, also what the present state frees before the snapshot takes its place, and the rest
-// goes.
+// A snapshot refers to bodies that were taken in and to earlier ones. All of them remain, even
+// those that the current state frees before the snapshot replaces it. All others are removed.
 func TestBodiesAreTakenIn(t *testing.T) {
 	n := newNode(t)
-	const size = 30_000 // two in a segment
+	const size = 30_000 // two per segment
 	had := []content.Body{n.send(0, size), n.send(1, size), n.send(2, size), n.send(3, size)}
 	n.snapshot()
 	intake := n.store.BeginIntake()
@@ -77,7 +76,7 @@ func TestBodiesAreTakenIn(t *testing.T) {
 	intake.End(true)
 	n.send(5, size) // in the last segment
 	n.snapshot()
-	n.segments(4) // of had and taken, and the last
+	n.segments(4) // those of had and taken, and the last
 	if err := n.restart(append(taken, had[:2]...)...); err != nil {
 		t.Fatal(err)
 	}
@@ -86,12 +85,12 @@ func TestBodiesAreTakenIn(t *testing.T) {
 	}
 }
 
-// What was taken in for nothing goes after the next snapshot if one on disk may refer to it,
-// else at once, and nothing else.
+// Unused bodies of an Intake are reclaimed after the next snapshot if one on disk may refer to
+// them, and otherwise at once. Nothing else is reclaimed.
 func TestBodiesThatWereTakenInForNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		referred bool
-		left     int // segments, before the next snapshot
+		left     int // segments before the next snapshot
 	}{
 		"a snapshot may refer to them": {true, 7},
 		"no snapshot refers to them":   {false, 2},
@@ -121,8 +120,8 @@ func TestBodiesThatWereTakenInForNothing(t *testing.T) {
 	}
 }
 
-// A node that is sent one snapshot after the other in vain takes no more space for that, and
-// writes no snapshot of its own meanwhile.
+// A node that repeatedly fails to install a snapshot uses no more space for it, although it writes
+// no snapshot of its own.
 func TestIntakesInVainTakeNoSpace(t *testing.T) {
 	n := newNode(t)
 	own := n.send(0, 1000)
@@ -138,7 +137,7 @@ func TestIntakesInVainTakeNoSpace(t *testing.T) {
 	n.reads(0, own)
 }
 
-// A node without a snapshot refers to nothing of earlier runs.
+// A node without a snapshot refers to no body of earlier runs.
 func TestBodiesOfEarlierRunsWithoutASnapshot(t *testing.T) {
 	n := newNode(t)
 	for range 4 {
@@ -157,7 +156,7 @@ func TestBodiesOfEarlierRunsWithoutASnapshot(t *testing.T) {
 	n.reads(0, own)
 }
 
-// A state that is restored when a node starts may refer to bodies of earlier runs only.
+// A state that is restored at the start may refer to bodies of earlier runs only.
 func TestBodiesOfThisRunAreNotThereAtTheStart(t *testing.T) {
 	n := newNode(t)
 	body := n.send(0, 1000)

@@ -8,12 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canPunch says that parts of a file can be given back.
+// canPunch: files can have holes.
 const canPunch = true
 
-// punch makes a hole in a file, and reports whether that gave anything back: there may be
-// a hole already, as after a restart, which knows of none. A file system that cannot make
-// holes is no failure: the space is given back with the segment.
+// punch makes a hole in a file, and reports whether that freed space: after a restart, a hole may
+// already exist. A file system without holes is no error; the segment is removed later.
 func punch(file *os.File, offset, length int64) (given bool, err error) {
 	if data, err := unix.Seek(int(file.Fd()), offset, unix.SEEK_DATA); err == unix.ENXIO || err == nil && data >= offset+length {
 		return false, nil
@@ -25,7 +24,7 @@ func punch(file *os.File, offset, length int64) (given bool, err error) {
 	return err == nil, err
 }
 
-// allocated is how much of the disk a file takes, without its holes.
+// allocated returns the disk space of a file, without its holes.
 func allocated(info fs.FileInfo) int64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return stat.Blocks * 512

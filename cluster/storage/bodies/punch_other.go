@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// canPunch says that parts of a file can be given back.
+// canPunch: files cannot have holes.
 const canPunch = false
 
 func punch(*os.File, int64, int64) (given bool, err error) { return false, nil }
 
-// allocated is how much of the disk a file takes: there are no holes.
+// allocated returns the disk space of a file.
 func allocated(info fs.FileInfo) int64 { return info.Size() }

@@ -17,13 +17,12 @@ const (
 	encryptedMagic = "SRTMBODE"
 	// headBytes is the head of a segment: magic, number, CRC-32C of both.
 	headBytes = len(segmentMagic) + 4 + 4
-	// recordHeadBytes are the length, the checksum and the digest before a text, or before
-	// the encrypted text.
+	// recordHeadBytes are the length, the checksum and the digest before a text.
 	recordHeadBytes = 4 + 4 + 8
 
-	// encryptedSegments is in the numbers of segments with encrypted bodies, so that the place
-	// of a body says how long its record is. All of them come behind all plain ones: a
-	// directory that was encrypted stays so.
+	// encryptedSegments is set in the numbers of encrypted segments, so that the place of a body
+	// determines the size of its record. They follow all unencrypted ones: an encrypted directory
+	// stays encrypted.
 	encryptedSegments uint32 = 1 << 31
 
 	bodyPurpose = "seriatim body"
@@ -33,7 +32,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func encrypted(segment uint32) bool { return segment >= encryptedSegments }
 
-// segmentHead is how a segment begins.
+// segmentHead returns the head of a segment.
 func segmentHead(number uint32) []byte {
 	magic := segmentMagic
 	if encrypted(number) {
@@ -64,8 +63,8 @@ type cipher struct {
 
 func newCipher(keys *encryption.Keyring) cipher { return cipher{keys, keys.NewSealer(bodyPurpose)} }
 
-// appendRecord appends the record of a text at a place. A digest tells something of its text:
-// an encrypted record is tied to it instead of holding it.
+// appendRecord appends the record of a text at a place. An encrypted record is bound to the digest
+// instead of storing it: a digest reveals something about its text.
 func (c cipher) appendRecord(dst []byte, at content.Place, text string, digest uint64) []byte {
 	begin := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(text)))
@@ -89,7 +88,7 @@ func tiedTo(at content.Place, size int, digest uint64) []byte {
 	return binary.LittleEndian.AppendUint64(tied, digest)
 }
 
-// recordChecksum covers all of a record but the checksum itself.
+// recordChecksum covers a record without the checksum itself.
 func recordChecksum(at content.Place, record []byte) uint32 {
 	var place [8]byte
 	binary.LittleEndian.PutUint32(place[:], at.Segment)
@@ -98,15 +97,15 @@ func recordChecksum(at content.Place, record []byte) uint32 {
 	return crc32.Update(sum, castagnoli, record[8:])
 }
 
-// isRecordOf checks that a record is that of the body. An encrypted one shows only to textOf
-// whether the hash is right.
+// isRecordOf reports whether a record belongs to the body. For an encrypted one, textOf also checks
+// the digest.
 func isRecordOf(record []byte, body content.Body) bool {
 	return binary.LittleEndian.Uint32(record) == uint32(body.Len()) &&
 		(encrypted(body.Place().Segment) || binary.LittleEndian.Uint64(record[8:]) == body.Digest()) &&
 		binary.LittleEndian.Uint32(record[4:]) == recordChecksum(body.Place(), record)
 }
 
-// textOf is the text in a record, which has to be that of the body.
+// textOf returns the text in a record, which must belong to the body.
 func (c cipher) textOf(record []byte, body content.Body) (string, error) {
 	if !isRecordOf(record, body) {
 		return "", errNotWritten

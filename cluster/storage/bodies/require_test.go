@@ -11,8 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// A command that needs a body waits until what is in the way has passed, and not for another
-// node.
+// A command that needs a body waits until a transient error has passed, but not for another node.
 func TestRequiredBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, sent, notified := withDamage(t)
@@ -28,7 +27,7 @@ func TestRequiredBodies(t *testing.T) {
 			}
 			required <- err
 		}()
-		synctest.Wait() // it has not found the file, and waits
+		synctest.Wait() // the file was not found, and require waits
 		if err := os.Rename(path+".away", path); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +41,7 @@ func TestRequiredBodies(t *testing.T) {
 		if code, _ := storage.Unreadable(err); code != fault.ExitChecksum || *notified > 0 || len(n.fatal) > 0 {
 			t.Errorf("exit code %d, %d times it was said, the store ended the node: %v", code, *notified, n.fatal)
 		}
-		go func() { required <- n.store.Heal(sent[1], text(2, 1000)) }() // by who has begun before
+		go func() { required <- n.store.Heal(sent[1], text(2, 1000)) }() // begun before
 		if _, err := n.state.Require(sent[1]); err != nil {
 			t.Errorf("of a body that is written anew: %v", err)
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Name of a segment file.
+// segmentPattern is the name of a segment file.
 const segmentPattern = "%010d.bodies"
 
 func (s *Store) path(segment uint32) string {
 	return filepath.Join(s.options.Dir, fmt.Sprintf(segmentPattern, segment))
 }
 
-// listSegments finds the segments that earlier runs left.
+// listSegments returns the segments of earlier runs with their sizes.
 func listSegments(dir string) (sizes map[uint32]int64, err error) {
 	sizes = map[uint32]int64{}
 	entries, err := os.ReadDir(dir)
@@ -53,7 +53,7 @@ func (s *Store) readFile(body content.Body) (record []byte, err error) {
 	return record, readAt(file, body.Place().Offset, record)
 }
 
-// readAt reads a part of a segment; what lies behind the end of the file is zeros.
+// readAt reads a part of a segment, with zeros behind the end of the file.
 func readAt(file *os.File, offset uint32, part []byte) error {
 	n, err := file.ReadAt(part, int64(offset))
 	if errors.Is(err, io.EOF) {

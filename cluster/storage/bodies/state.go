@@ -8,24 +8,24 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// state is what one state of the state machine has in a Store: the present one, or one
-// that is being restored.
+// state counts the bodies of one state of the state machine: the current one, or one that is being
+// restored.
 type state struct {
 	store  *Store
 	counts usage
-	// Of a state that is being restored: the body appended last, and whether it refers
-	// to one of this run that it did not append, so that the file it means is missing.
+	// During a restore: the last appended body, and whether the state refers to a body of this run
+	// that it did not append, which shows that a file is missing.
 	appended content.Place
 	adopted  bool
 	astray   bool
-	inlined  bool // it was restored from a snapshot with bodies in it
+	inlined  bool // restored from a snapshot with inlined bodies
 }
 
 var _ fsm.StateBodies = (*state)(nil)
 
 func newState(store *Store) *state { return &state{store: store, counts: newUsage()} }
 
-// Keeps reports whether a text is long enough to be stored.
+// Keeps reports whether a text of this size is stored in a segment.
 func (t *state) Keeps(size int) bool {
 	return t.store.keeps(size)
 }
@@ -44,37 +44,37 @@ func (t *state) Append(text string, digest uint64) content.Body {
 // Read reads a body.
 func (t *state) Read(body content.Body) (content.Body, error) { return t.store.Read(body) }
 
-// Require reads a body that a command cannot be applied without.
+// Require reads a body that a command needs.
 func (t *state) Require(body content.Body) (content.Body, error) { return t.store.require(body) }
 
-// Hold counts a message that has the body.
+// Hold counts a message with the body.
 func (t *state) Hold(body content.Body) {
 	if !t.adopted && body.Place().Segment >= t.store.first && body.Place() != t.appended && !t.store.tookIn(body) {
 		t.astray = true
 	}
 	if t.adopted {
 		t.counts.hold(body)
-	} else { // nobody else looks at it
+	} else { // not shared with other goroutines yet
 		t.counts.add(body)
 	}
 }
 
-// Free takes Hold back.
+// Free reverses Hold.
 func (t *state) Free(body content.Body) {
 	t.counts.free(body)
 	t.store.counts.deletedBytes.Add(recordBytes(body))
 }
 
-// DeletedBytes is how many bytes of bodies were deleted in this run, whether their space
-// was given back or not. What a message took from one queue to another counts, too.
+// DeletedBytes returns the bytes of bodies deleted in this run, reclaimed or not. Moving a message
+// between queues also counts.
 func (s *Store) DeletedBytes() int64 { return s.counts.deletedBytes.Load() }
 
-// Adopt makes this the state whose bodies are kept. What only others had goes as soon as
-// nobody reads them.
+// Adopt makes this the current state. Bodies of other states are reclaimed when no reader uses
+// them.
 func (t *state) Adopt() error {
 	s := t.store
 	if s.options.ReadOnly {
-		// It may be an older snapshot, which has bodies that are gone.
+		// An older snapshot may have bodies that were reclaimed.
 		t.adopted = true
 		s.current.Store(t)
 		return nil
@@ -83,13 +83,13 @@ func (t *state) Adopt() error {
 		return err
 	}
 	t.adopted, t.inlined = true, t.appended != content.Place{}
-	t.counts.take(content.Place{Segment: math.MaxUint32}) // what a restore freed is among what is listed below
+	t.counts.collect(content.Place{Segment: math.MaxUint32}) // bodies freed by the restore are part of unused
 	s.current.Store(t)
-	s.giving.adopted(t, t.counts.unused(s.sizes()))
+	s.reclaim.adopted(t, t.counts.unused(s.sizes()))
 	return nil
 }
 
-// missing is an error if the state has bodies whose segments are not there.
+// missing returns an error if a segment of the state is missing.
 func (t *state) missing() error {
 	if t.astray {
 		return fmt.Errorf("segments from number %d on are missing", t.store.first)
@@ -97,29 +97,29 @@ func (t *state) missing() error {
 	return t.counts.beyond(t.store.before, t.store.first)
 }
 
-// RestoredNothing says that this node has no snapshot: nothing refers to what earlier runs
-// left.
+// RestoredNothing reports that this node has no snapshot, so that segments of earlier runs are
+// unused.
 func (s *Store) RestoredNothing() {
 	if state := s.current.Load(); state != nil && !s.options.ReadOnly {
-		s.giving.adopted(state, state.counts.unused(s.before))
+		s.reclaim.adopted(state, state.counts.unused(s.before))
 	}
 }
 
-// RestoredInline reports whether the present state came from a snapshot that had bodies in
-// it which are in segments now: until there is another snapshot both are kept.
+// RestoredInline reports whether the current state was restored from a snapshot with inlined
+// bodies, which are in segments as well until the next snapshot.
 func (s *Store) RestoredInline() bool {
 	state := s.current.Load()
 	return state != nil && state.inlined
 }
 
-// end is where the next body goes.
+// end returns the place of the next body.
 func (s *Store) end() content.Place {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return content.Place{Segment: s.tail.segment, Offset: s.tail.offset}
 }
 
-// sizes are those of the segments that nothing is added to.
+// sizes returns the sizes of the complete segments.
 func (s *Store) sizes() map[uint32]int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -134,10 +134,10 @@ func (s *Store) sizes() map[uint32]int64 {
 	return sizes
 }
 
-// Capture keeps all bodies that the state has now.
-func (t *state) Capture() fsm.CapturedBodies { return t.store.giving.capture(t) }
+// Capture keeps all current bodies of the state.
+func (t *state) Capture() fsm.CapturedBodies { return t.store.reclaim.capture(t) }
 
-// inUse counts the bodies that the state has.
+// inUse returns the number and size of the state's bodies.
 func (t *state) inUse() (bodies, bytes int64) {
 	t.counts.mu.Lock()
 	defer t.counts.mu.Unlock()

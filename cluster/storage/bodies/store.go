@@ -18,35 +18,35 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Options are what a Store works with. Sizes that are zero have a default.
+// Options configure a Store. Zero sizes have defaults.
 type Options struct {
-	Life   context.Context // ends what the Store does by itself
-	Dir    string          // of the segments; made with the first of them
+	Life   context.Context // ends the goroutines of the Store
+	Dir    string          // of the segments; made with the first segment
 	Guard  *storage.DiskGuard
 	Logger *slog.Logger
-	// Keep has new bodies stored. Without it only those of earlier runs are read.
+	// Keep stores new bodies. Without it, only bodies of earlier runs are read.
 	Keep bool
-	// ReadOnly leaves the files as they are: nothing is stored, and no space given back.
+	// ReadOnly changes no file: no body is stored, and no space reclaimed.
 	ReadOnly     bool
 	KeepMin      int   // shorter bodies stay in memory
 	SegmentBytes int64 // of one file
-	CacheBytes   int64 // of what was written last, kept in memory
-	// FreeBytesPerSecond is the pace at which space is given back.
+	CacheBytes   int64 // of written bytes kept in memory
+	// FreeBytesPerSecond limits the rate of reclaiming space.
 	FreeBytesPerSecond int64
-	// Keys encrypt new bodies, and decrypt those of earlier runs; nil: new ones are plain.
+	// Keys encrypt new bodies, and decrypt those of earlier runs; nil: new ones are unencrypted.
 	Keys *encryption.Keyring
-	// Healing is called before a damaged body of a segment is written anew with a key, which
-	// may be another than that of the segment; nil: nothing is called.
+	// Healing is called before a damaged body is rewritten with a key that may differ from that of
+	// its segment. It may be nil.
 	Healing func(key encryption.KeyID, segment uint32) error
 }
 
 // Defaults of Options.
 const (
-	// DefaultKeepMin is a length below which a body costs about as much in memory as
-	// what has to be remembered of it otherwise, and more on disk.
+	// DefaultKeepMin is the length below which a body in memory costs about as much as its
+	// reference.
 	DefaultKeepMin      = 128
 	DefaultSegmentBytes = 64 << 20
-	// SegmentBytesMax is far below what an offset in a segment can say, which has 32 bits.
+	// SegmentBytesMax is far below the 4 GiB that the 32 bits of an offset allow.
 	SegmentBytesMax   = 1 << 30
 	DefaultCacheBytes = 16 << 20
 	defaultFreeRate   = 256 << 20
@@ -64,59 +64,59 @@ func (o Options) withDefaults() Options {
 	if o.KeepMin == 0 {
 		o.KeepMin = DefaultKeepMin
 	}
-	// A zero in place of a length is a hole.
+	// A record of length zero would look like a hole.
 	o.KeepMin = max(o.KeepMin, 1)
 	return o
 }
 
-// Store has the bodies of one node. Made by Open. Read and Stats are safe for concurrent
-// use; see fsm.StateBodies for what Begin returns.
+// Store keeps the bodies of one node. Made by Open. Read and Stats are safe for concurrent use; see
+// fsm.StateBodies for the result of Begin.
 type Store struct {
 	options Options
 	cipher  cipher
-	before  map[uint32]int64 // segments of earlier runs with their sizes; never changes
-	first   uint32           // segment of this run
+	before  map[uint32]int64 // segments of earlier runs with their sizes; read-only
+	first   uint32           // first segment of this run
 
 	mu       sync.RWMutex
-	changed  *sync.Cond // with mu: something up to closed is another
+	changed  *sync.Cond // with mu: a field up to closed changed
 	tail     tail
 	files    map[uint32]bool // segments that have a file
 	asked    uint64          // number of the newest call of Sync
-	synced   uint64          // number of the newest call that is done
-	askedEnd content.Place   // up to where the newest call wants it
-	failed   error           // what ended the writing
-	intakes  int             // that began in this run
-	intake   *Intake         // the one that goes on, if any
+	synced   uint64          // number of the newest completed call
+	askedEnd content.Place   // end of the bodies that the newest call covers
+	failed   error           // what stopped the writer
+	intakes  int             // begun in this run
+	intake   *Intake         // the current one; nil: none
 	closed   bool
 
-	current atomic.Pointer[state] // whose bodies count
-	ahead   readAhead
-	giving  giving
-	healing healing
-	writing sync.WaitGroup
-	counts  counts
+	current  atomic.Pointer[state] // the state in use
+	prefetch prefetcher
+	reclaim  reclaimer
+	healing  healing
+	writing  sync.WaitGroup
+	counts   counts
 }
 
 var _ fsm.BodyStore = (*Store)(nil)
 
-// counts of what a Store did.
+// counts are totals for Stats.
 type counts struct {
 	fromDisk                 atomic.Int64
 	deletedBytes, freedBytes atomic.Int64
 	damaged, healed, checked atomic.Int64
 }
 
-// Stats are what a Store has.
+// Stats are totals of a Store.
 type Stats struct {
 	Segments    int   // files
 	Bodies      int64 // in use
-	Bytes       int64 // of these, with their records
+	Bytes       int64 // of their records
 	MemoryBytes int64
 	DiskReads   int64 // bodies that were not in memory
-	FreedBytes  int64 // given back to the file system
-	Damaged     int64 // bodies that were found damaged
-	Healed      int64 // of these, written anew
-	Checked     int64 // bytes that Check read
+	FreedBytes  int64 // returned to the file system
+	Damaged     int64 // bodies found damaged
+	Healed      int64 // damaged bodies rewritten
+	Checked     int64 // bytes read by Check
 }
 
 // Open opens the segments in a directory.
@@ -140,28 +140,27 @@ func Open(options Options) (*Store, error) {
 		return nil, fmt.Errorf("the bodies in %s: %w", options.Dir, encryption.ErrKeyMissing)
 	}
 	s.first = s.tail.segment
-	s.ahead.bytes = int(min(options.CacheBytes/aheadWindows, aheadBytes))
-	s.giving.init(s)
+	s.prefetch.bytes = int(min(options.CacheBytes/windowsMax, windowBytes))
+	s.reclaim.init(s)
 	if !options.ReadOnly {
 		s.writing.Go(s.write)
-		s.writing.Go(s.giving.run)
+		s.writing.Go(s.reclaim.run)
 	}
 	return s, nil
 }
 
-// First is the first segment that this run may append to.
+// First returns the first segment that this run may append to.
 func (s *Store) First() uint32 { return s.first }
 
-// Tail is the segment that is appended to.
+// Tail returns the segment that is appended to.
 func (s *Store) Tail() uint32 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.tail.segment
 }
 
-// ReplaceKeys has other keys take the place of those of the Store, and begins a segment, which it
-// returns: the bodies in earlier ones are encrypted with earlier keys, so that those keys are
-// not needed for later bodies that stay.
+// ReplaceKeys replaces the keys of the Store and begins a segment, which it returns. So earlier
+// keys are not needed for later bodies.
 func (s *Store) ReplaceKeys(with *encryption.Keyring) (segment uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +169,8 @@ func (s *Store) ReplaceKeys(with *encryption.Keyring) (segment uint32) {
 	return s.tail.segment
 }
 
-// Segments lists the segments that have a file or will have one, sorted: those with encrypted
-// bodies, and those in clear text.
+// Segments returns the segments that have a file or will have one, in order: with encrypted bodies,
+// and with unencrypted ones.
 func (s *Store) Segments() (sealed, plain []uint32) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -189,20 +188,20 @@ func (s *Store) Segments() (sealed, plain []uint32) {
 	return sealed, plain
 }
 
-// InUse reports whether a state can have bodies here.
+// InUse reports whether a state may have bodies here.
 func (s *Store) InUse() bool { return s.options.Keep || len(s.before) > 0 }
 
-// Close ends the goroutines of the Store. What is not on disk by then is in the log.
+// Close stops the goroutines of the Store. The log has the bodies that are not yet on disk.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.changed.Broadcast()
 	s.mu.Unlock()
-	s.giving.cancel()
+	s.reclaim.cancel()
 	s.writing.Wait()
 }
 
-// Stats counts what there is.
+// Stats returns the totals.
 func (s *Store) Stats() Stats {
 	stats := Stats{
 		DiskReads: s.counts.fromDisk.Load(), FreedBytes: s.counts.freedBytes.Load(),
@@ -217,7 +216,7 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// append copies a text behind the last one. takenIn says that it is for the Intake.
+// append stores a text at the end. takenIn marks a body of the Intake.
 func (s *Store) append(text string, digest uint64, takenIn bool) content.Body {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,10 +234,10 @@ func (s *Store) append(text string, digest uint64, takenIn bool) content.Body {
 	return content.StoredBody(at, uint32(len(text)), digest)
 }
 
-// ErrGone says that nobody has the body any more, and that its space was given back.
+// ErrGone: no message has the body, and its space was reclaimed.
 var ErrGone = errors.New("the body was deleted meanwhile")
 
-// Read returns a stored body in memory, from the disk if need be.
+// Read returns a stored body in memory, and reads it from disk if necessary.
 func (s *Store) Read(body content.Body) (content.Body, error) {
 	read, err := s.look(body)
 	switch {
@@ -250,7 +249,7 @@ func (s *Store) Read(body content.Body) (content.Body, error) {
 	return content.Body{}, s.damaged(body, err)
 }
 
-// look is Read that leaves it to the caller what to do about a body that cannot be read.
+// look reads a body, and leaves the handling of damage to the caller.
 func (s *Store) look(body content.Body) (content.Body, error) {
 	if !body.Stored() {
 		return body, nil
@@ -258,9 +257,9 @@ func (s *Store) look(body content.Body) (content.Body, error) {
 	s.mu.RLock()
 	record, found := s.tail.find(body)
 	s.mu.RUnlock()
-	if !found { // bytes of a record never change, so no lock is needed from here on
+	if !found { // a record never changes, so no lock is needed from here on
 		s.counts.fromDisk.Add(1)
-		if text, found := s.ahead.find(body, s.cipher); found {
+		if text, found := s.prefetch.find(body, s.cipher); found {
 			return content.NewBody(text), nil
 		}
 		var err error
@@ -275,7 +274,7 @@ func (s *Store) look(body content.Body) (content.Body, error) {
 	return content.NewBody(text), nil
 }
 
-// ReadAt reads the body with that place, length and digest.
+// ReadAt reads the body with this place, length and digest.
 func (s *Store) ReadAt(segment, offset, size uint32, digest uint64) (text string, err error) {
 	body, err := s.Read(content.StoredBody(content.Place{Segment: segment, Offset: offset}, size, digest))
 	if err != nil {
@@ -284,21 +283,21 @@ func (s *Store) ReadAt(segment, offset, size uint32, digest uint64) (text string
 	return body.String(), nil
 }
 
-// needs reports whether the state may have a body: the space of one goes only when
-// nothing is counted in a block of it.
+// needs reports whether the state may have a body: its space is reclaimed only if one of its blocks
+// is empty.
 func (s *Store) needs(body content.Body) bool {
 	state := s.current.Load()
 	return state == nil || state.counts.covers(body)
 }
 
-// Begin returns what a new state keeps its bodies in.
+// Begin returns the body storage for a new state.
 func (s *Store) Begin() fsm.StateBodies {
 	state := newState(s)
-	state.adopted = s.current.CompareAndSwap(nil, state) // that of a node without a snapshot
+	state.adopted = s.current.CompareAndSwap(nil, state) // the first state of a node without a snapshot
 	return state
 }
 
-// open opens the file of a segment for writing, and makes it if there is none.
+// open opens the file of a segment for writing, and creates it if there is none.
 func (s *Store) open(segment uint32) (*os.File, error) {
 	if err := os.MkdirAll(s.options.Dir, 0o700); err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// node is a Store in a directory, and what its state has.
+// node is a Store in a directory, with the bodies of its state.
 type node struct {
 	t       *testing.T
 	options Options
@@ -28,7 +28,7 @@ type node struct {
 	fatal   []fault.ExitCode
 }
 
-// newNode has small segments and little memory.
+// newNode uses small segments and little memory.
 func newNode(t *testing.T) *node {
 	n := &node{t: t}
 	n.options = Options{
@@ -49,7 +49,7 @@ func (n *node) open() {
 	n.store, n.state = store, store.Begin()
 }
 
-// restart closes the store, opens it again and restores a state that has bodies.
+// restart closes the store, opens it again and restores a state with these bodies.
 func (n *node) restart(has ...content.Body) error {
 	n.store.Close()
 	n.open()
@@ -69,14 +69,14 @@ func text(seed, size int) string {
 	return string(b)
 }
 
-// send appends a body that a message has.
+// send appends a body and holds it.
 func (n *node) send(seed, size int) content.Body {
 	body := n.state.Append(text(seed, size), uint64(seed))
 	n.state.Hold(body)
 	return body
 }
 
-// snapshot writes one, as far as the Store knows.
+// snapshot reports a snapshot to the Store.
 func (n *node) snapshot() {
 	captured := n.state.Capture()
 	if err := captured.Sync(); err != nil {
@@ -109,7 +109,7 @@ func (n *node) comeBack(sent []content.Body) {
 	}
 }
 
-// allocated is how much of the disk the segments take.
+// allocated returns the disk space of the segments.
 func (n *node) allocated() (bytes int64, files int) {
 	sizes, err := listSegments(n.options.Dir)
 	if err != nil {
@@ -166,7 +166,7 @@ func TestSpaceComesBackBehindASnapshot(t *testing.T) {
 		}
 		n.snapshot()
 		full, files := n.allocated()
-		// All but each 40th, which leaves bodies in every segment, goes.
+		// All but each 40th are freed, which leaves bodies in every segment.
 		for i, body := range sent {
 			if i%40 != 0 {
 				n.state.Free(body)
@@ -215,7 +215,7 @@ func TestCapturedBodiesStay(t *testing.T) {
 			n.state.Free(body)
 		}
 		n.snapshot()
-		// A state that replaces this one does not take from it either.
+		// A state that replaces this one does not free space of it either.
 		replaced := n.store.Begin()
 		if err := replaced.Adopt(); err != nil {
 			t.Fatal(err)
@@ -339,10 +339,9 @@ func TestDamageEndsTheNode(t *testing.T) {
 	}
 }
 
-// A disk that does not give a body is not a disk that gives another one: the operator is
-// told to look after it.
+// A read error of the disk is not reported as damage: the operator must check the disk.
 func TestBodyThatTheDiskDoesNotGive(t *testing.T) {
-	const unmapped = "/proc/self/mem" // nothing is at its beginning
+	const unmapped = "/proc/self/mem" // nothing is mapped at its beginning
 	if _, err := os.Stat(unmapped); err != nil {
 		t.Skip("no file here fails to be read with EIO:", err)
 	}
@@ -428,8 +427,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// Who waits for the disk waits for what was appended before, also while more is appended than
-// the disk takes.
+// Sync waits only for bodies appended before it, even if bodies are appended faster than the disk
+// writes.
 func TestSyncDoesNotWaitForWhatFollows(t *testing.T) {
 	n := newNode(t)
 	n.store.Close()
@@ -453,7 +452,7 @@ func TestSyncDoesNotWaitForWhatFollows(t *testing.T) {
 	defer captured.Release()
 	synced := make(chan error)
 	go func() { synced <- captured.Sync() }()
-	for range 500 { // a write is let through for each, so that there are always four more
+	for range 500 { // each lets one write through, so that four more always wait
 		n.state.Append(strings.Repeat("x", size), 1)
 		appended <- struct{}{}
 		select {

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// chunkBytes is how much is written at once.
+	// chunkBytes are written at once.
 	chunkBytes = 1 << 20
-	// unwrittenMax is how much waits for the disk before Append does.
+	// unwrittenMax bounds the unwritten bytes; above it Append waits.
 	unwrittenMax = 64 << 20
 )
 
@@ -19,26 +19,25 @@ type chunk struct {
 	segment uint32
 	start   uint32 // in the segment
 	data    []byte // its capacity never changes
-	full    bool   // nothing is added any more
-	written int    // up to here it is in the file
+	full    bool   // complete
+	written int    // bytes in the file
 	large   bool   // has a body that is written directly
 }
 
 func (c *chunk) done() bool { return c.full && c.written == len(c.data) }
 
-// tail is the end of the segments, in memory: the chunks that are not written, and behind
-// them as many more as fit. Guarded by Store.mu.
+// tail holds the end of the segments in memory: unwritten chunks, and written ones as the cache.
+// Guarded by Store.mu.
 type tail struct {
-	chunks    []*chunk // in order; the last is added to unless it is full
-	unwritten []*chunk // those of them that are not done
+	chunks    []*chunk // in order; the last one grows until it is full
+	unwritten []*chunk // those not yet done
 	bytes     int64    // of memory
-	waiting   int64    // bytes not written
-	segment   uint32   // in which the next record goes
-	offset    uint32   // where; zero: the segment has no head yet
+	waiting   int64    // unwritten bytes
+	segment   uint32   // of the next record
+	offset    uint32   // of the next record; 0: the segment has no head yet
 }
 
-// room returns the chunk that takes a record of n bytes, and where in the segment that
-// will be.
+// room returns the chunk and the place for a record of n bytes.
 func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
 	if int64(t.offset)+int64(n) > segmentBytes {
 		t.endSegment()
@@ -66,7 +65,7 @@ func (t *tail) room(n int, segmentBytes int64) (*chunk, content.Place) {
 	return last, at
 }
 
-// endSegment has the next record begin a segment.
+// endSegment makes the next record begin a segment.
 func (t *tail) endSegment() {
 	if t.offset > 0 {
 		t.seal()
@@ -75,7 +74,7 @@ func (t *tail) endSegment() {
 	}
 }
 
-// seal ends the chunk that is added to.
+// seal completes the last chunk.
 func (t *tail) seal() {
 	if last := t.last(); last != nil {
 		last.full = true
@@ -89,7 +88,7 @@ func (t *tail) last() *chunk {
 	return t.chunks[len(t.chunks)-1]
 }
 
-// find returns the record of a body if it is in memory.
+// find returns the record of a body, if it is in memory.
 func (t *tail) find(body content.Body) (record []byte, found bool) {
 	at := body.Place()
 	i, begins := slices.BinarySearchFunc(t.chunks, at, func(c *chunk, at content.Place) int {
@@ -110,7 +109,8 @@ func (t *tail) find(body content.Body) (record []byte, found bool) {
 	return c.data[begin:end], true
 }
 
-// wrote notes that n more bytes of the first chunk that was not written are.
+// wrote records that n more bytes of the first unwritten chunk are written, and keeps the cache
+// below keep bytes.
 func (t *tail) wrote(n int, keep int64) {
 	c := t.unwritten[0]
 	c.written += n
@@ -126,8 +126,7 @@ func (t *tail) wrote(n int, keep int64) {
 	}
 }
 
-// end is up to where a segment is in its file for good: nothing is written to it below
-// that any more.
+// end returns the end of the bytes of a segment that are final in its file; whole: all of them.
 func (t *tail) end(segment uint32) (offset int64, whole bool) {
 	if len(t.unwritten) > 0 {
 		first := t.unwritten[0]

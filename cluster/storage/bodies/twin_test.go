@@ -60,7 +60,7 @@ func (w *twins) machine(store *Store) *fsm.FSM {
 	return fsm.New(options)
 }
 
-// apply gives one command to both and compares what they answer and become.
+// apply applies one command to both, and compares answers and states.
 func (w *twins) apply(cmd queue.Command) codec.Response {
 	w.t.Helper()
 	frame, err := codec.AppendCommand(nil, cmd)
@@ -86,7 +86,7 @@ func (w *twins) apply(cmd queue.Command) codec.Response {
 	return answers[0]
 }
 
-// step does something at random.
+// step makes a random change.
 func (w *twins) step() {
 	w.at += queue.Timestamp(w.random.IntN(3000))
 	name := []string{"a.fifo", "a.fifo", "a.fifo", "b", "b", "dead.fifo"}[w.random.IntN(6)]
@@ -150,7 +150,7 @@ func (w *twins) receive(name string) {
 	}
 }
 
-// persisted is a snapshot that refers to segments, as the library would have it.
+// persisted returns a snapshot that refers to segments.
 func (w *twins) persisted() []byte {
 	captured := w.segments.Capture()
 	defer captured.Release()
@@ -167,7 +167,7 @@ func (*memorySink) ID() string    { return "s" }
 func (*memorySink) Cancel() error { return nil }
 func (*memorySink) Close() error  { return nil }
 
-// whole is a snapshot of the twin in memory.
+// whole returns a snapshot of the twin in memory.
 func (w *twins) whole() []byte {
 	captured := w.memory.Capture()
 	defer captured.Release()
@@ -190,7 +190,7 @@ func (w *twins) compareSnapshots() {
 		w.t.Fatalf("put together, %d bytes (said were %d, %v) differ from %d", inlined.Len(), size, err, len(whole))
 	}
 	var filled bytes.Buffer
-	source := &told{store: w.store}
+	source := &sectionReader{store: w.store}
 	if err := snapshot.Fill(&filled, bytes.NewReader(references), source); err != nil || !bytes.Equal(filled.Bytes(), whole) || len(source.wanted) > 0 {
 		w.t.Fatalf("filled, %d bytes differ from %d, with %d bodies too many, %v", filled.Len(), len(whole), len(source.wanted), err)
 	}
@@ -202,13 +202,13 @@ func (w *twins) compareSnapshots() {
 	captured.Release()
 }
 
-// told gives the bodies that it was told of, in that order.
-type told struct {
+// sectionReader returns the bodies of a section in order.
+type sectionReader struct {
 	store  *Store
 	wanted []snapshot.Wanted
 }
 
-func (s *told) Section(wanted []snapshot.Wanted) error {
+func (s *sectionReader) Section(wanted []snapshot.Wanted) error {
 	if len(s.wanted) > 0 {
 		return fmt.Errorf("%d bodies of the section before were not read", len(s.wanted))
 	}
@@ -216,9 +216,9 @@ func (s *told) Section(wanted []snapshot.Wanted) error {
 	return nil
 }
 
-func (s *told) Begin(func(string) uint64) {}
+func (s *sectionReader) Begin(func(string) uint64) {}
 
-func (s *told) Read(body queue.Body) (queue.Body, error) {
+func (s *sectionReader) Read(body queue.Body) (queue.Body, error) {
 	if len(s.wanted) == 0 || s.wanted[0].Body != body || s.wanted[0].Queue == "" || s.wanted[0].Sequence == 0 {
 		return body, fmt.Errorf("%v is read in place of the next of %v", body.Place(), s.wanted)
 	}
@@ -226,8 +226,8 @@ func (s *told) Read(body queue.Body) (queue.Body, error) {
 	return s.store.Read(body)
 }
 
-// restartTwin brings the state back from a snapshot with references, or from a whole
-// one, in a new process.
+// restartTwin restores the state from a snapshot with references, or from a whole one, in a new
+// process.
 func (w *twins) restartTwin(content []byte) {
 	w.t.Helper()
 	w.store.Close()
@@ -265,7 +265,7 @@ func TestTwinsWithBodiesElsewhere(t *testing.T) {
 			if stats := w.store.Stats(); w.read < 100 || stats.DiskReads == 0 {
 				t.Errorf("%d bodies were received, %+v: too little was tested", w.read, stats)
 			}
-			// What is counted is what the state has.
+			// The Store counts the bodies of the state.
 			w.apply(&queue.DeleteQueue{Queue: "a.fifo"})
 			w.apply(&queue.DeleteQueue{Queue: "b"})
 			w.apply(&queue.DeleteQueue{Queue: "dead.fifo"})

@@ -6,14 +6,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// cachedBytes is the size of the parts of a file that are dropped from memory, and what
-// their offsets are multiples of. The system keeps files in blocks of one page up to this
-// size and drops none of which it is told to drop a part, so that a small body would stay.
+// cachedBytes is the size and alignment of the parts of a file that are dropped from the page
+// cache. Linux caches files in blocks up to this size, and drops no block of which only a part is
+// named.
 const cachedBytes = 2 << 20
 
-// Uncache drops bodies, and what lies around them, from the memory that the system keeps
-// of files, so that Check reads them from the disk. Whoever checks many asks for all of
-// them at once: those that lie together are then read from the disk together.
+// Uncache drops bodies and the data around them from the page cache, so that Check reads them from
+// disk. Pass many bodies at once: neighbours are then dropped and read together.
 func (s *Store) Uncache(bodies []content.Body) {
 	dropped := map[content.Place]bool{}
 	for _, body := range bodies {

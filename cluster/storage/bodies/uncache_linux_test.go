@@ -12,13 +12,13 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// cached reports whether the memory that the system keeps of files has the beginning of a body.
+// cached reports whether the page cache has the beginning of a body.
 func (n *node) cached(body content.Body) bool {
 	n.t.Helper()
 	return n.cachedAt(body, 0)
 }
 
-// cachedAt asks for what lies so many bytes behind the beginning.
+// cachedAt checks the page at an offset.
 func (n *node) cachedAt(body content.Body, behind int64) bool {
 	n.t.Helper()
 	file, err := os.Open(n.store.path(body.Place().Segment))
@@ -36,7 +36,7 @@ func (n *node) cachedAt(body content.Body, behind int64) bool {
 	return err == nil
 }
 
-// onDisk skips the test where files are in memory alone.
+// onDisk skips the test on file systems in memory.
 func onDisk(t *testing.T) {
 	t.Helper()
 	var stat unix.Statfs_t
@@ -45,8 +45,8 @@ func onDisk(t *testing.T) {
 	}
 }
 
-// The system keeps nothing of a large body that was written, but for its ends. To ask for it
-// has it read, so that the answer may be of what the question did: most answers count.
+// The page cache keeps nothing of a large body that was written, except its ends. Checking a page
+// may load it, so most results decide.
 func TestLargeBodiesAreWrittenDirectly(t *testing.T) {
 	onDisk(t)
 	n := newNode(t)
@@ -89,8 +89,7 @@ func TestLargeBodiesAreWrittenDirectly(t *testing.T) {
 	}
 }
 
-// What is checked is read from the disk, however small it is, at whatever place, and however
-// much of the file was written at once.
+// Check reads bodies from disk, whatever their size, place and the size of the write.
 func TestWhatIsCheckedIsNotCached(t *testing.T) {
 	onDisk(t)
 	n := newNode(t)
@@ -110,7 +109,7 @@ func TestWhatIsCheckedIsNotCached(t *testing.T) {
 		}
 	}
 	for _, i := range some {
-		// Once is enough, but for memory that the system is reading ahead into just then.
+		// Once is enough, except for pages that the system is prefetching just then.
 		deadline := time.Now().Add(time.Minute)
 		for n.store.Uncache(sent[i : i+1]); n.cached(sent[i]); n.store.Uncache(sent[i : i+1]) {
 			if time.Now().After(deadline) {

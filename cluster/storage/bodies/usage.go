@@ -9,38 +9,37 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// blockBytes is the unit in which a file system gives space back.
+// blockBytes is the unit in which a file system frees space.
 const blockBytes = 4096
 
-// run is a number of blocks of a segment, one behind the other; none means all of it.
+// run is a range of blocks in a segment. A run without blocks is the whole segment.
 type run struct {
 	segment uint32
 	first   uint32
 	blocks  uint32
 }
 
-// segmentUsage counts the bodies in a segment. A body that lies in two blocks counts in
-// both; a block has no more than 256.
+// segmentUsage counts the bodies per block of a segment, at most 256. A body that spans blocks
+// counts in each of them.
 type segmentUsage struct {
 	blocks []uint16
 	bodies int
 }
 
-// usage counts the bodies that one state has, and remembers what was freed. Safe for
-// concurrent use.
+// usage counts the bodies of one state, and records freed space. Safe for concurrent use.
 type usage struct {
 	mu       sync.Mutex
 	segments map[uint32]*segmentUsage
-	last     *segmentUsage // where a body was counted last, as most of the next ones are
+	last     *segmentUsage // of the last call, which most calls repeat
 	number   uint32        // of last
 	bodies   int64
 	bytes    int64
-	freed    []run // blocks and segments that had bodies, since the last take
+	freed    []run // blocks and segments freed since the last collect
 }
 
 func newUsage() usage { return usage{segments: map[uint32]*segmentUsage{}} }
 
-// blocksOf are the first and the last block of a body.
+// blocksOf returns the first and the last block of a body.
 func blocksOf(body content.Body) (first, last uint32) {
 	at := body.Place().Offset
 	return at / blockBytes, uint32((int64(at) + recordBytes(body) - 1) / blockBytes)
@@ -53,7 +52,7 @@ func (u *usage) hold(body content.Body) {
 	u.add(body)
 }
 
-// add is hold for who has mu, or as long as one goroutine uses u alone.
+// add counts a body. The caller holds mu, or u is not yet shared.
 func (u *usage) add(body content.Body) {
 	segment := u.segment(body.Place().Segment)
 	first, last := blocksOf(body)
@@ -68,7 +67,7 @@ func (u *usage) add(body content.Body) {
 	u.bytes += recordBytes(body)
 }
 
-// segment is what is counted in a segment, to be added to.
+// segment returns the counts of a segment, and adds them if there are none.
 func (u *usage) segment(number uint32) *segmentUsage {
 	if u.last == nil || u.number != number {
 		if u.last = u.segments[number]; u.last == nil {
@@ -80,7 +79,7 @@ func (u *usage) segment(number uint32) *segmentUsage {
 	return u.last
 }
 
-// free takes hold back.
+// free reverses hold.
 func (u *usage) free(body content.Body) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -88,11 +87,11 @@ func (u *usage) free(body content.Body) {
 	segment := u.segments[number]
 	first, last := blocksOf(body)
 	if segment == nil || segment.bodies == 0 || int(last) >= len(segment.blocks) {
-		panic(fmt.Sprintf("a body at %d of segment %d was freed that nobody has", body.Place().Offset, number))
+		panic(fmt.Sprintf("a body at %d of segment %d was freed more often than it was held", body.Place().Offset, number))
 	}
 	for block := first; block <= last; block++ {
 		if segment.blocks[block]--; segment.blocks[block] == 0 {
-			u.freed = appendBlock(u.freed, number, block) // in order as a rule
+			u.freed = appendBlock(u.freed, number, block) // usually in order
 		}
 	}
 	u.bodies--
@@ -104,11 +103,11 @@ func (u *usage) free(body content.Body) {
 	}
 }
 
-// take returns, of what was freed since the last call, what nobody can hold again: what is
-// empty now and lies before the end, behind which bodies are appended. What was held
-// again is forgotten, and the rest remembered until the next call. It is called between
-// two commands: inside of one a body that moves is held by nobody for a moment.
-func (u *usage) take(end content.Place) []run {
+// collect returns the space freed since the last call that cannot be used again: it is still empty
+// and lies before end, where bodies are appended. Empty space behind end is kept for the next call.
+// It is called between commands: within a command that moves a body, no queue holds the body for a
+// moment.
+func (u *usage) collect(end content.Place) []run {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var final, open []run
@@ -138,12 +137,12 @@ func (u *usage) take(end content.Place) []run {
 	return final
 }
 
-// empty reports whether nothing is counted in a block. A nil segment has no bodies.
+// empty reports whether a block has no body. s may be nil.
 func (s *segmentUsage) empty(block uint32) bool {
 	return s == nil || int(block) >= len(s.blocks) || s.blocks[block] == 0
 }
 
-// appendBlock appends a block, to the last run if it follows that.
+// appendBlock appends a block, and extends the last run if possible.
 func appendBlock(runs []run, segment, block uint32) []run {
 	if n := len(runs); n > 0 {
 		if last := &runs[n-1]; last.segment == segment && last.blocks > 0 && last.first+last.blocks == block {
@@ -154,8 +153,7 @@ func appendBlock(runs []run, segment, block uint32) []run {
 	return append(runs, run{segment: segment, first: block, blocks: 1})
 }
 
-// covers reports whether something is counted in each block of a body: if not, nobody
-// has it, and its space may be gone.
+// covers reports whether each block of a body has a body. Otherwise the space may be reclaimed.
 func (u *usage) covers(body content.Body) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -167,7 +165,7 @@ func (u *usage) covers(body content.Body) bool {
 	return !slices.Contains(segment.blocks[first:last+1], 0)
 }
 
-// unused lists, of segments with their sizes, all that nothing is counted in.
+// unused returns the space without bodies in the given segments, with their sizes.
 func (u *usage) unused(sizes map[uint32]int64) []run {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -187,8 +185,7 @@ func (u *usage) unused(sizes map[uint32]int64) []run {
 	return runs
 }
 
-// beyond is an error if a body is counted in a segment that there is not, or behind its
-// end.
+// beyond returns an error if a body lies in a missing segment, or behind the end of one.
 func (u *usage) beyond(sizes map[uint32]int64, ofThisRun uint32) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -23,15 +23,15 @@ func TestOnlyWhatNobodyCanHoldAgainIsGivenBack(t *testing.T) {
 	u.free(last)
 	compare := func(end content.Place, want ...run) {
 		t.Helper()
-		if diff := cmp.Diff(want, u.take(end), cmp.AllowUnexported(run{})); diff != "" {
+		if diff := cmp.Diff(want, u.collect(end), cmp.AllowUnexported(run{})); diff != "" {
 			t.Errorf("with the end at %+v (-want +got):\n%s", end, diff)
 		}
 	}
-	// Block 0 of segment 1 has first in it, block 5 what moved. Segment 2 and the block
-	// that the end is in may get bodies.
+	// Block 0 of segment 1 holds first, block 5 holds moved. Segment 2 and the block of the end may
+	// get bodies.
 	compare(content.Place{Segment: 1, Offset: 2*blockBytes + 1}, run{1, 1, 1})
 	compare(content.Place{Segment: 2, Offset: 3032}, run{1, 2, 2})
-	u.hold(at(2, 3032, 100)) // in a block that was empty
+	u.hold(at(2, 3032, 100)) // in an empty block
 	compare(content.Place{Segment: 3, Offset: 16})
 	u.free(at(2, 3032, 100))
 	compare(content.Place{Segment: 3, Offset: 16}, run{2, 0, 1}, run{segment: 2})

@@ -7,21 +7,21 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// syncBytes is how much is written between two syncs. Without them all that waits for a
-// snapshot would be written out at once, and hold back the syncs of the log.
+// syncBytes are written between two syncs. Otherwise a snapshot would cause one large sync, which
+// delays the syncs of the log.
 const syncBytes = 16 << 20
 
-// segmentWriter is the goroutine that writes. It alone has the file that is open.
+// segmentWriter is the goroutine that writes segments.
 type segmentWriter struct {
 	store    *Store
 	file     *directFile // of segment, nil before the first
 	segment  uint32
 	unsynced int64
-	newNames bool // the directory has names that are not synced
+	newNames bool // the directory has unsynced names
 }
 
-// write writes what is appended until the Store closes or the disk fails. It does not
-// write what is left then.
+// write writes appended bodies until the Store closes or the disk fails. The remainder is not
+// written then.
 func (s *Store) write() {
 	w := segmentWriter{store: s}
 	for {
@@ -38,19 +38,19 @@ func (s *Store) write() {
 		}
 	}
 	if w.file != nil {
-		_ = w.file.Close() // what counts was synced
+		_ = w.file.Close() // needed bodies were synced
 	}
 }
 
-// piece is what the writer does next.
+// piece is one step of the writer.
 type piece struct {
 	at    content.Place
-	data  []byte // nil: nothing is left to write before the sync
+	data  []byte // nil: only sync
 	large bool   // data has bodies that are written directly
-	sync  uint64 // number of the call of Sync that waits for it, zero if none does
+	sync  uint64 // number of the call of Sync that waits for it; 0: none
 }
 
-// next waits for work.
+// next waits for the next step.
 func (w *segmentWriter) next() (piece, bool) {
 	s := w.store
 	s.mu.Lock()
@@ -67,9 +67,9 @@ func (w *segmentWriter) next() (piece, bool) {
 			s.tail.wrote(0, s.options.CacheBytes)
 		}
 		if len(s.tail.unwritten) > 0 {
-			// A chunk that has room waits for more, unless somebody waits for it. What lies
-			// behind waits for the sync, which would else never come while more is appended
-			// than the disk takes.
+			// A chunk with room waits for more, unless a sync needs it. Bodies behind the end of
+			// that sync wait until it is done; otherwise it would starve while appends are faster
+			// than the disk.
 			c := s.tail.unwritten[0]
 			at := content.Place{Segment: c.segment, Offset: c.start + uint32(c.written)}
 			due := c.full
@@ -128,7 +128,7 @@ func (w *segmentWriter) work(p piece) error {
 	return nil
 }
 
-// begin opens the file of a segment. The one before is complete.
+// begin opens the file of a segment. The previous one is complete.
 func (w *segmentWriter) begin(segment uint32) error {
 	if err := w.sync(); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (w *segmentWriter) begin(segment uint32) error {
 	return nil
 }
 
-// sync brings onto the disk all that was written.
+// sync makes all written data durable.
 func (w *segmentWriter) sync() error {
 	if w.unsynced == 0 && !w.newNames {
 		return nil
@@ -178,10 +178,10 @@ func (w *segmentWriter) sync() error {
 	return err
 }
 
-// errClosed: the Store was closed.
+// errClosed: the Store is closed.
 var errClosed = errors.New("the store of bodies is closed")
 
-// sync returns when everything appended before the call is on disk.
+// sync returns when all bodies appended before the call are on disk.
 func (s *Store) sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -114,7 +114,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// No nonce comes twice under one derived key, also where a Sealer derives another.
+// No nonce repeats under one derived key, even when a Sealer derives another key.
 func TestSealerChangesItsKey(t *testing.T) {
 	s := testKeyring(t).NewSealer("test")
 	seen := map[string]bool{}
@@ -195,7 +195,7 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// A chunk at the boundary of two cannot pass for the end, nor two chunks be exchanged.
+// A chunk boundary cannot pass for the end, and chunks cannot be exchanged.
 func TestStreamOrder(t *testing.T) {
 	r := testKeyring(t)
 	text := make([]byte, 3*chunkBytes)
@@ -239,8 +239,8 @@ func BenchmarkSeal(b *testing.B) {
 	}
 }
 
-// Keys that take the place of others encrypt at once, and what was encrypted before is still
-// read, also if the file has its key no more.
+// Replaced keys encrypt at once. Earlier data remains readable, even if the file no longer has its
+// key.
 func TestReplacedKeys(t *testing.T) {
 	old, next := testKey(t), testKey(t)
 	r := testKeyring(t, old)

@@ -9,33 +9,33 @@ import (
 )
 
 const (
-	// aheadWindows is how many places at which bodies are read one behind the other are
-	// remembered: about as many queues with a backlog are drained at the same time.
-	aheadWindows = 16
-	// aheadBytes is how much is read at such a place at once.
-	aheadBytes = 64 << 10
+	// windowsMax bounds the remembered read positions: about the number of backlogs drained at
+	// once.
+	windowsMax = 16
+	// windowBytes are read at such a position at once.
+	windowBytes = 64 << 10
 )
 
-// readAhead reads what lies behind a body with it, once two bodies were read of which one
-// lies shortly behind the other: whoever drains a backlog asks for the next one soon. What
-// is wanted at random is read alone. Safe for concurrent use.
+// prefetcher reads the following bytes along with a body, if the body shortly follows another one
+// that was read: a consumer that drains a backlog needs them next. Other bodies are read alone.
+// Safe for concurrent use.
 //
-// A window may be older than the file: a damaged body may have been written anew since. So
-// what it has is used if it is sound, and says nothing if it is not.
-type readAhead struct {
-	bytes int // of a window; zero: nothing is read ahead
+// A window may be older than the file, if a damaged body was rewritten. So its content is used only
+// if it is undamaged, and is no sign of damage otherwise.
+type prefetcher struct {
+	bytes int // of a window; 0: disabled
 
 	mu      sync.Mutex
-	windows []*window // used last at the end
-	filled  int       // how often one was read
+	windows []*window // the most recently used last
+	filled  int       // windows read
 }
 
-// window is a part of a segment, and where a reader is.
+// window is a part of a segment with the position of a reader.
 type window struct {
 	segment uint32
 	start   uint32 // of data in the segment
 	data    []byte // empty after the first body of a reader
-	next    uint32 // behind the body that was read last
+	next    uint32 // end of the last body read
 }
 
 // has reports whether a record lies in the window.
@@ -44,7 +44,7 @@ func (w *window) has(body content.Body) bool {
 	return at.Segment == w.segment && at.Offset >= w.start && int64(at.Offset-w.start)+recordBytes(body) <= int64(len(w.data))
 }
 
-// leadsTo reports whether a body is shortly behind the one that was read last.
+// leadsTo reports whether a body lies shortly after the last one read.
 func (w *window) leadsTo(body content.Body, bytes int) bool {
 	at := body.Place()
 	if at.Segment == w.segment+1 {
@@ -53,8 +53,8 @@ func (w *window) leadsTo(body content.Body, bytes int) bool {
 	return at.Segment == w.segment && at.Offset >= w.next && int64(at.Offset-w.next) < int64(bytes)
 }
 
-// find returns the text of a body if it was read already.
-func (a *readAhead) find(body content.Body, c cipher) (text string, found bool) {
+// find returns the text of a body, if it was prefetched.
+func (a *prefetcher) find(body content.Body, c cipher) (text string, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, w := range a.windows {
@@ -74,8 +74,8 @@ func (a *readAhead) find(body content.Body, c cipher) (text string, found bool) 
 	return "", false
 }
 
-// take takes out the window that leads to a body, or one whose memory can be used.
-func (a *readAhead) take(body content.Body) (w *window, leads bool) {
+// acquire removes and returns the window that leads to a body, or else one to reuse.
+func (a *prefetcher) acquire(body content.Body) (w *window, leads bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, w := range a.windows {
@@ -85,7 +85,7 @@ func (a *readAhead) take(body content.Body) (w *window, leads bool) {
 			return w, true
 		}
 	}
-	if len(a.windows) < aheadWindows {
+	if len(a.windows) < windowsMax {
 		return &window{}, false
 	}
 	w = a.windows[0]
@@ -93,11 +93,11 @@ func (a *readAhead) take(body content.Body) (w *window, leads bool) {
 	return w, false
 }
 
-// put has a window used that take took out.
-func (a *readAhead) put(w *window) {
+// release returns a window of acquire.
+func (a *prefetcher) release(w *window) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.windows) < aheadWindows {
+	if len(a.windows) < windowsMax {
 		a.windows = append(a.windows, w)
 	}
 }
@@ -105,30 +105,30 @@ func (a *readAhead) put(w *window) {
 // readDisk reads the record of a body from its segment.
 func (s *Store) readDisk(body content.Body) (record []byte, err error) {
 	size := recordBytes(body)
-	if size > int64(s.ahead.bytes)/2 {
+	if size > int64(s.prefetch.bytes)/2 {
 		return s.readFile(body)
 	}
-	w, leads := s.ahead.take(body)
+	w, leads := s.prefetch.acquire(body)
 	if leads {
-		record, err = s.fill(w, body)
+		record, err = s.readWindow(w, body)
 	} else {
 		w.data = w.data[:0]
 		record, err = s.readFile(body)
 	}
 	w.segment, w.start, w.next = body.Place().Segment, body.Place().Offset, body.Place().Offset+uint32(size)
-	s.ahead.put(w)
+	s.prefetch.release(w)
 	return record, err
 }
 
-// fill reads a window that begins with a body.
-func (s *Store) fill(w *window, body content.Body) (record []byte, err error) {
+// readWindow reads a window that begins with a body, and returns the record of the body.
+func (s *Store) readWindow(w *window, body content.Body) (record []byte, err error) {
 	file, err := os.Open(s.path(body.Place().Segment))
 	if err != nil {
 		w.data = w.data[:0]
 		return nil, err
 	}
 	defer closeRead(file)
-	w.data = slices.Grow(w.data[:0], s.ahead.bytes)[:s.ahead.bytes]
+	w.data = slices.Grow(w.data[:0], s.prefetch.bytes)[:s.prefetch.bytes]
 	if err := readAt(file, body.Place().Offset, w.data); err != nil {
 		w.data = w.data[:0]
 		return nil, err

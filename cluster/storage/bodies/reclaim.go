@@ -11,53 +11,53 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// giving gives space back. What a state frees is cut into batches: each capture ends one,
-// so that what it has is in none of the batches up to then, and may be in any later one.
-// Safe for concurrent use.
-type giving struct {
+// reclaimer returns the space of deleted bodies to the file system. Freed blocks are grouped into
+// batches. Each capture ends a batch: the captured state has no body of that batch or earlier ones,
+// but may have bodies of later ones. Safe for concurrent use.
+type reclaimer struct {
 	store  *Store
 	life   context.Context
 	cancel context.CancelFunc
 	wake   wakeup.Signal
-	// unpaused is how much was given back since the last pause, for run alone.
+	// unpaused is the number of bytes reclaimed since the last pause. Used by run only.
 	unpaused int64
 
-	// files is held while space is given back, or a damaged body is written anew.
+	// files is held while space is reclaimed or a damaged body rewritten.
 	files sync.Mutex
 
 	mu       sync.Mutex
-	state    *state  // whose batches these are
-	batches  []batch // not given back yet, oldest first
+	state    *state  // the owner of the batches
+	batches  []batch // not yet reclaimed, oldest first
 	later    []run   // of earlier batches, for the next one
 	number   uint64  // of the newest batch
-	durable  uint64  // no restart asks for what is in batches up to this one
+	durable  uint64  // no restart needs the batches up to this one
 	captures map[*captured]struct{}
 }
 
-// batch is what was freed between two captures.
+// batch lists the space freed between two captures.
 type batch struct {
 	number uint64
 	runs   []run
 }
 
-func (g *giving) init(s *Store) {
+func (g *reclaimer) init(s *Store) {
 	g.store, g.wake, g.captures = s, wakeup.NewSignal(), map[*captured]struct{}{}
 	g.life, g.cancel = context.WithCancel(s.options.Life)
 }
 
-// captured keeps what a state had when it was made.
+// captured keeps the bodies of a state at one moment.
 type captured struct {
-	giving *giving
-	state  *state
-	number uint64 // of the batch that it ended
+	reclaimer *reclaimer
+	state     *state
+	number    uint64 // of the batch that it ended
 }
 
 // capture ends a batch.
-func (g *giving) capture(of *state) *captured {
-	freed := of.counts.take(g.store.end())
+func (g *reclaimer) capture(of *state) *captured {
+	freed := of.counts.collect(g.store.end())
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := &captured{giving: g, state: of}
+	c := &captured{reclaimer: g, state: of}
 	if g.state == nil {
 		g.state = of
 	}
@@ -68,7 +68,7 @@ func (g *giving) capture(of *state) *captured {
 	return c
 }
 
-func (g *giving) endBatch(freed []run) uint64 {
+func (g *reclaimer) endBatch(freed []run) uint64 {
 	g.number++
 	freed, g.later = append(g.later, freed...), nil
 	if len(freed) > 0 {
@@ -77,9 +77,9 @@ func (g *giving) endBatch(freed []run) uint64 {
 	return g.number
 }
 
-// adopted makes another state the one that counts. It has nothing in unused, nor does
-// the snapshot that it was restored from.
-func (g *giving) adopted(s *state, unused []run) {
+// adopted makes s the owner of the batches. Neither s nor the snapshot that it was restored from
+// has a body in unused.
+func (g *reclaimer) adopted(s *state, unused []run) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.state, g.batches, g.later = s, nil, nil
@@ -87,18 +87,18 @@ func (g *giving) adopted(s *state, unused []run) {
 	g.wake.Notify()
 }
 
-// Sync returns when all bodies of the state are on disk. Where nothing is written they have
-// to be there already: a recovery goes on to remove what its snapshot takes the place of.
+// Sync returns when all bodies of the state are on disk. A read-only Store returns an error if one
+// is missing: a recovery then removes the files that its snapshot replaces.
 func (c *captured) Sync() error {
-	if c.giving.store.options.ReadOnly {
+	if c.reclaimer.store.options.ReadOnly {
 		return c.state.missing()
 	}
-	return c.giving.store.sync()
+	return c.reclaimer.store.sync()
 }
 
-// Stored says that a snapshot of the captured state is on disk.
+// Stored records that a snapshot of the captured state is on disk.
 func (c *captured) Stored() {
-	g := c.giving
+	g := c.reclaimer
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.state == c.state {
@@ -107,27 +107,27 @@ func (c *captured) Stored() {
 	g.wake.Notify()
 }
 
-// Release lets the bodies go.
+// Release allows the bodies to be reclaimed.
 func (c *captured) Release() {
-	g := c.giving
+	g := c.reclaimer
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.captures, c)
 	g.wake.Notify()
 }
 
-// PinSnapshot keeps what the newest snapshot refers to until release is called.
+// PinSnapshot keeps the bodies of the newest snapshot until release is called.
 func (s *Store) PinSnapshot() (release func()) {
-	g := &s.giving
+	g := &s.reclaim
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := &captured{giving: g, state: g.state, number: g.durable}
+	c := &captured{reclaimer: g, state: g.state, number: g.durable}
 	g.captures[c] = struct{}{}
 	return c.Release
 }
 
-// next takes the oldest batch if it can be given back.
-func (g *giving) next() (runs []run, ok bool) {
+// next removes and returns the oldest batch, if it may be reclaimed.
+func (g *reclaimer) next() (runs []run, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.batches) == 0 || g.batches[0].number > g.durable {
@@ -144,8 +144,8 @@ func (g *giving) next() (runs []run, ok bool) {
 	return runs, true
 }
 
-// run gives space back until the Store closes.
-func (g *giving) run() {
+// run reclaims space until the Store closes.
+func (g *reclaimer) run() {
 	for {
 		runs, ok := g.next()
 		if !ok {
@@ -164,26 +164,25 @@ func (g *giving) run() {
 	}
 }
 
-// attempt gives the space of a run back, or leaves it for later, and returns how much it
-// was.
-func (g *giving) attempt(r run) int64 {
-	given, later, err := g.giveBack(r)
+// attempt reclaims the space of a run, or leaves it for later. It returns the bytes reclaimed.
+func (g *reclaimer) attempt(r run) int64 {
+	freed, later, err := g.reclaim(r)
 	if err != nil {
-		g.store.options.Logger.Warn("space of deleted bodies could not be given back, it will be tried again", "error", err)
+		g.store.options.Logger.Warn("space of deleted bodies could not be reclaimed, retrying later", "error", err)
 	}
 	if later || err != nil {
 		g.mu.Lock()
 		g.later = append(g.later, r)
 		g.mu.Unlock()
 	}
-	return given
+	return freed
 }
 
-// pauseBytes is how much is given back between two pauses.
+// pauseBytes are reclaimed between two pauses.
 const pauseBytes = 4 << 20
 
-// pause waits as the pace demands, and reports whether to go on.
-func (g *giving) pause(bytes int64) bool {
+// pause waits to limit the rate, and reports false if the Store closes.
+func (g *reclaimer) pause(bytes int64) bool {
 	if g.unpaused += bytes; g.unpaused < pauseBytes {
 		return g.life.Err() == nil
 	}
@@ -192,8 +191,9 @@ func (g *giving) pause(bytes int64) bool {
 	return wakeup.Sleep(g.life, time.Duration(wait))
 }
 
-// giveBack gives the space of a run back; later says that it is too early for that.
-func (g *giving) giveBack(r run) (bytes int64, later bool, err error) {
+// reclaim returns the space of a run to the file system; later reports that it is still being
+// written.
+func (g *reclaimer) reclaim(r run) (bytes int64, later bool, err error) {
 	g.files.Lock()
 	defer g.files.Unlock()
 	s := g.store
@@ -220,16 +220,16 @@ func (g *giving) giveBack(r run) (bytes int64, later bool, err error) {
 		return 0, false, err
 	}
 	length := int64(r.blocks) * blockBytes
-	given, err := punch(file, int64(r.first)*blockBytes, length)
-	if given {
+	punched, err := punch(file, int64(r.first)*blockBytes, length)
+	if punched {
 		bytes = length
 		s.counts.freedBytes.Add(bytes)
 	}
 	return bytes, false, errors.Join(err, file.Close())
 }
 
-// remove removes a segment.
-func (g *giving) remove(segment uint32) (bytes int64, later bool, err error) {
+// remove removes the file of a segment.
+func (g *reclaimer) remove(segment uint32) (bytes int64, later bool, err error) {
 	s := g.store
 	path := s.path(segment)
 	if info, err := os.Stat(path); err == nil {

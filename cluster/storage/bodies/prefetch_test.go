@@ -8,11 +8,11 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// withBacklog has bodies of which most are in files only, and windows of 8 KiB.
+// withBacklog stores bodies, most of them in files only, with windows of 8 KiB.
 func withBacklog(t *testing.T, count, size int) (*node, []content.Body) {
 	n := newNode(t)
 	n.store.Close()
-	n.options.CacheBytes = aheadWindows * 8 << 10
+	n.options.CacheBytes = windowsMax * 8 << 10
 	n.open()
 	sent := make([]content.Body, count)
 	for i := range sent {
@@ -22,17 +22,17 @@ func withBacklog(t *testing.T, count, size int) (*node, []content.Body) {
 	return n, sent
 }
 
-// Several readers drain backlogs whose bodies lie in turns, over the ends of segments. A
-// place at which nobody goes on is read alone.
-func TestABacklogIsReadAhead(t *testing.T) {
+// Several readers drain interleaved backlogs that span segments. A position that no reader
+// continues from is read alone.
+func TestABacklogIsPrefetched(t *testing.T) {
 	const count, size = 1000, 200
 	n, sent := withBacklog(t, count, size)
 	const readers = 4
 	for i := range readers {
-		n.reads(i*3, sent[i*3]) // a reader begins: nothing is read ahead yet
+		n.reads(i*3, sent[i*3]) // a reader begins: nothing is prefetched yet
 	}
-	if n.store.ahead.filled > readers {
-		t.Errorf("%d windows were read for bodies that nobody asked for", n.store.ahead.filled)
+	if n.store.prefetch.filled > readers {
+		t.Errorf("%d windows were read for bodies that nobody asked for", n.store.prefetch.filled)
 	}
 	var reading sync.WaitGroup
 	for r := range readers {
@@ -45,8 +45,8 @@ func TestABacklogIsReadAhead(t *testing.T) {
 		})
 	}
 	reading.Wait()
-	if total := count * (size + recordHeadBytes); n.store.ahead.filled < total/(8<<10)/2 || n.store.ahead.filled > readers*3*total/(8<<10) {
-		t.Errorf("%d windows were read for %d bytes", n.store.ahead.filled, total)
+	if total := count * (size + recordHeadBytes); n.store.prefetch.filled < total/(8<<10)/2 || n.store.prefetch.filled > readers*3*total/(8<<10) {
+		t.Errorf("%d windows were read for %d bytes", n.store.prefetch.filled, total)
 	}
 }
 
@@ -58,16 +58,16 @@ func TestBodiesAtRandomAreReadAlone(t *testing.T) {
 		i := random.IntN(count)
 		n.reads(i, sent[i])
 	}
-	if n.store.ahead.filled > 300 { // chance has some of them close to one of the last
-		t.Errorf("%d windows were read for 500 bodies", n.store.ahead.filled)
+	if n.store.prefetch.filled > 300 { // some random reads follow one of the last
+		t.Errorf("%d windows were read for 500 bodies", n.store.prefetch.filled)
 	}
-	if used := len(n.store.ahead.windows); used > aheadWindows {
+	if used := len(n.store.prefetch.windows); used > windowsMax {
 		t.Errorf("there are %d windows", used)
 	}
 }
 
-// A window that is older than the file says nothing about damage: neither is a body that
-// was healed taken for damaged, nor one that is damaged in the file for healed.
+// A window that is older than the file does not indicate damage: neither a healed body counts as
+// damaged, nor a damaged one as healed.
 func TestWindowsAreOlderThanFiles(t *testing.T) {
 	n, sent := withBacklog(t, 300, 1000)
 	n.store.HealWith(func() {})
@@ -75,7 +75,7 @@ func TestWindowsAreOlderThanFiles(t *testing.T) {
 	for i := range 3 {
 		n.reads(i, sent[i])
 	}
-	if n.store.ahead.filled == 0 || !n.store.ahead.windows[len(n.store.ahead.windows)-1].has(sent[3]) {
+	if n.store.prefetch.filled == 0 || !n.store.prefetch.windows[len(n.store.prefetch.windows)-1].has(sent[3]) {
 		t.Fatal("the damaged body is in no window: nothing was tested")
 	}
 	n.beingHealed(sent[3])
@@ -85,7 +85,7 @@ func TestWindowsAreOlderThanFiles(t *testing.T) {
 	n.reads(3, sent[3])
 	n.reads(4, sent[4])
 	n.harm(sent[5])
-	n.reads(5, sent[5]) // it was read before
+	n.reads(5, sent[5]) // prefetched before
 	if _, sound := n.store.Sound(sent[5]); sound {
 		t.Error("another node would be given it as sound")
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// What is given back is counted once, whether it became a hole, is found as one after a
-// restart, or goes with its file.
+// Reclaimed space counts once: as a hole, as a hole that a restart finds, or with its file.
 func TestFreedBytesAreCountedOnce(t *testing.T) {
 	if !canPunch {
 		t.Skip("files here have no holes")
@@ -27,7 +26,7 @@ func TestFreedBytesAreCountedOnce(t *testing.T) {
 		n.send(400, 70<<10) // ends the segment
 		n.snapshot()
 		full, files := n.allocated()
-		differ := func(a, b int64) bool { // by more than what a file system needs to remember the holes
+		differ := func(a, b int64) bool { // by more than the metadata of the holes
 			return max(a-b, b-a) > int64(files)*blockBytes
 		}
 		for _, body := range deleted {
@@ -57,7 +56,7 @@ func TestFreedBytesAreCountedOnce(t *testing.T) {
 	})
 }
 
-// Space is given back at its pace, and as fast as that.
+// Space is reclaimed at the configured rate, neither faster nor slower.
 func TestSpaceComesBackAtItsPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -65,7 +64,7 @@ func TestSpaceComesBackAtItsPace(t *testing.T) {
 		if err := n.restart(); err != nil {
 			t.Fatal(err)
 		}
-		const size = 70 << 10 // of a body that has a segment to itself
+		const size = 70 << 10 // of a body that fills a segment
 		var sent []content.Body
 		for i := range 200 {
 			sent = append(sent, n.send(i, size))
@@ -76,7 +75,7 @@ func TestSpaceComesBackAtItsPace(t *testing.T) {
 		}
 		n.send(200, size)
 		n.snapshot()
-		most := int64(0) // that was given back between two looks
+		most := int64(0) // reclaimed between two samples
 		for began, before := time.Now(), int64(0); ; time.Sleep(time.Second) {
 			synctest.Wait()
 			freed, due := n.store.Stats().FreedBytes, int64(time.Since(began).Seconds())<<20
