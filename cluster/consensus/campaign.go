@@ -9,12 +9,11 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// Campaign tells this node what a leader tells the node it hands over to. It does nothing
-// while this node stands for election or leads: the library would let a leader step down
-// to be elected again. What this relies on in the library is tested by
-// exploit_timeout_now_test.go.
+// Campaign sends this node the message with which a leader transfers leadership. It does nothing if
+// this node is a candidate or leads: the library would let a leader step down to be elected again.
+// Tested by exploit_timeout_now_test.go.
 func (g *Group) Campaign() error {
-	g.campaigning.Lock() // the library answers as a candidate
+	g.campaigning.Lock() // the library answers only once it is a candidate
 	defer g.campaigning.Unlock()
 	if g.raft.State() != raft.Follower {
 		return nil
@@ -24,8 +23,7 @@ func (g *Group) Campaign() error {
 		&raft.TimeoutNowRequest{RPCHeader: own}, &raft.TimeoutNowResponse{})
 }
 
-// LastEntry is the newest entry in the log. What cannot be read is zero, and this
-// node then not the one to campaign.
+// LastEntry returns the newest entry in the log, or zeros if that is unknown.
 func (g *Group) LastEntry() (term, index uint64) {
 	stats := g.raft.Stats()
 	term, _ = strconv.ParseUint(stats["last_log_term"], 10, 64)
@@ -33,12 +31,12 @@ func (g *Group) LastEntry() (term, index uint64) {
 	return term, index
 }
 
-// SinceContact is how long ago this node heard from the leader.
+// SinceContact returns the time since this node last heard from the leader.
 func (g *Group) SinceContact() time.Duration {
 	return environment.SinceContact(g.raft.LastContact())
 }
 
-// HeardVoters are the voters that answered this leader within a heartbeat timeout.
+// HeardVoters returns the voters that answered this leader within a heartbeat timeout.
 func (g *Group) HeardVoters() []string {
 	var heard []string
 	for _, voter := range g.Voters() {

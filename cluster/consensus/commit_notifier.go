@@ -13,35 +13,33 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// commitNotifier tells followers what is committed when nothing else does. The
-// library tells it with the next entries, or with empty messages at a fixed rate
-// for ever, which kept an idle leader busy with fifty of them in a second. Here
-// the library's rate is low (keepAlive) and the notifier sends one message after a
-// commit that no entries followed. What this relies on in the library is tested by
-// exploit_notifier_test.go. Safe for concurrent use.
+// commitNotifier sends followers the commit index after a commit that no entries follow. The
+// library sends it with the next entries or with empty messages at a fixed rate, which kept an idle
+// leader busy with fifty messages a second. Here the library's rate is low (keepAlive).
+// exploit_notifier_test.go tests the reliance on the library. Safe for concurrent use.
 type commitNotifier struct {
 	raft  commitSource
 	clock environment.Clock
 	delay time.Duration // Timing.Commit
 	log   hclog.Logger
 
-	// moved says that something was committed, atOnce that a read waits for it.
+	// moved: the commit index changed; atOnce: a read waits for it.
 	moved, atOnce wakeup.Signal
 
 	mu        sync.Mutex
 	pipelines map[*notifyingPipeline]struct{}
-	confirmed map[raft.ServerID]sentMessage // the last that each follower confirmed outside a pipeline
-	open      atomic.Int32                  // how many pipelines, zero unless this node leads
+	confirmed map[raft.ServerID]sentMessage // the last one that each follower confirmed outside a pipeline
+	open      atomic.Int32                  // number of pipelines, 0 unless this node leads
 }
 
-// sentMessage is what a follower was sent last, as a message without entries that
-// begins where it ended.
+// sentMessage is the last message to a follower, reduced to one without entries that begins at its
+// end.
 type sentMessage struct {
 	raft.AppendEntriesRequest
 	at time.Duration // when, monotonic
 }
 
-// sentAt is what remains to be known of a message.
+// sentAt returns the sentMessage of a message.
 func sentAt(args *raft.AppendEntriesRequest, at time.Duration) sentMessage {
 	m := sentMessage{*args, at}
 	m.Entries = nil
@@ -51,7 +49,7 @@ func sentAt(args *raft.AppendEntriesRequest, at time.Duration) sentMessage {
 	return m
 }
 
-// commitSource is what the notifier reads of the library.
+// commitSource is the part of the library that the notifier reads.
 type commitSource interface {
 	CommitIndex() uint64
 	CurrentTerm() uint64
@@ -59,8 +57,8 @@ type commitSource interface {
 	Barrier(timeout time.Duration) raft.Future
 }
 
-// newCommitNotifier tells followers after delay without entries. It begins with watch
-// and run.
+// newCommitNotifier returns a notifier that waits delay for entries that carry the commit index.
+// Start it with watch and run.
 func newCommitNotifier(clock environment.Clock, delay time.Duration, log hclog.Logger) *commitNotifier {
 	return &commitNotifier{
 		clock: clock, delay: delay, log: log, moved: wakeup.NewSignal(), atOnce: wakeup.NewSignal(),
@@ -68,34 +66,33 @@ func newCommitNotifier(clock environment.Clock, delay time.Duration, log hclog.L
 	}
 }
 
-// appendEntriesMax is how many entries one message has at most. To a follower that
-// is further behind the library sends the next ones when it is woken, by its slow
-// timer or by another entry: with nothing else to write, the notifier writes a
-// barrier.
+// appendEntriesMax bounds the entries of one message. A follower that lags further gets the next
+// ones only when the library's slow timer or another entry wakes it; if nothing is written, the
+// notifier writes a barrier.
 const appendEntriesMax = 64
 
-// keepAlive is how often the library itself tells an idle follower what is
-// committed, up to twice as long at random. It matters to a follower that was
-// restarted, or whose connection broke, while nothing is written.
+// keepAlive is the interval, up to twice as long at random, at which the library sends an idle
+// follower the commit index. It matters to a follower that restarted or lost its connection while
+// nothing is written.
 const keepAlive = time.Second
 
-// openPipelines is how many are open: none unless this node leads.
+// openPipelines returns the number of open pipelines, 0 unless this node leads.
 func (c *commitNotifier) openPipelines() int { return int(c.open.Load()) }
 
-// watch sets whose commits are told. It is called once, before run.
+// watch sets the library. Call it once, before run.
 func (c *commitNotifier) watch(library commitSource) { c.raft = library }
 
-// committed says that the commit index may have moved.
+// committed reports that the commit index may have changed.
 func (c *commitNotifier) committed() {
 	if c.open.Load() > 0 {
 		c.moved.Notify()
 	}
 }
 
-// now tells the followers now: one of them may wait with a read.
+// now notifies the followers at once: one of them may wait with a read.
 func (c *commitNotifier) now() { c.atOnce.Notify() }
 
-// run tells until ctx ends. Under load it wakes once per delay, when idle never.
+// run notifies followers until ctx ends. Under load it wakes once per delay, when idle never.
 func (c *commitNotifier) run(ctx context.Context) {
 	timer := time.NewTimer(c.delay)
 	defer timer.Stop()
@@ -120,36 +117,36 @@ func (c *commitNotifier) run(ctx context.Context) {
 				quiet = 0
 			}
 		}
-		again = c.tell(quiet)
+		again = c.notify(quiet)
 	}
 }
 
-// tell sends the commit index to each follower that was sent nothing for so long
-// and does not know it. It reports whether there are others to come back to.
-func (c *commitNotifier) tell(quiet time.Duration) (again bool) {
-	// The order matters: an index read while this node led in a term before
-	// must not go out as that of the present term.
+// notify sends the commit index to each follower that lacks it and was sent nothing for quiet. It
+// reports whether others remain.
+func (c *commitNotifier) notify(quiet time.Duration) (again bool) {
+	// The order matters: a commit index read while this node led an earlier term must not be sent
+	// as that of the current term.
 	commit, term := c.raft.CommitIndex(), c.raft.CurrentTerm()
 	if c.raft.State() != raft.Leader || c.raft.CurrentTerm() != term {
 		return false
 	}
 	c.mu.Lock()
 	pipelines := make([]*notifyingPipeline, 0, len(c.pipelines))
-	for p := range c.pipelines { // order does not matter: each is its own
+	for p := range c.pipelines { // in any order: they are independent
 		pipelines = append(pipelines, p)
 	}
 	c.mu.Unlock()
 	for _, p := range pipelines {
-		if p.tell(term, commit, quiet) {
+		if p.notify(term, commit, quiet) {
 			again = true
 		}
 	}
 	return again
 }
 
-// confirms notes that a follower took a message that was not sent in a pipeline. A new
-// leader's first entries go like this, and nothing may follow them in the pipeline that
-// is opened next. A heartbeat says nothing of the follower's log.
+// confirms records that a follower accepted a message outside a pipeline. A new leader's first
+// entries are sent like that, and possibly none follow them in the pipeline opened next. A
+// heartbeat does not refer to the log.
 func (c *commitNotifier) confirms(id raft.ServerID, args *raft.AppendEntriesRequest) {
 	if args.PrevLogEntry == 0 && len(args.Entries) == 0 {
 		return
@@ -160,39 +157,39 @@ func (c *commitNotifier) confirms(id raft.ServerID, args *raft.AppendEntriesRequ
 	c.confirmed[id] = m
 }
 
-// pipeline puts the notifier between the library and one follower.
+// pipeline wraps the pipeline to one follower.
 func (c *commitNotifier) pipeline(id raft.ServerID, inner raft.AppendPipeline) raft.AppendPipeline {
 	p := &notifyingPipeline{
-		AppendPipeline: inner, notifier: c, turn: make(chan struct{}, 1), offered: make(chan []*raft.Log, 1), unfinished: make(chan func() error, 1), closed: make(chan struct{}),
+		AppendPipeline: inner, notifier: c, lock: make(chan struct{}, 1), offered: make(chan []*raft.Log, 1), unfinished: make(chan func() error, 1), closed: make(chan struct{}),
 	}
-	if p.sender, _ = inner.(aheadSender); p.sender != nil {
-		p.sending.Go(p.runAhead)
+	if p.sender, _ = inner.(earlySender); p.sender != nil {
+		p.sending.Go(p.sendOffered)
 	}
 	c.mu.Lock()
 	p.last = c.confirmed[id]
 	c.pipelines[p] = struct{}{}
 	c.open.Store(int32(len(c.pipelines)))
 	c.mu.Unlock()
-	c.committed() // maybe before
+	c.committed() // maybe before the pipeline was opened
 	return p
 }
 
-// notifyingPipeline notes what a follower was sent, so that the notifier can add to it.
+// notifyingPipeline records the last message to a follower, so that the notifier can follow it.
 type notifyingPipeline struct {
 	raft.AppendPipeline
 	notifier *commitNotifier
 
-	// turn orders the messages. Capacity 1: whoever sends fills it, and may wait for
-	// the other node, which nobody should do with a mutex held.
-	turn chan struct{}
+	// turn is a lock that orders the messages. It is a channel of capacity 1 because its holder may
+	// block on the other node.
+	lock chan struct{}
 	last sentMessage
-	full bool // the library sent as many entries as it does at most
+	full bool // the library sent the maximum number of entries
 
-	// What is sent before the library asks for it, see ahead.go.
-	sender     aheadSender       // nil: nothing is
-	offered    chan []*raft.Log  // capacity 1: what finds it full, the library sends
-	unfinished chan func() error // capacity 1: a message that is written in part, with the turn
-	ahead      []*appended       // sent and not asked for, oldest first; whoever has the turn uses it
+	// Early append, see early_append.go.
+	sender     earlySender       // nil: not supported
+	offered    chan []*raft.Log  // capacity 1; if full, the library sends the entries
+	unfinished chan func() error // capacity 1: a partly written message, which keeps the lock
+	early      []*appended       // sent early and not requested, oldest first; guarded by turn
 	closed     chan struct{}
 	once       sync.Once
 	sending    sync.WaitGroup
@@ -200,9 +197,9 @@ type notifyingPipeline struct {
 
 // AppendEntries sends entries.
 func (p *notifyingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	p.turn <- struct{}{}
-	defer p.release()
-	rest, asked, err := p.asks(args)
+	p.lock <- struct{}{}
+	defer p.unlock()
+	remaining, asked, err := p.claimAnswers(args)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +207,8 @@ func (p *notifyingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp 
 	if asked != nil {
 		last, resp = asked, new(raft.AppendEntriesResponse)
 	}
-	if rest != nil {
-		for part := range parts(rest) {
+	if remaining != nil {
+		for part := range parts(remaining) {
 			future, err := p.send(part, resp)
 			if err != nil {
 				return nil, err
@@ -225,40 +222,39 @@ func (p *notifyingPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp 
 	return last, nil
 }
 
-// tryTurn takes the turn unless somebody has it.
-func (p *notifyingPipeline) tryTurn() bool {
+// tryLock acquires the lock if it is free.
+func (p *notifyingPipeline) tryLock() bool {
 	select {
-	case p.turn <- struct{}{}:
+	case p.lock <- struct{}{}:
 		return true
 	default:
 		return false
 	}
 }
 
-func (p *notifyingPipeline) release() { <-p.turn }
+func (p *notifyingPipeline) unlock() { <-p.lock }
 
-// send sends and notes. The caller has the turn.
+// send sends a message and records it. The caller holds the lock.
 func (p *notifyingPipeline) send(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	future, err := p.AppendPipeline.AppendEntries(args, resp)
 	if err != nil {
 		return nil, err
 	}
 	last := sentAt(args, p.notifier.clock.Monotonic())
-	if len(p.ahead) > 0 { // it has more than the library knows of
+	if len(p.early) > 0 { // the follower has more than the library assumes
 		last.PrevLogEntry, last.PrevLogTerm = p.last.PrevLogEntry, p.last.PrevLogTerm
 	}
 	p.last, p.full = last, false
 	return future, nil
 }
 
-// tell sends the commit index if the follower does not know it and was sent
-// nothing for so long. What the follower is told never goes beyond what it was
-// sent: only of that is known that it has the entries of this leader.
-func (p *notifyingPipeline) tell(term, commit uint64, quiet time.Duration) (again bool) {
-	if !p.tryTurn() {
+// notify sends the commit index if the follower lacks it and was sent nothing for quiet. It is
+// bounded by the entries sent to the follower: only these are known to be this leader's.
+func (p *notifyingPipeline) notify(term, commit uint64, quiet time.Duration) (again bool) {
+	if !p.tryLock() {
 		return true // the library is sending
 	}
-	defer p.release()
+	defer p.unlock()
 	commit = min(commit, p.last.PrevLogEntry)
 	if p.last.Term != term || (p.last.LeaderCommitIndex >= commit && !p.full) {
 		return false
@@ -268,32 +264,31 @@ func (p *notifyingPipeline) tell(term, commit uint64, quiet time.Duration) (agai
 	}
 	if p.full {
 		p.full = false
-		p.notifier.raft.Barrier(p.notifier.delay) // nobody waits for it
+		p.notifier.raft.Barrier(p.notifier.delay) // without waiting for it
 		return true
 	}
 	if p.sender != nil && p.sender.busy() {
-		return true // others are told meanwhile, of whom none may hang
+		return true // others are notified meanwhile; none of them may block
 	}
 	message := p.last.AppendEntriesRequest
 	message.LeaderCommitIndex = commit
-	// What fails here fails with the next message of the library, which mends it.
+	// An error here recurs with the next message of the library, which handles it.
 	_, err := p.send(&message, new(raft.AppendEntriesResponse))
 	if err != nil {
-		p.notifier.log.Debug("telling a follower what is committed failed", "error", err)
+		p.notifier.log.Debug("sending a follower the commit index failed", "error", err)
 	}
 	return false
 }
 
-// Close ends the pipeline, usually because the connection broke. The library sends
-// again what was under way when its slow timer wakes it, or another entry, which a
-// barrier is.
+// Close ends the pipeline, usually because the connection broke. The library resends unanswered
+// entries when its slow timer or another entry wakes it, so Close writes a barrier.
 func (p *notifyingPipeline) Close() error {
-	if p.tryTurn() { // else the notifier is stuck in sending, which the end below ends
+	if p.tryLock() { // otherwise the notifier blocks in sending, which Close below ends
 		last := p.last
-		p.release()
+		p.unlock()
 		consensus := p.notifier.raft
 		if consensus.State() == raft.Leader && consensus.CurrentTerm() == last.Term {
-			consensus.Barrier(p.notifier.delay) // nobody waits for it
+			consensus.Barrier(p.notifier.delay) // without waiting for it
 		}
 	}
 	p.notifier.mu.Lock()

@@ -27,7 +27,7 @@ type slowAppends struct {
 	waits bool
 }
 
-func (s *slowAppends) sendAhead(*raft.AppendEntriesRequest, bool) (*appended, func() error, error) {
+func (s *slowAppends) sendEarly(*raft.AppendEntriesRequest, bool) (*appended, func() error, error) {
 	return nil, nil, errBusy
 }
 func (s *slowAppends) ask(*appended) error { return nil }
@@ -50,7 +50,7 @@ func (f fixedCommit) State() raft.RaftState { return f.state }
 
 // A follower that is further behind than one message can mend is sent the next
 // one without waiting for the library's slow timer, as long as there are more.
-func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
+func TestCommitNotifierContinuesAfterAFullMessage(t *testing.T) {
 	const delay = 25 * time.Millisecond
 	hand := clustertest.NewHandClock(1_000_000)
 	notifier := newCommitNotifier(hand, delay, hclog.NewNullLogger())
@@ -66,16 +66,16 @@ func TestCommitTellerGoesOnAfterAFullMessage(t *testing.T) {
 		if _, err := pipeline.AppendEntries(args, nil); err != nil {
 			t.Fatal(err)
 		}
-		notifier.tell(delay)
+		notifier.notify(delay)
 		hand.Pass(delay)
-		notifier.tell(delay)
+		notifier.notify(delay)
 		if *source.barriers != c.barriers {
 			t.Errorf("after a message of %d entries the library was woken %d times, want %d", c.entries, *source.barriers, c.barriers)
 		}
 	}
 }
 
-func TestCommitTeller(t *testing.T) {
+func TestCommitNotifier(t *testing.T) {
 	const delay = 25 * time.Millisecond
 	// Entries 8 and 9 of term 3 are sent when 7 is committed.
 	sent := raft.AppendEntriesRequest{
@@ -114,7 +114,7 @@ func TestCommitTeller(t *testing.T) {
 			}
 			network.sent = nil
 			hand.Pass(c.passed)
-			if again := notifier.tell(delay); again != c.again {
+			if again := notifier.notify(delay); again != c.again {
 				t.Errorf("again: %v", again)
 			}
 			var want []raft.AppendEntriesRequest
@@ -124,7 +124,7 @@ func TestCommitTeller(t *testing.T) {
 			if diff := cmp.Diff(want, network.sent); diff != "" {
 				t.Errorf("sent (-want +got):\n%s", diff)
 			}
-			if notifier.tell(delay); len(network.sent) > len(want) {
+			if notifier.notify(delay); len(network.sent) > len(want) {
 				t.Errorf("told twice")
 			}
 			if err := pipeline.Close(); err != nil || len(notifier.pipelines) > 0 || notifier.open.Load() != 0 {
@@ -157,11 +157,11 @@ func TestNewPipelineTellsWhatWentBefore(t *testing.T) {
 	default:
 		t.Error("nobody looks at the new pipeline")
 	}
-	if !notifier.tell(delay) {
+	if !notifier.notify(delay) {
 		t.Error("it is told at once, although entries went out a moment ago")
 	}
 	hand.Pass(delay)
-	notifier.tell(delay)
+	notifier.notify(delay)
 	want := []raft.AppendEntriesRequest{{Term: 3, PrevLogEntry: 9, PrevLogTerm: 3, LeaderCommitIndex: 9}}
 	if diff := cmp.Diff(want, network.sent); diff != "" {
 		t.Errorf("sent (-want +got):\n%s", diff)
@@ -169,7 +169,7 @@ func TestNewPipelineTellsWhatWentBefore(t *testing.T) {
 }
 
 // A follower that hangs does not keep the others from hearing what is committed.
-func TestOtherFollowersAreTold(t *testing.T) {
+func TestOtherFollowersAreNotified(t *testing.T) {
 	const delay = 25 * time.Millisecond
 	hand := clustertest.NewHandClock(1_000_000)
 	notifier := newCommitNotifier(hand, delay, hclog.NewNullLogger())
@@ -185,11 +185,11 @@ func TestOtherFollowersAreTold(t *testing.T) {
 	}
 	hangs.waits = true
 	hand.Pass(delay)
-	if !notifier.tell(delay) || len(sound.sent) != 2 || len(hangs.sent) != 1 {
+	if !notifier.notify(delay) || len(sound.sent) != 2 || len(hangs.sent) != 1 {
 		t.Errorf("the one that hangs was sent %d messages, the other %d", len(hangs.sent), len(sound.sent))
 	}
 	hangs.waits = false
-	if notifier.tell(delay) || len(hangs.sent) != 2 {
+	if notifier.notify(delay) || len(hangs.sent) != 2 {
 		t.Error("it is not told when it goes on")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 )
 
-// contacts remembers when each follower last answered, and up to which entry its log is
-// known to be this leader's. Safe for concurrent use.
+// contacts records the last answer of each follower, and the end of the log that it is known to
+// share with this leader. Safe for concurrent use.
 type contacts struct {
 	clock environment.Clock
 
@@ -20,17 +20,17 @@ type contacts struct {
 
 type contact struct {
 	at      time.Duration // monotonic
-	term    uint64        // of the leader that matched is about
-	matched uint64        // the entry; 0: the follower has confirmed none in that term
+	term    uint64        // of the leader that matched refers to
+	matched uint64        // entry index; 0: none confirmed in that term
 }
 
-// newContacts returns empty contacts, timed by a clock.
+// newContacts returns empty contacts.
 func newContacts(clock environment.Clock) *contacts {
 	return &contacts{clock: clock, nodes: map[string]contact{}}
 }
 
-// answered notes what a node answered to a message. Where its log ends says nothing:
-// entries there may be others than the leader's.
+// answered records the answer of a node. The end of its log is ignored: entries there may differ
+// from the leader's.
 func (c *contacts) answered(nodeID string, message *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) {
 	at := c.clock.Monotonic()
 	c.mu.Lock()
@@ -49,7 +49,7 @@ func (c *contacts) answered(nodeID string, message *raft.AppendEntriesRequest, a
 	c.nodes[nodeID] = seen
 }
 
-// last returns the time since a node answered.
+// last returns the time since the last answer of a node.
 func (c *contacts) last(nodeID string) (age time.Duration, known bool) {
 	now := c.clock.Monotonic()
 	c.mu.Lock()
@@ -58,7 +58,7 @@ func (c *contacts) last(nodeID string) (age time.Duration, known bool) {
 	return now - seen.at, known
 }
 
-// matched is the entry up to which the log of a node is that of the leader of a term.
+// matched returns the last entry that a node is known to share with the leader of a term.
 func (c *contacts) matched(nodeID string, term uint64) (index uint64, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

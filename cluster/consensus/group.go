@@ -16,19 +16,18 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// Group is one replicated log with its state machine. It hides the consensus
-// library: no type of that library appears in what it exports. Safe for concurrent
-// use.
+// Group is one replicated log with its state machine. No type of the consensus library appears in
+// its exported API. Safe for concurrent use.
 type Group struct {
 	options Options
 	stores
 	machine   *machine
 	transport *transport
 	raft      *raft.Raft
-	stopped   raft.Future  // of raft, once it is being stopped
-	questions net.Listener // of other nodes about terms
+	stopped   raft.Future  // of raft, once BeginClose was called
+	questions net.Listener // for questions of other nodes about terms
 	writing   writing
-	// campaigning is held while this node is told to stand for election.
+	// campaigning is held during Campaign.
 	campaigning sync.Mutex
 	watches
 	intakes intakes
@@ -43,7 +42,7 @@ type Group struct {
 	wg     sync.WaitGroup
 }
 
-// stores are what a group keeps on disk.
+// stores are the files of a group.
 type stores struct {
 	stable       *storage.StableStore
 	log          *storage.LogStore
@@ -61,8 +60,8 @@ type watches struct {
 	proof     *leadershipProof
 }
 
-// NoteApplied wakes those who wait for an applied index. It never blocks. It may
-// be left out: the wrapper around the state machine does the same a moment later.
+// NoteApplied wakes callers that wait for an applied index. It never blocks. Calling it is
+// optional: the wrapper around the state machine does the same a moment later.
 func (g *Group) NoteApplied(index uint64) { g.machine.advance(index) }
 
 // Barrier waits until everything committed before the call is applied here.
@@ -70,15 +69,15 @@ func (g *Group) Barrier(ctx context.Context) error {
 	return g.awaitEntry(ctx, g.raft.Barrier(g.options.Timing.Enqueue))
 }
 
-// LeaderTerm is the term in which this node leads right now. A term read twice is
-// that of what was read in between: terms only grow.
+// LeaderTerm returns the term in which this node leads now. Terms only grow, so the same term
+// before and after an action covers it.
 func (g *Group) LeaderTerm() (term uint64, leads bool) {
 	term = g.raft.CurrentTerm()
 	return term, g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
 }
 
-// ConfirmLeadership asks a majority of the voters, see leadershipProof. As that is what
-// reads of followers wait for, they are told what is committed as well.
+// ConfirmLeadership asks a majority of the voters, see leadershipProof. Reads of followers wait for
+// that, so it also sends them the commit index.
 func (g *Group) ConfirmLeadership(ctx context.Context, term uint64) error {
 	if now, leads := g.LeaderTerm(); !leads || now != term {
 		return fmt.Errorf("%w: its term %d has ended", fault.ErrNotLeader, term)
@@ -88,13 +87,13 @@ func (g *Group) ConfirmLeadership(ctx context.Context, term uint64) error {
 	return err
 }
 
-// awaitEntry waits for the outcome of something that becomes an entry of the
-// log. Only these are refused while a leadership transfer is under way.
+// awaitEntry waits for the outcome of a log entry. Only these are refused during a leadership
+// transfer.
 func (g *Group) awaitEntry(ctx context.Context, future raft.Future) error {
 	return g.await(ctx, observedFuture{Future: future, observe: g.transfers.observe})
 }
 
-// observedFuture shows its outcome to somebody else, too.
+// observedFuture also passes its outcome to observe.
 type observedFuture struct {
 	raft.Future
 	observe func(error)
@@ -106,10 +105,10 @@ func (f observedFuture) Error() error {
 	return err
 }
 
-// await waits for the outcome of something the library does. Some outcomes are
-// never told when the library stops, so the end of the group is one, too.
+// await waits for the outcome of a call to the library. When the library stops, some futures never
+// complete, so the end of the group is an outcome, too.
 func (g *Group) await(ctx context.Context, future raft.Future) error {
-	outcome := make(chan error, 1) // one outcome, for which nobody may wait any more
+	outcome := make(chan error, 1) // buffered, because the caller may be gone
 	go func() { outcome <- future.Error() }()
 	select {
 	case err := <-outcome:
@@ -121,22 +120,21 @@ func (g *Group) await(ctx context.Context, future raft.Future) error {
 	}
 }
 
-// FirstIndex is the index of the oldest entry in the log, 0 if there is none.
+// FirstIndex returns the index of the oldest entry in the log; 0 if there is none.
 func (g *Group) FirstIndex() (uint64, error) { return g.log.FirstIndex() }
 
-// CommitIndex is the highest index known to be committed.
+// CommitIndex returns the highest index known to be committed.
 func (g *Group) CommitIndex() uint64 { return g.raft.CommitIndex() }
 
-// WaitApplied waits until every entry up to index is applied here. The
-// library's own applied index means "handed to the state machine", and some
-// entries never reach the state machine at all.
+// WaitApplied waits until every entry up to index is applied here. The library's applied index
+// counts entries passed to the state machine, and some entries never reach it.
 func (g *Group) WaitApplied(ctx context.Context, index uint64) error {
 	return g.wait(ctx, func() bool { return g.appliedUpTo(index) })
 }
 
-// WaitRead is WaitApplied for an index that another node gave as the leader of a term. It
-// means nothing here before that leader, or a later one, has found the end of its log in
-// the log of this node: what is applied here could be of another history.
+// WaitRead waits until index is applied, which another node returned as the leader of term. The
+// index is valid here only after that leader, or a later one, has matched the end of its log with
+// this node's: the applied entries could be of another history.
 func (g *Group) WaitRead(ctx context.Context, term, index uint64) error {
 	return g.wait(ctx, func() bool {
 		if g.history.matched.Load() >= term {
@@ -147,15 +145,15 @@ func (g *Group) WaitRead(ctx context.Context, term, index uint64) error {
 	})
 }
 
-// wait waits until something holds that applying entries brings about.
+// wait waits until holds reports true. Applying entries changes its result.
 func (g *Group) wait(ctx context.Context, holds func() bool) error {
 	for {
 		moved := g.machine.moved.Changed()
 		if holds() {
 			return nil
 		}
-		// Entries that do not reach the state machine are committed without
-		// an event; one look per commit interval catches them.
+		// Entries that do not reach the state machine commit without an event, so holds is checked
+		// once per commit interval.
 		timer := time.NewTimer(g.options.Timing.Commit)
 		select {
 		case <-moved:
@@ -171,8 +169,8 @@ func (g *Group) wait(ctx context.Context, holds func() bool) error {
 	}
 }
 
-// appliedUpTo reports whether everything up to index is committed and nothing
-// of it is still to reach the state machine.
+// appliedUpTo reports whether everything up to index is committed, and no entry of it still has to
+// reach the state machine.
 func (g *Group) appliedUpTo(index uint64) bool {
 	for ; index > g.machine.applied.Load(); index-- {
 		if index > g.raft.CommitIndex() {
@@ -186,7 +184,7 @@ func (g *Group) appliedUpTo(index uint64) bool {
 	return true
 }
 
-// ownHistory compares what leaders send with the log of this node.
+// ownHistory returns the history of this node's log.
 func (g *Group) ownHistory(term func() uint64) *history {
 	return &history{
 		applied: g.machine.applied.Load,
@@ -194,45 +192,44 @@ func (g *Group) ownHistory(term func() uint64) *history {
 		termAt: func(index uint64) (uint64, bool) {
 			var entry raft.Log
 			err := g.log.GetLog(index, &entry)
-			return entry.Term, err == nil && entry.Term > 0 // the log shows one of no term until it is truncated
+			return entry.Term, err == nil && entry.Term > 0 // the term is 0 until the log is truncated
 		},
 		foreign: func(why error) { g.options.Fatal(fault.ExitOtherHistory, fmt.Errorf("%w: %w", ErrOtherHistory, why)) },
 		changed: g.machine.moved.Notify,
 	}
 }
 
-// ErrOtherHistory says what to do with a node whose log is not the beginning of its leader's.
-var ErrOtherHistory = errors.New("the log of this node and that of its cluster contradict each other, as after a recovery that kept another node's; " +
-	"nothing of it was changed: keep a copy of the data directory, and start this node with an empty one, so that it joins")
+// ErrOtherHistory: the log of this node is not the beginning of its leader's.
+var ErrOtherHistory = errors.New("the log of this node contradicts that of its cluster, as after a recovery that kept another node's log. " +
+	"Nothing was changed: keep a copy of the data directory, and start this node with an empty one, so that it joins")
 
-// Leadership is the newest known leader.
+// Leadership returns the newest known leader.
 func (g *Group) Leadership() Leadership { return g.leaders.leadership() }
 
-// LeadershipChanged is closed at the next change of Leadership.
+// LeadershipChanged returns a channel that is closed at the next change of Leadership.
 func (g *Group) LeadershipChanged() <-chan struct{} { return g.leaders.leadershipChanged() }
 
 // OwnLeadership delivers each gain and loss of leadership by this node.
 func (g *Group) OwnLeadership() <-chan bool { return g.leaders.own }
 
-// TransferLeadership hands leadership to another voter that is up to date.
+// TransferLeadership transfers leadership to another voter that is up to date.
 func (g *Group) TransferLeadership(ctx context.Context) error {
 	return g.await(ctx, g.raft.LeadershipTransfer())
 }
 
-// BeginClose ends what is under way, with unknown outcomes, and takes part in
-// nothing any more. It does not wait; Close does.
+// BeginClose ends pending calls with unknown outcomes and leaves the group. It does not wait; Close
+// does.
 func (g *Group) BeginClose() {
 	g.cancel()
 	if g.raft != nil && g.stopped == nil {
 		g.stopped = g.raft.Shutdown()
-		// Exchanges with nodes that do not answer must not hold up the stop.
+		// Exchanges with unresponsive nodes must not delay the stop.
 		g.transport.disconnect()
 	}
 }
 
-// Close stops the group and its stores. It also closes a group that did not open
-// completely. The connections of the network should be closed before, as those to
-// nodes that do not answer hold up the stop.
+// Close stops the group and its stores, even if it did not open completely. Close the connections
+// of the network before: those to unresponsive nodes delay the stop.
 func (g *Group) Close() error {
 	g.BeginClose()
 	var problems []error

@@ -78,14 +78,14 @@ func (n *node) cutPower() {
 	n.disk.release(false)
 }
 
-// newAheadGroup is a group of three that works, with disks that can be held.
-func newAheadGroup(t *testing.T, furnish func(n *node)) *groups {
+// newEarlyGroup is a group of three that works, with disks that can be held.
+func newEarlyGroup(t *testing.T, prepare func(n *node)) *groups {
 	t.Helper()
 	nodes := newNodes(t, 3)
 	for _, n := range nodes {
 		n.disk = newHeldDisk()
-		if furnish != nil {
-			furnish(n)
+		if prepare != nil {
+			prepare(n)
 		}
 	}
 	g := newGroup(t, 0, nodes, nil)
@@ -132,10 +132,10 @@ type ahead struct {
 	pipelines map[*notifyingPipeline]struct{}
 }
 
-// proposeAhead proposes an entry and returns when all followers have confirmed it but the
+// proposeEarly proposes an entry and returns when all followers have confirmed it but the
 // last ones, whose disks are held. A leader need not send ahead, and does not where it
 // would have to wait, so that it takes several tries on a machine that is busy.
-func proposeAhead(g *groups, entry []byte, held int) ahead {
+func proposeEarly(g *groups, entry []byte, held int) ahead {
 	g.T.Helper()
 	for range triesMax {
 		leader := g.Leader()
@@ -149,9 +149,9 @@ func proposeAhead(g *groups, entry []byte, held int) ahead {
 		}
 		var err error
 		if a.wait, err = leader.group.Propose(entry); err == nil {
-			ctx, cancel := context.WithTimeout(clustertest.Context(g.T), patienceAhead)
+			ctx, cancel := context.WithTimeout(clustertest.Context(g.T), earlyTimeout)
 			reached := false
-			a.pipelines, reached = haveAhead(ctx, leader, free)
+			a.pipelines, reached = haveEarly(ctx, leader, free)
 			cancel()
 			if reached {
 				return a
@@ -170,13 +170,13 @@ func proposeAhead(g *groups, entry []byte, held int) ahead {
 }
 
 const (
-	triesMax      = 10
-	patienceAhead = 3 * time.Second // of one try
+	triesMax     = 10
+	earlyTimeout = 3 * time.Second // of one try
 )
 
-// haveAhead waits until so many followers have answered what they were sent ahead, or ctx
+// haveEarly waits until so many followers have answered what they were sent ahead, or ctx
 // ends.
-func haveAhead(ctx context.Context, leader *member, followers int) (pipelines map[*notifyingPipeline]struct{}, reached bool) {
+func haveEarly(ctx context.Context, leader *member, followers int) (pipelines map[*notifyingPipeline]struct{}, reached bool) {
 	notifier := leader.group.notifier
 	for ctx.Err() == nil {
 		notifier.mu.Lock()
@@ -184,7 +184,7 @@ func haveAhead(ctx context.Context, leader *member, followers int) (pipelines ma
 		notifier.mu.Unlock()
 		answered := 0
 		for p := range pipelines {
-			p.turn <- struct{}{}
+			p.lock <- struct{}{}
 			for _, message := range p.ahead {
 				select {
 				case <-message.done:
@@ -194,7 +194,7 @@ func haveAhead(ctx context.Context, leader *member, followers int) (pipelines ma
 				default:
 				}
 			}
-			p.release()
+			p.unlock()
 		}
 		if answered == followers {
 			return pipelines, true

@@ -9,56 +9,50 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// inbound passes the messages of other nodes to the library in their order. It works around three
-// faults of the library:
+// inbound passes the messages of other nodes to the library in order. It works around three faults
+// of the library:
 //
-// A follower commits up to what the leader has committed, as far as its own log
-// goes, although the message need not reach that far. The entries behind those of the
-// message may be uncommitted ones of an older leader, which the follower would apply.
-// Here a message commits only entries up to the last one that it compares with the
-// follower's log.
-//
-// And a follower that has installed a snapshot goes on believing in its old log,
-// which is wiped, until its log is truncated (storage.TruncationEntry). A leader that sent
-// something in between would count entries that are gone, and the library panics
-// when it is to apply them. So nothing comes in between.
-//
-// And a follower installs any snapshot, and wipes its log for it, although it has all
-// of it and more: one that was long on its way takes back entries that the follower
-// has confirmed since. So a snapshot is taken for installed if the log has the entry
-// at its end, or if this node has applied that entry, which is committed then.
+//   - A follower commits up to the leader's commit index as far as its own log goes, even beyond the end of the
+//     message. The entries there may be uncommitted ones of an older leader, which it would apply. Here a
+//     message commits only entries that it compares with the log.
+//   - A follower that installed a snapshot still assumes its old log, which was wiped, until the log is truncated
+//     (storage.TruncationEntry). A leader's message in between would count entries that are gone, and the
+//     library panics when it applies them. Here no message comes in between.
+//   - A follower installs any snapshot and wipes its log for it, even if it has more: a late snapshot takes back
+//     confirmed entries. Here a snapshot counts as installed if the log has the entry at its end, or if this
+//     node has applied that entry.
 //
 // exploit_truncation_test.go and exploit_commit_test.go test the reliance on the library.
 type inbound struct {
 	library chan raft.RPC
-	// turn orders the messages. Capacity 1: a goroutine that passes a message fills it. It
-	// may wait for the library, so a mutex would be held too long.
-	turn    chan struct{}
+	// turn is a lock that orders the messages. It is a channel of capacity 1 because its holder may
+	// wait for the library.
+	lock    chan struct{}
 	history *history
 	stop    chan struct{}
 	once    sync.Once
 	stopped sync.WaitGroup
 
-	staleLog bool // the library may believe in a log that was wiped
+	staleLog bool // the library may assume a log that was wiped
 }
 
-// newInbound passes messages until close.
+// newInbound returns an inbound that passes messages until close.
 func newInbound(own *history) *inbound {
-	return &inbound{history: own, library: make(chan raft.RPC), turn: make(chan struct{}, 1), stop: make(chan struct{})}
+	return &inbound{history: own, library: make(chan raft.RPC), lock: make(chan struct{}, 1), stop: make(chan struct{})}
 }
 
 // Consumer returns the messages for the library.
 func (i *inbound) Consumer() <-chan raft.RPC { return i.library }
 
-// close ends it, and waits for what goes on beside it; more than once is allowed. What
-// was not answered stays without an answer, as the transport ends, too.
+// close stops it and waits for its goroutines. It may be called more than once. Pending messages
+// get no answer, because the transport ends, too.
 func (i *inbound) close() {
 	i.once.Do(func() { close(i.stop) })
 	i.stopped.Wait()
 }
 
-// take passes a message of another node to the library.
-func (i *inbound) take(rpc raft.RPC) {
+// receive passes a message of another node to the library.
+func (i *inbound) receive(rpc raft.RPC) {
 	if snapshot, ok := rpc.Reader.(*incoming); ok {
 		if !i.needs(snapshot, rpc) {
 			return
@@ -70,10 +64,10 @@ func (i *inbound) take(rpc raft.RPC) {
 		}
 		rpc.Command = here
 	}
-	if !i.takeTurn() {
+	if !i.acquire() {
 		return
 	}
-	defer func() { <-i.turn }()
+	defer func() { <-i.lock }()
 	switch message := rpc.Command.(type) {
 	case *raft.AppendEntriesRequest:
 		if i.history.contradicts(message) {
@@ -88,24 +82,24 @@ func (i *inbound) take(rpc raft.RPC) {
 	i.deliver(rpc)
 }
 
-// takeTurn waits for the turn, and reports whether there still is one.
-func (i *inbound) takeTurn() bool {
+// acquire acquires the lock, and reports false after close.
+func (i *inbound) acquire() bool {
 	select {
-	case i.turn <- struct{}{}:
+	case i.lock <- struct{}{}:
 		return true
 	case <-i.stop:
 		return false
 	}
 }
 
-// needs reports whether this node needs a snapshot, and takes it of that leader. Else it is
-// answered: a leader that was replaced must not end what the present one sends.
+// needs reports whether this node needs a snapshot. If not, or if its leader was replaced, it
+// answers: an old leader must not abort the snapshot of the current one.
 func (i *inbound) needs(snapshot *incoming, rpc raft.RPC) bool {
-	if !i.takeTurn() {
+	if !i.acquire() {
 		return false
 	}
 	answer, needed := i.compare(snapshot.request)
-	<-i.turn
+	<-i.lock
 	if !needed || answer.Term > snapshot.request.Term {
 		rpc.Respond(&answer, nil)
 		return false
@@ -117,7 +111,7 @@ func (i *inbound) needs(snapshot *incoming, rpc raft.RPC) bool {
 func (i *inbound) ask(rpc raft.RPC) (any, error) {
 	answers := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = answers
-	i.take(rpc)
+	i.receive(rpc)
 	select {
 	case answer := <-answers:
 		return answer.Response, answer.Error
@@ -126,7 +120,7 @@ func (i *inbound) ask(rpc raft.RPC) (any, error) {
 	}
 }
 
-// deliver waits until the library takes a message, or this ends.
+// deliver waits until the library receives a message, or close.
 func (i *inbound) deliver(rpc raft.RPC) {
 	select {
 	case i.library <- rpc:
@@ -134,7 +128,7 @@ func (i *inbound) deliver(rpc raft.RPC) {
 	}
 }
 
-// boundCommit returns a message that commits nothing behind its own entries.
+// boundCommit bounds the commit index of a message by the end of its entries.
 func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest {
 	end := message.PrevLogEntry
 	if n := len(message.Entries); n > 0 {
@@ -148,11 +142,11 @@ func boundCommit(message *raft.AppendEntriesRequest) *raft.AppendEntriesRequest 
 	return &bounded
 }
 
-// install passes a snapshot to the library, if it needs it, and truncates its log. If that
-// fails, the leader sends the snapshot again.
+// install passes a snapshot to the library, if needed, and truncates the log. On failure the leader
+// sends the snapshot again.
 func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	if answer, needed := i.compare(message); !needed {
-		// Heartbeats and votes do not wait until unneeded content is read.
+		// Other messages do not wait until unneeded content is read.
 		i.stopped.Go(func() {
 			var err error
 			if _, here := rpc.Reader.(*incoming); !here {
@@ -163,10 +157,10 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 		return
 	}
 	if snapshot, here := rpc.Reader.(*incoming); here {
-		snapshot.handed = true
+		snapshot.passed = true
 	}
 	installed, err := askWithin[raft.InstallSnapshotResponse](i, raft.RPC{Command: message, Reader: rpc.Reader})
-	if err == nil && installed.Success { // else the log is not wiped
+	if err == nil && installed.Success { // otherwise the log is not wiped
 		i.staleLog = true
 		var truncated *raft.AppendEntriesResponse
 		truncated, err = askWithin[raft.AppendEntriesResponse](i, raft.RPC{Command: truncationRequest(message)})
@@ -184,11 +178,10 @@ func (i *inbound) install(rpc raft.RPC, message *raft.InstallSnapshotRequest) {
 	}
 }
 
-// compare says whether this node needs a snapshot, and what to answer if it does not. It
-// has all of it if the entry at its end, and with it all before, is in the library's log,
-// which is asked as by the leader. If only so much is applied here, the log begins behind
-// that entry, and nothing says that the two are of one history: the snapshot is refused,
-// for a leader that waits for the answer. No call waits for a late one.
+// compare reports whether this node needs a snapshot, and the answer if it does not. It sends the
+// library a message to find out whether the log has the entry at the snapshot's end. If the entry
+// is applied but the log begins after it, the history of the leader cannot be compared, and the
+// snapshot is refused.
 func (i *inbound) compare(message *raft.InstallSnapshotRequest) (answer raft.InstallSnapshotResponse, needed bool) {
 	if i.staleLog {
 		return answer, true
@@ -212,12 +205,12 @@ func (i *inbound) compare(message *raft.InstallSnapshotRequest) (answer raft.Ins
 	return answer, !found.Success
 }
 
-// errForeign is the answer to a leader with another history, see history.
+// errForeign is the answer to a leader with another history.
 var errForeign = errors.New("this node's log contradicts the leader's")
 
 var errInboundEnds = errors.New("this node takes no messages any more")
 
-// askWithin waits for the answer of the library to a message. The caller has the turn.
+// askWithin sends a message to the library and returns its answer. The caller holds the lock.
 func askWithin[Answer any](i *inbound, rpc raft.RPC) (*Answer, error) {
 	answers := make(chan raft.RPCResponse, 1)
 	rpc.RespChan = answers

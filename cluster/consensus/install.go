@@ -18,16 +18,15 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// A snapshot of a node with segments refers to bodies in them. The leader sends the references
-// to another node, which asks for the bodies that its own state lacks, section by section
-// (installLacking here, fill.go there). A node that was away for a while has most of them. The
-// snapshot that it assembles refers to its own segments. A node that fails at this is sent the
-// snapshot with all bodies in it.
+// A snapshot of a node with segments refers to bodies in them. The leader sends these references,
+// and the other node requests the bodies that its state lacks, section by section (installLacking
+// here, incoming.go there). It assembles a snapshot that refers to its own segments. If that fails,
+// the next snapshot includes all bodies.
 
-// pinned is a snapshot of this node. Bodies that it refers to stay until it is closed.
+// pinned is a snapshot of this node whose bodies remain until it is closed.
 type pinned struct {
 	content io.ReadCloser
-	size    int64 // with the bodies in it
+	size    int64 // with its bodies
 	release func()
 }
 
@@ -36,7 +35,7 @@ func (p *pinned) close() {
 	p.release()
 }
 
-// pin opens the snapshot again that the library is to send to another node.
+// pin reopens the snapshot that the library sends to another node.
 func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
 	opened, ok := content.(io.ReadCloser)
 	source, known := storage.Source{}, false
@@ -66,7 +65,7 @@ func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
 	return p, err
 }
 
-// whole returns a snapshot with its bodies.
+// whole returns a snapshot with inlined bodies.
 func (g *Group) whole(p *pinned) *inlined {
 	return newInlined(func(w io.Writer) error {
 		return fsm.InlineSnapshot(w, bufio.NewReaderSize(p.content, inlineBuffer), g.options.Bodies)
@@ -76,16 +75,16 @@ func (g *Group) whole(p *pinned) *inlined {
 // inlineBuffer is the size of the buffers for snapshots.
 const inlineBuffer = 256 << 10
 
-// inlined is a snapshot that is assembled as it is read.
+// inlined is a snapshot that is assembled while it is read.
 type inlined struct {
 	read   *io.PipeReader
 	writer *io.PipeWriter
 	write  func(io.Writer) error
 	begun  sync.Once
-	done   chan struct{} // closed when nothing is assembled any more
+	done   chan struct{} // closed when run ended
 }
 
-// newInlined returns a reader of the output of write. The first Read calls write.
+// newInlined returns a reader for the output of write. The first Read starts write.
 func newInlined(write func(io.Writer) error) *inlined {
 	w := &inlined{write: write, done: make(chan struct{})}
 	w.read, w.writer = io.Pipe()
@@ -94,7 +93,7 @@ func newInlined(write func(io.Writer) error) *inlined {
 
 // Read reads the next part.
 func (w *inlined) Read(content []byte) (int, error) {
-	w.begun.Do(func() { go w.run() }) // close awaits it
+	w.begun.Do(func() { go w.run() }) // close waits for it
 	return w.read.Read(content)
 }
 
@@ -105,20 +104,20 @@ func (w *inlined) run() {
 	if err == nil {
 		err = buffered.Flush()
 	}
-	if err != nil { // not wrapped: an io.EOF would pass for the end of the snapshot
-		err = fmt.Errorf("putting bodies into the snapshot: %v", err) //nolint:errorlint // see above
+	if err != nil { // not wrapped: an io.EOF would mark the end of the snapshot
+		err = fmt.Errorf("inlining bodies into the snapshot: %v", err) //nolint:errorlint // see above
 	}
 	_ = w.writer.CloseWithError(err) // never fails
 }
 
-// close ends the reading.
+// close stops the assembly.
 func (w *inlined) close() {
 	w.begun.Do(func() { close(w.done) })
 	_ = w.read.CloseWithError(io.ErrClosedPipe) // never fails
 	<-w.done
 }
 
-// installLacking sends a node the parts of a snapshot that it asks for.
+// installLacking sends a node the requested parts of a snapshot.
 func (t *transport) installLacking(id raft.ServerID, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, p *pinned) error {
 	l, err := t.links.dial(id, peernet.KindInstall)
 	if err != nil {
@@ -184,8 +183,8 @@ func (t *transport) sendBodies(to *wire.Conn, wanted []wire.Wanted, part []byte)
 	return t.sendPart(to, part)
 }
 
-// readBody reads a body that the newest snapshot refers to. It may be damaged, and its
-// message have been deleted since, so that nothing heals it: the next snapshot is without.
+// readBody reads a body of the newest snapshot. It may be gone if it was damaged and its message
+// deleted; the next snapshot is without it.
 func (g *Group) readBody(w wire.Wanted) (string, error) {
 	text, err := g.options.Bodies.ReadAt(w.Segment, w.Offset, w.Size, w.Digest)
 	if errors.Is(err, bodies.ErrGone) {

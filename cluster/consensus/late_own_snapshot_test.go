@@ -20,7 +20,7 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 	if err := n.group.WaitApplied(clustertest.Context(t), 10); err != nil {
 		t.Fatal(err)
 	}
-	// What the library does for a snapshot of this node, written at leisure.
+	// What the library does for a snapshot of this node, written at idleSlowdown.
 	captured, err := n.group.machine.Snapshot()
 	if err != nil {
 		t.Fatal(err)

@@ -12,37 +12,34 @@ import (
 // Leadership names the leader of a term.
 type Leadership struct {
 	Term     uint64
-	LeaderID string // node id, empty if unknown
+	LeaderID string // node id; empty: unknown
 	Self     bool   // this node leads
 }
 
-// leadershipSource is what the watch reads of the library.
+// leadershipSource is the part of the library that the watch reads.
 type leadershipSource interface {
 	State() raft.RaftState
 	LeaderWithID() (raft.ServerAddress, raft.ServerID)
 	CurrentTerm() uint64
 }
 
-// leadershipWatch turns the library's notifications into the present
-// leadership, a signal when it changes, and the gains and losses of this node in
-// order. Safe for concurrent use.
+// leadershipWatch turns the library's notifications into the current leadership, a signal when it
+// changes, and the gains and losses of this node in order. Safe for concurrent use.
 type leadershipWatch struct {
 	source leadershipSource
 	nodeID string
 
-	// notify gets each gain and loss from the library's main loop, which
-	// blocks until it is taken. Unbuffered: run takes at once.
+	// notify receives each gain and loss from the library's main loop, which blocks until run
+	// receives it.
 	notify chan bool
-	// observed says that something about the leader changed. Capacity one: a
-	// signal that waits stands for all that follow.
+	// observed signals a change of the leader. Capacity 1: one pending signal stands for all.
 	observed chan raft.Observation
-	// own passes gains and losses on. Unbuffered; run queues them, since
-	// none may be left out and the library must not wait.
+	// own delivers gains and losses. run queues them: none may be dropped, and the library must not
+	// wait.
 	own chan bool
-	// follows is called with whether another node is known to lead, when what is known of the
-	// leader changes.
+	// follows is called when the known leader changes, with whether it is another node.
 	follows func(bool)
-	// removed is called when the library has stopped by itself.
+	// removed is called when the library stopped by itself.
 	removed func()
 
 	mu      sync.Mutex
@@ -62,7 +59,7 @@ func newLeadershipWatch(nodeID string, follows func(bool), removed func()) *lead
 	}
 }
 
-// observer makes the library signal observed.
+// observer returns an observer that signals observed.
 func (w *leadershipWatch) observer() *raft.Observer {
 	return raft.NewObserver(w.observed, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
@@ -74,7 +71,7 @@ func (w *leadershipWatch) observer() *raft.Observer {
 	})
 }
 
-// run passes notifications on until ctx ends. The source must be set.
+// run passes notifications on until ctx ends. The source must be set before.
 func (w *leadershipWatch) run(ctx context.Context) {
 	var waiting []bool
 	w.refresh()
@@ -101,7 +98,7 @@ func (w *leadershipWatch) run(ctx context.Context) {
 	}
 }
 
-// refresh reads the present leadership.
+// refresh reads the current leadership.
 func (w *leadershipWatch) refresh() {
 	_, leader := w.source.LeaderWithID()
 	now := Leadership{Term: w.source.CurrentTerm(), LeaderID: string(leader)}
@@ -111,7 +108,7 @@ func (w *leadershipWatch) refresh() {
 	}
 }
 
-// note takes over the present leadership and reports whether it is another one.
+// note stores the current leadership and reports whether it changed.
 func (w *leadershipWatch) note(now Leadership) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

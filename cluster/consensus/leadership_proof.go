@@ -15,37 +15,36 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// A leader answers a read only with proof that it still led after the read
-// arrived. The library's own proof is none: it counts learners against a quorum
-// of voters, and any success, also of a message that was sent before the question.
+// A leader answers a read only with proof that it still led after the read arrived. The library's
+// own verification counts learners and answers to messages sent before.
 //
-// So the leader of a term asks the voters for the newest term they know. A voter
-// that grants its vote in a later term knows that term from then on. If a majority
-// of the voters, asked after the read arrived, knows no later term, then no leader
-// of a later term was elected before, and none has acknowledged anything that the
-// read would miss. All reads that wait share a question, see termAsker. It goes over
-// connections of its own, so that it does not wait behind entries being written.
+// So the leader asks the voters for the newest term they know. A voter that grants its vote in a
+// later term knows that term from then on. If a majority, asked after the read arrived, knows no
+// later term, no later leader was elected before, and none has acknowledged anything that the read
+// would miss. Waiting reads share a question, see termAsker. It uses its own connections, so that
+// it does not wait behind entries.
 
-// A question is its number (8 bytes), the answer the same number and the term the
-// voter knows (8 bytes each), little-endian. A connection carries one at a time.
+// A question is its number (8 bytes). The answer is the same number and the voter's term (8 bytes
+// each), little-endian. A connection carries one question at a time.
 const (
 	termQuestionBytes = 8
 	termAnswerBytes   = 16
 )
 
-// A voter that does not answer is asked again over a new connection.
+// Pauses before a voter that did not answer is asked again over a new connection.
 const (
 	termPauseMin = 10 * time.Millisecond
 	termPauseMax = 200 * time.Millisecond
 )
 
-// leadershipProof asks the voters, and answers as one. Safe for concurrent use.
+// leadershipProof asks other voters for their terms, and answers their questions. Safe for
+// concurrent use.
 type leadershipProof struct {
 	nodeID  string
 	dial    func(ctx context.Context, nodeID string) (net.Conn, error)
-	term    func() uint64   // the newest this node knows
+	term    func() uint64   // the newest known term
 	voters  func() []string // of the latest configuration
-	timeout time.Duration   // of one question
+	timeout time.Duration   // for one question
 	life    context.Context // ends when the group closes
 
 	mu     sync.Mutex
@@ -54,15 +53,14 @@ type leadershipProof struct {
 	closed bool
 }
 
-// confirm returns nil if, at some moment after the call, no node had been elected
-// in a term after this one. It waits until that is certain, or certainly false, or
-// ctx ends.
+// confirm returns nil if, at some moment after the call, no node had been elected in a later term.
+// It waits until that is certain, or certainly false, or ctx ends.
 func (p *leadershipProof) confirm(ctx context.Context, term uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // nobody needs the answers of the others any more
+	defer cancel() // the other answers are not needed any more
 	voters := p.voters()
 	need, against := len(voters)/2+1, 0
-	answers := make(chan uint64, len(voters)) // one answer each
+	answers := make(chan uint64, len(voters)) // room for one answer each
 	for _, voter := range voters {
 		switch {
 		case voter == p.nodeID:
@@ -91,7 +89,7 @@ func (p *leadershipProof) confirm(ctx context.Context, term uint64) error {
 	}
 }
 
-// ask hands a question to the voter's asker.
+// ask adds a waiter to the voter's asker.
 func (p *leadershipProof) ask(voter string, w termWaiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +106,7 @@ func (p *leadershipProof) ask(voter string, w termWaiter) bool {
 	return true
 }
 
-// close waits for the askers, which end with the life of the group.
+// close waits for the askers, which stop when life ends.
 func (p *leadershipProof) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -116,7 +114,7 @@ func (p *leadershipProof) close() {
 	p.asking.Wait()
 }
 
-// serve answers other nodes until the listener closes.
+// serve answers other nodes until the listener is closed.
 func (p *leadershipProof) serve(listener net.Listener) {
 	var answering sync.WaitGroup
 	defer answering.Wait()
@@ -129,7 +127,7 @@ func (p *leadershipProof) serve(listener net.Listener) {
 	}
 }
 
-// answer answers the questions of one connection, which the asker closes.
+// answer answers the questions on one connection until the other node closes it.
 func (p *leadershipProof) answer(conn net.Conn) {
 	defer conn.Close()
 	stop := context.AfterFunc(p.life, func() { conn.Close() })
@@ -146,26 +144,25 @@ func (p *leadershipProof) answer(conn net.Conn) {
 	}
 }
 
-// termWaiter waits for a voter's answer to a question that was not sent yet.
+// termWaiter waits for the answer to a question that is not sent yet.
 type termWaiter struct {
 	ctx    context.Context
-	answer chan<- uint64 // has room
+	answer chan<- uint64 // buffered
 }
 
-// termAsker asks one voter, one question at a time: one that was sent before a
-// waiter came is not the waiter's. It keeps its connection, which costs nothing
-// while nobody asks.
+// termAsker asks one voter, one question at a time. A waiter gets only the answer to a question
+// sent after it arrived. The connection stays open, which costs nothing while idle.
 type termAsker struct {
 	proof *leadershipProof
 	voter string
-	wake  wakeup.Signal // waiting is not empty
+	wake  wakeup.Signal // waiters were added
 
 	mu      sync.Mutex
 	waiting []termWaiter
 
-	// Used by run only.
+	// For run only.
 	conn    net.Conn
-	answers <-chan termAnswer // what comes over conn; closed when that has ended
+	answers <-chan termAnswer // read from conn; closed at its end
 	number  uint64
 }
 
@@ -174,15 +171,15 @@ type termAnswer [termAnswerBytes]byte
 func (a *termAsker) join(w termWaiter) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// Of those before most have their majority already if this voter is slow.
+	// If this voter is slow, most earlier waiters already have their majority.
 	a.waiting = append(slices.DeleteFunc(a.waiting, termWaiter.gone), w)
 	a.wake.Notify()
 }
 
 func (w termWaiter) gone() bool { return w.ctx.Err() != nil }
 
-// take returns those who wait and have not given up.
-func (a *termAsker) take() []termWaiter {
+// takeWaiting removes and returns the waiters whose calls have not ended.
+func (a *termAsker) takeWaiting() []termWaiter {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	taken := slices.DeleteFunc(a.waiting, termWaiter.gone)
@@ -190,7 +187,7 @@ func (a *termAsker) take() []termWaiter {
 	return taken
 }
 
-// run asks for as long as the group lives.
+// run asks questions until the group closes.
 func (a *termAsker) run() {
 	defer a.disconnect()
 	life := a.proof.life
@@ -200,7 +197,7 @@ func (a *termAsker) run() {
 			return
 		case <-a.wake:
 		}
-		waiters := a.take()
+		waiters := a.takeWaiting()
 		if len(waiters) == 0 {
 			continue
 		}
@@ -221,10 +218,10 @@ func (a *termAsker) run() {
 	}
 }
 
-// errTermAnswer: a voter answered another question than the one asked.
+// errTermAnswer: the voter answered another question.
 var errTermAnswer = errors.New("an answer to another question")
 
-// exchange asks and returns the newest term that the voter knows.
+// exchange asks the voter for its newest term.
 func (a *termAsker) exchange(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.proof.timeout)
 	defer cancel()
@@ -248,7 +245,7 @@ func (a *termAsker) exchange(ctx context.Context) (uint64, error) {
 	return binary.LittleEndian.Uint64(message[termQuestionBytes:]), nil
 }
 
-// connect dials, unless there is a connection that has not ended since the last answer.
+// connect dials, unless the last connection is still open.
 func (a *termAsker) connect(ctx context.Context) error {
 	select {
 	case <-a.answers:
@@ -268,9 +265,8 @@ func (a *termAsker) connect(ctx context.Context) error {
 	return nil
 }
 
-// readTermAnswers reads what a voter answers until the connection ends. It closes it then: what
-// a voter said of its program when it was connected holds while it is (FormatMaxOf), and
-// nobody may ask for hours.
+// readTermAnswers reads answers until the connection ends, and closes it then: FormatMaxOf assumes
+// that the program at the other end runs while it is open, and the next question may be hours away.
 func readTermAnswers(conn net.Conn, answers chan<- termAnswer) {
 	defer close(answers)
 	defer conn.Close()
@@ -282,7 +278,7 @@ func readTermAnswers(conn net.Conn, answers chan<- termAnswer) {
 		select {
 		case answers <- message:
 		default:
-			return // two for one question
+			return // two answers to one question
 		}
 	}
 }

@@ -100,11 +100,11 @@ func TestLeadershipProofNeedsAMajorityOfVoters(t *testing.T) {
 					t.Cleanup(func() { close(stub.let) })
 				}
 			}
-			patience := clustertest.Patience
+			timeout := clustertest.Patience
 			if !test.proven && !test.denied {
-				patience = 50 * time.Millisecond
+				timeout = 50 * time.Millisecond
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			err := p.confirm(ctx, 5)
 			if (err == nil) != test.proven || errors.Is(err, fault.ErrNotLeader) != test.denied {
@@ -173,7 +173,7 @@ func TestLeadershipProofNoticesTheEndOfAConnection(t *testing.T) {
 		go func() { _, _ = io.Copy(conn, far); conn.Close() }()
 		go func() { _, _ = io.Copy(far, conn) }()
 		farEnds <- far
-		return closeTeller{near, sync.OnceFunc(func() { closed <- struct{}{} })}, err
+		return closeNotifier{near, sync.OnceFunc(func() { closed <- struct{}{} })}, err
 	}
 	for range 2 {
 		if err := p.confirm(t.Context(), 5); err != nil {
@@ -188,14 +188,14 @@ func TestLeadershipProofNoticesTheEndOfAConnection(t *testing.T) {
 	}
 }
 
-// closeTeller tells when a connection is closed.
-type closeTeller struct {
+// closeNotifier tells when a connection is closed.
+type closeNotifier struct {
 	net.Conn
 	tell func()
 }
 
-func (c closeTeller) Close() error {
-	c.tell()
+func (c closeNotifier) Close() error {
+	c.notify()
 	return c.Conn.Close()
 }
 

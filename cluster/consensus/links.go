@@ -15,31 +15,29 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// linksKept bounds the idle connections kept per node: replication, heartbeats and votes use
-// one each.
+// linksKept bounds the idle connections kept per node: replication, heartbeats and votes use one
+// each.
 const linksKept = 3
 
-// link is a connection that this node has opened to another, for one exchange at a
-// time.
+// link is a connection to another node, for one exchange at a time.
 type link struct {
 	*wire.Conn
 	conn net.Conn
 	to   raft.ServerID
 }
 
-// links holds the connections that this node has opened. It dials a node by its id, which is
-// resolved each time: a node with a new address needs no change of the replicated
-// configuration. Safe for concurrent use.
+// links holds the connections that this node opened. It resolves the address of a node id with each
+// dial: a node with a new address needs no configuration change. Safe for concurrent use.
 type links struct {
 	life    context.Context
 	network *peernet.Network
 	group   uint32
-	timeout time.Duration // of dialing, and of an exchange
+	timeout time.Duration // for dialing, and for an exchange
 
 	mu        sync.Mutex
 	idle      map[raft.ServerID][]*link
-	open      map[*link]struct{} // the idle ones and those in use
-	following bool               // another node leads: none are kept
+	open      map[*link]struct{} // idle ones and those in use
+	following bool               // another node leads: no connection is kept
 	closed    bool
 }
 
@@ -50,11 +48,10 @@ func newLinks(life context.Context, network *peernet.Network, group uint32, time
 	}
 }
 
-// exchange sends a message and waits for the answer. If a kept connection turns out to have
-// ended with the process at its other end, exchange sends the message over a new one. All
-// messages may arrive twice.
+// exchange sends a message and waits for the answer. If a kept connection ended with the process at
+// its other end, exchange sends the message over a new one: every message may arrive twice.
 func (l *links) exchange(id raft.ServerID, request, answer any) error {
-	use, kept, err := l.take(id)
+	use, kept, err := l.acquire(id)
 	if err != nil {
 		return err
 	}
@@ -85,8 +82,8 @@ func (l *links) exchangeOn(use *link, request, answer any) error {
 	return err
 }
 
-// take returns a kept connection, if there is one, or a new one.
-func (l *links) take(id raft.ServerID) (use *link, kept bool, err error) {
+// acquire returns an idle connection, or a new one.
+func (l *links) acquire(id raft.ServerID) (use *link, kept bool, err error) {
 	l.mu.Lock()
 	if idle := l.idle[id]; len(idle) > 0 {
 		use = idle[len(idle)-1]
@@ -100,7 +97,7 @@ func (l *links) take(id raft.ServerID) (use *link, kept bool, err error) {
 	return use, false, err
 }
 
-// dial opens a connection for a kind of messages.
+// dial opens a connection for one kind of messages.
 func (l *links) dial(id raft.ServerID, kind peernet.Kind) (*link, error) {
 	ctx, cancel := context.WithTimeout(l.life, l.timeout)
 	defer cancel()
@@ -122,7 +119,7 @@ func (l *links) dial(id raft.ServerID, kind peernet.Kind) (*link, error) {
 	return use, nil
 }
 
-// keep keeps a connection whose last exchange is complete.
+// keep stores a connection whose last exchange is complete.
 func (l *links) keep(use *link) {
 	l.mu.Lock()
 	_, open := l.open[use]
@@ -136,15 +133,14 @@ func (l *links) keep(use *link) {
 	}
 }
 
-// follow sets whether another node leads. A follower closes kept connections and keeps no
-// others: without using them, it would not notice that the other node has ended, and
-// FormatMaxOf would go on to count its program.
+// follow sets whether another node leads. A follower closes idle connections: if unused, they would
+// not show that the other node ended, and FormatMaxOf would still count its program.
 func (l *links) follow(another bool) {
 	var kept []*link
 	l.mu.Lock()
 	l.following = another
 	if another {
-		for _, idle := range l.idle { // order does not matter: all are closed
+		for _, idle := range l.idle { // in any order: all are closed
 			kept = append(kept, idle...)
 		}
 		clear(l.idle)
@@ -155,7 +151,7 @@ func (l *links) follow(another bool) {
 	}
 }
 
-// end closes a connection that is in use; more than once is allowed.
+// end closes a connection in use. It may be called more than once.
 func (l *links) end(use *link) {
 	l.mu.Lock()
 	delete(l.open, use)
@@ -163,7 +159,7 @@ func (l *links) end(use *link) {
 	use.conn.Close()
 }
 
-// drop closes the connections to a node that are kept.
+// drop closes the idle connections to a node.
 func (l *links) drop(id raft.ServerID) {
 	l.mu.Lock()
 	idle := l.idle[id]
@@ -174,11 +170,11 @@ func (l *links) drop(id raft.ServerID) {
 	}
 }
 
-// disconnect closes all connections, also those in use.
+// disconnect closes all connections, including those in use.
 func (l *links) disconnect() {
 	l.mu.Lock()
 	open := make([]*link, 0, len(l.open))
-	for use := range l.open { // order does not matter: all are closed
+	for use := range l.open { // in any order: all are closed
 		open = append(open, use)
 	}
 	clear(l.open)
@@ -189,7 +185,7 @@ func (l *links) disconnect() {
 	}
 }
 
-// close closes all connections, and those that are opened after it.
+// close closes all connections, and prevents new ones.
 func (l *links) close() {
 	l.mu.Lock()
 	l.closed = true

@@ -17,35 +17,33 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// machine stands between the consensus library and the state machine. It
-// knows up to where entries are applied here, which the library does not say
-// (its applied index counts entries handed over), paces snapshots, and ends the
-// node when a snapshot cannot be restored, where the library would go on with an
-// older one.
+// machine stands between the library and the state machine. It tracks the last applied entry (the
+// library's index counts entries passed on), paces snapshots, and ends the node if a snapshot
+// cannot be restored, where the library would restore an older one.
 type machine struct {
 	machine stateMachine
 	policy  SnapshotPolicy
 	guard   *storage.DiskGuard
 	log     *storage.LogStore
 	store   *storage.SnapshotStore
-	bodies  *bodies.Store   // nil: they are in memory
-	live    atomic.Bool     // consensus has started: a snapshot comes from the leader
+	bodies  *bodies.Store   // nil: bodies are in memory
+	live    atomic.Bool     // the library runs: a snapshot comes from the leader
 	ctx     context.Context // ends when the group closes
 	clock   environment.Clock
-	// committed is called after entries were applied. It never blocks.
+	// committed is called after entries are applied. It never blocks.
 	committed func()
 
 	applied  atomic.Uint64
-	restored atomic.Uint64 // snapshots
-	// inlined is the index of the newest snapshot if bodies are in it that this node keeps
-	// in segments, 0 if they are not.
+	restored atomic.Uint64 // number of snapshots
+	// inlined is the index of the newest snapshot if it has inlined bodies that are in segments as
+	// well; else 0.
 	inlined atomic.Uint64
-	paused  atomic.Int64 // longest time that capturing the state took, nanoseconds
-	longest atomic.Int64 // longest time that applying one batch of entries took, nanoseconds
+	paused  atomic.Int64 // longest capture of the state, nanoseconds
+	longest atomic.Int64 // longest time for one batch of entries, nanoseconds
 	members committedMembers
-	deleted int64 // bytes of deleted bodies that the log knows of; for who applies
+	deleted int64 // bytes of deleted bodies reported to the log; for the applying goroutine
 
-	moved wakeup.Broadcast // applied is higher
+	moved wakeup.Broadcast // applied grew
 }
 
 var _ raft.BatchingFSM = (*machine)(nil)
@@ -57,7 +55,7 @@ func newMachine(ctx context.Context, state stateMachine, options Options, log *s
 	}
 }
 
-// Apply is never called by a library that knows ApplyBatch.
+// Apply is not called, because the library uses ApplyBatch.
 func (m *machine) Apply(entry *raft.Log) any { return m.ApplyBatch([]*raft.Log{entry})[0] }
 
 // ApplyBatch applies committed entries.
@@ -73,7 +71,7 @@ func (m *machine) ApplyBatch(entries []*raft.Log) []any {
 	return results
 }
 
-// noteDeleted tells the log what was deleted, so that a snapshot gives its space back.
+// noteDeleted reports deleted bodies to the log, so that a snapshot reclaims their space.
 func (m *machine) noteDeleted() {
 	if m.bodies == nil {
 		return
@@ -85,8 +83,8 @@ func (m *machine) noteDeleted() {
 	}
 }
 
-// forgetDeleted is for a restored state: the space of what it does not have is given back
-// without another snapshot.
+// forgetDeleted runs after a restore, which reclaims the space of unused bodies without another
+// snapshot.
 func (m *machine) forgetDeleted() {
 	if m.bodies != nil {
 		m.deleted = m.bodies.DeletedBytes()
@@ -104,15 +102,15 @@ func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	// The library captures one state at a time.
 	m.paused.Store(max(m.paused.Load(), int64(m.clock.Monotonic()-began)))
 	pacer := NewPacer(m.policy, m.clock.Monotonic)
-	pacer.leisurely = m.leisurely()
+	pacer.maySlowDown = m.maySlowDown()
 	return &pacedSnapshot{FSMSnapshot: snapshot, pacer: pacer, ctx: m.ctx}, nil
 }
 
-// leisurely tells the writer of a snapshot whether it has time. It is to be done when half
-// of the log that causes the next one is written: until then what is taken from sends is the
-// less the longer it takes, and what a restart has to replay is not much more. The last
-// snapshot says how large this one will be.
-func (m *machine) leisurely() func(written int64) bool {
+// maySlowDown returns a function that reports whether the writer of a snapshot may slow down. The
+// snapshot should be done when half of the log for the next one is written: a slower one delays
+// sends less, and a restart hardly replays more. The size of the last snapshot predicts that of
+// this one.
+func (m *machine) maySlowDown() func(written int64) bool {
 	began, size := m.log.Appended(), m.store.Newest().Bytes
 	room := max(m.policy.LogBytes, size) / 2
 	return func(written int64) bool {
@@ -121,8 +119,8 @@ func (m *machine) leisurely() func(written int64) bool {
 	}
 }
 
-// Restore replaces the state by that of a snapshot. The index of a snapshot
-// may be that of an entry which never reaches the state machine.
+// Restore replaces the state by that of a snapshot. Its index may be that of an entry that never
+// reaches the state machine.
 func (m *machine) Restore(content io.ReadCloser) error {
 	source, known := storage.SnapshotSource(content)
 	if !known {
@@ -155,7 +153,7 @@ func (m *machine) Restore(content io.ReadCloser) error {
 	return nil
 }
 
-// advance notes what is applied and wakes those who wait for it.
+// advance records the last applied entry and wakes waiting callers.
 func (m *machine) advance(index uint64) {
 	for {
 		applied := m.applied.Load()
@@ -169,7 +167,7 @@ func (m *machine) advance(index uint64) {
 	m.moved.Notify()
 }
 
-// pacedSnapshot writes at a bounded rate, until ctx ends.
+// pacedSnapshot writes at a bounded rate until ctx ends.
 type pacedSnapshot struct {
 	raft.FSMSnapshot
 	pacer *Pacer
@@ -187,7 +185,7 @@ type pacedSink struct {
 	ctx   context.Context
 }
 
-// Write writes and then waits as the pacer demands.
+// Write writes, and then waits to limit the rate.
 func (s *pacedSink) Write(content []byte) (int, error) {
 	n, err := s.SnapshotSink.Write(content)
 	if err == nil && !s.pacer.Wrote(s.ctx, n) {

@@ -12,16 +12,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// committedMembers follows the committed configuration of the group. The
-// library tells its members, but not the index of the entry that set them, and
-// without the index there is no compare-and-set. Safe for concurrent use.
+// committedMembers tracks the committed configuration of the group. The library reports its members
+// but not the index of its entry, which compare-and-set needs. Safe for concurrent use.
 type committedMembers struct {
 	newest     atomic.Pointer[MemberSet]
 	inSnapshot atomic.Pointer[snapshotMembers]
 }
 
-// snapshotMembers is the configuration in the newest snapshot, whose
-// description is on disk and need be read only once.
+// snapshotMembers caches the configuration of the newest snapshot.
 type snapshotMembers struct {
 	snapshot uint64 // index of the snapshot
 	set      MemberSet
@@ -29,7 +27,7 @@ type snapshotMembers struct {
 
 // MemberSet is a configuration of a group.
 type MemberSet struct {
-	Index    uint64   // of the entry that has set it, 0 if that is not known
+	Index    uint64   // of its entry; 0: unknown
 	Voters   []string // node ids
 	Learners []string
 }
@@ -51,7 +49,7 @@ func newMemberSet(index uint64, configuration raft.Configuration) MemberSet {
 	return set
 }
 
-// note takes in committed entries, of which few change the members.
+// note inspects committed entries for changes of the members.
 func (c *committedMembers) note(entries []*raft.Log) {
 	for _, entry := range entries {
 		if entry.Type == raft.LogConfiguration {
@@ -61,8 +59,8 @@ func (c *committedMembers) note(entries []*raft.Log) {
 	}
 }
 
-// CommittedMembers is the newest committed configuration this node knows. One that
-// came with a snapshot is found in the snapshot's description.
+// CommittedMembers returns the newest committed configuration that this node knows, from the log or
+// from the newest snapshot.
 func (g *Group) CommittedMembers() (MemberSet, error) {
 	set := MemberSet{}
 	if noted := g.machine.members.newest.Load(); noted != nil {
@@ -87,13 +85,13 @@ func (g *Group) CommittedMembers() (MemberSet, error) {
 	return set, nil
 }
 
-// Members is the newest configuration in the log, committed or not: the one that
-// counts for elections. Its Index is not known.
+// Members returns the newest configuration in the log, committed or not, which counts for
+// elections. Its Index is 0.
 func (g *Group) Members() MemberSet {
 	return newMemberSet(0, g.raft.GetConfiguration().Configuration())
 }
 
-// Voters are the node ids of the voters of the newest configuration.
+// Voters returns the node ids of the voters in the newest configuration.
 func (g *Group) Voters() []string { return g.Members().Voters }
 
 // MemberChange is one step from a configuration to the next.
@@ -107,9 +105,8 @@ const (
 	RemoveMember                         // of either kind
 )
 
-// ChangeMembers makes one change of the configuration that the entry at index
-// has set, and of no other: if it is not the newest any more nothing happens. With
-// index 0 it changes the newest.
+// ChangeMembers changes the configuration if the entry at index set it, and does nothing if it is
+// not the newest any more. Index 0 stands for the newest.
 func (g *Group) ChangeMembers(ctx context.Context, index uint64, change MemberChange, nodeID string) error {
 	id, address := raft.ServerID(nodeID), raft.ServerAddress(nodeID)
 	var future raft.IndexFuture
@@ -129,20 +126,19 @@ func (g *Group) ChangeMembers(ctx context.Context, index uint64, change MemberCh
 	return g.WaitApplied(ctx, future.Index())
 }
 
-// TransferTo hands leadership to a certain voter.
+// TransferTo transfers leadership to a certain voter.
 func (g *Group) TransferTo(ctx context.Context, nodeID string) error {
 	return g.await(ctx, g.raft.LeadershipTransferToServer(raft.ServerID(nodeID), raft.ServerAddress(nodeID)))
 }
 
-// SinceHeard is how long ago a member answered this leader; known is false if it
-// never did.
+// SinceHeard returns the time since a member last answered this leader; known is false if it never
+// did.
 func (g *Group) SinceHeard(nodeID string) (age time.Duration, known bool) {
 	return g.contacts.last(nodeID)
 }
 
-// IsMember reports whether a node is part of the configuration. It answers only
-// on the node that leads, and only what is committed: from false there is no way
-// back, as nobody but an operator adds a node again.
+// IsMember reports whether a node is in the configuration. Only the leader answers, from committed
+// entries: false is final unless an operator adds the node again.
 func (g *Group) IsMember(ctx context.Context, nodeID string) (bool, error) {
 	term, leads := g.LeaderTerm()
 	if !leads {
@@ -168,7 +164,7 @@ type Member struct {
 	Name        string
 	Voter       bool
 	Leader      bool
-	PeerAddr    string // resolved address, empty if unknown
-	LastContact int64  // milliseconds since this node, as leader, heard of it; -1 unknown
-	LagEntries  int64  // leader's last index minus the member's match index; -1 unknown
+	PeerAddr    string // resolved address; empty: unknown
+	LastContact int64  // milliseconds since the member answered this leader; -1: unknown
+	LagEntries  int64  // leader's last index minus the member's match index; -1: unknown
 }

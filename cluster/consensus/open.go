@@ -22,54 +22,53 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// stateMachine is what a group needs of *fsm.FSM.
+// stateMachine is the part of fsm.FSM that a group uses.
 type stateMachine interface {
 	raft.BatchingFSM
 	AppliedIndex() uint64
 }
 
-// Options are what a group is opened with.
+// Options configure a group.
 type Options struct {
 	ID       uint32
 	NodeID   string
 	Dir      *storage.GroupDir
 	Guard    *storage.DiskGuard
-	Network  *peernet.Network // to which the group was added
+	Network  *peernet.Network // with the group already added
 	Machine  *fsm.FSM
-	Bodies   *bodies.Store      // that of Machine; nil: its bodies are in memory
+	Bodies   *bodies.Store      // of Machine; nil: bodies are in memory
 	Log      storage.LogOptions // the group fills in Opened and Logger
 	Snapshot SnapshotPolicy
 	Timing   Timing
 	Clock    environment.Clock
 	Logger   *slog.Logger
 	Fatal    func(fault.ExitCode, error)
-	// Address is where a node is reached, for Stats.
+	// Address returns the address of a node, for Stats.
 	Address func(nodeID string) string
 }
 
-// SnapshotPolicy says when snapshots are taken and how fast they are written.
-// Small values are allowed: tests need them to make installs the normal way
-// for a follower to catch up.
+// SnapshotPolicy says when snapshots are taken and how fast they are written. Tests use small values
+// to make installs the usual way for a follower to catch up.
 type SnapshotPolicy struct {
-	LogBytes       int64 // bytes of log since the last snapshot that cause the next; default 256 MiB
+	LogBytes       int64 // bytes of log after which the next snapshot is due; default 256 MiB
 	TrailingBytes  int64 // bytes of log kept behind a snapshot for slow followers; default 256 MiB
-	BytesPerSecond int64 // pace of writing; default 64 MiB/s
+	BytesPerSecond int64 // rate of writing; default 64 MiB/s
 	SyncBytes      int64 // bytes written between two syncs; default 1 MiB
 }
 
 // Timing are the timeouts of a group.
 type Timing struct {
-	Heartbeat time.Duration // without contact for so long a follower asks for an election
-	Election  time.Duration // a candidate waits so long for votes
-	Lease     time.Duration // without a majority for so long a leader steps down
-	Commit    time.Duration // a leader that writes no more tells followers what is committed after this time
-	Enqueue   time.Duration // a proposal not taken by the log within this time was not made
-	RPC       time.Duration // one exchange between nodes
+	Heartbeat time.Duration // a follower without contact for this time campaigns
+	Election  time.Duration // a candidate waits for votes for this time
+	Lease     time.Duration // a leader without a majority for this time steps down
+	Commit    time.Duration // a leader that writes nothing sends the commit index after this time
+	Enqueue   time.Duration // a proposal that the log does not accept within this time is not made
+	RPC       time.Duration // for one exchange between nodes
 }
 
-// Open opens the stores, restores and replays the state, and starts consensus.
-// It returns when this node takes part; there need not be a leader yet. The group
-// lives until Close, whatever becomes of ctx.
+// Open opens the stores, restores and replays the state, and starts consensus. When it returns,
+// this node takes part; a leader may not be elected yet. The group lives until Close, even if ctx
+// ends.
 func Open(ctx context.Context, options Options) (*Group, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	g := &Group{options: options, ctx: life, cancel: cancel, snapshotSeconds: histogram.New(.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800)}
@@ -86,8 +85,8 @@ func Open(ctx context.Context, options Options) (*Group, error) {
 	return g, nil
 }
 
-// openStores opens log, term and vote, and snapshots. All of them are read before
-// this node says a word to the others, see openState.
+// openStores opens log, term and vote, and snapshots. This node sends no message before all of them
+// were read, see openState.
 func (g *Group) openStores() (err error) {
 	if g.stable, err = storage.OpenStableStore(g.options.Dir, g.options.Guard); err != nil {
 		return err
@@ -107,7 +106,7 @@ func (g *Group) openStores() (err error) {
 func (g *Group) openRaft() error {
 	g.contacts = newContacts(g.options.Clock)
 	g.notifier = newCommitNotifier(g.options.Clock, g.options.Timing.Commit, g.raftLogger().Named("transport"))
-	var running atomic.Pointer[raft.Raft] // nil until there is one
+	var running atomic.Pointer[raft.Raft] // nil until the library is started
 	leads := func(term uint64) bool {
 		l := running.Load()
 		return l != nil && l.State() == raft.Leader && l.CurrentTerm() == term
@@ -116,7 +115,7 @@ func (g *Group) openRaft() error {
 		if l := running.Load(); l != nil {
 			return l.CurrentTerm()
 		}
-		return math.MaxUint64 // no message has come to the library
+		return math.MaxUint64 // the library has received no message
 	})
 	g.transport = newTransport(transportOptions{
 		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
@@ -126,7 +125,7 @@ func (g *Group) openRaft() error {
 	g.leaders = newLeadershipWatch(g.options.NodeID, g.transport.links.follow, func() {
 		g.options.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
-	library, err := raft.NewRaft(g.raftConfig(), g.machine, aheadLog{g.log, g.notifier.begun, &g.writing}, g.stable, &g.librarySnaps, g.transport)
+	library, err := raft.NewRaft(g.raftConfig(), g.machine, earlyLog{g.log, g.notifier.begun, &g.writing}, g.stable, &g.librarySnaps, g.transport)
 	if err != nil {
 		return fmt.Errorf("start consensus: %w", errors.Join(err, g.options.Guard.Poisoned()))
 	}
@@ -158,7 +157,7 @@ func (g *Group) raftLogger() hclog.Logger {
 	return storage.NewLibraryLogger(g.ctx, g.options.Logger)
 }
 
-// raftConfig follows raft.md A12.
+// raftConfig returns the configuration described in raft.md A12.
 func (g *Group) raftConfig() *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(g.options.NodeID)
@@ -167,23 +166,23 @@ func (g *Group) raftConfig() *raft.Config {
 	c.LeaderLeaseTimeout = g.options.Timing.Lease
 	c.CommitTimeout = max(keepAlive, g.options.Timing.Commit)
 	c.MaxAppendEntries = appendEntriesMax
-	// We batch ourselves; a buffered channel would break "a timeout means
-	// that nothing was proposed".
+	// The group committer batches. A buffered channel would break the rule that a timeout means
+	// that nothing was proposed.
 	c.BatchApplyCh = false
 	c.ShutdownOnRemove = true
-	// Snapshots are triggered by bytes of log, see snapshotWhenDue.
+	// Bytes of log trigger snapshots, see snapshotWhenDue.
 	c.SnapshotThreshold = math.MaxUint64
 	c.SnapshotInterval = 24 * time.Hour
 	c.TrailingLogs = math.MaxUint64
-	c.NoSnapshotRestoreOnStart = true // openState has restored it
+	c.NoSnapshotRestoreOnStart = true // openState restored it
 	c.NoLegacyTelemetry = true
 	c.NotifyCh = g.leaders.notify
 	c.Logger = g.raftLogger()
 	return c
 }
 
-// Bootstrap writes the first entry of the log: the initial members, all voters. It
-// is called on one of them, and begins the first election.
+// Bootstrap writes the first entry of the log: the initial members, all voters. Call it on one of
+// them. It starts the first election.
 func (g *Group) Bootstrap(initial []string) error {
 	var members raft.Configuration
 	for _, id := range initial {
@@ -192,7 +191,7 @@ func (g *Group) Bootstrap(initial []string) error {
 	if err := g.raft.BootstrapCluster(members).Error(); err != nil {
 		return err
 	}
-	// Nobody else can have the first entry, so there is nothing to wait for.
+	// No other node can have the first entry, so the election need not wait.
 	if err := g.Campaign(); err != nil {
 		g.options.Logger.Debug("the bootstrapping node did not begin an election at once", "error", err)
 	}

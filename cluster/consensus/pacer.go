@@ -7,38 +7,38 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// Pacer bounds the rate at which a state is written, because the log is usually on
-// the same disk. Used by one goroutine.
+// Pacer limits the rate of writing a state, because the log is usually on the same disk. Used by
+// one goroutine.
 type Pacer struct {
 	policy    SnapshotPolicy
 	monotonic func() time.Duration
-	// leisurely reports whether there is time, when so many bytes are written; nil: never.
-	leisurely func(written int64) bool
-	written   int64
-	ahead     int64         // bytes written since
-	since     time.Duration // the end of the last wait
+	// maySlowDown reports, for the bytes written so far, whether writing may slow down; nil: never.
+	maySlowDown func(written int64) bool
+	written     int64
+	unpaced     int64         // bytes since the last wait
+	since       time.Duration // end of the last wait
 }
 
-// leisure is how many times as long bytes may take where there is time.
-const leisure = 4
+// idleSlowdown is the factor by which writing slows down if maySlowDown.
+const idleSlowdown = 4
 
-// NewPacer begins at the rate of the policy. Monotonic is the time since some fixed point.
+// NewPacer returns a Pacer with the rate of the policy. monotonic returns the time since some fixed
+// point.
 func NewPacer(policy SnapshotPolicy, monotonic func() time.Duration) *Pacer {
 	return &Pacer{policy: policy, monotonic: monotonic, since: monotonic()}
 }
 
-// Wrote is told of each write and waits for what is left of the time that the bytes may
-// take at least. It reports false if ctx ended first. What took longer than it may is not
-// made up for: the disk may be slow because it has too much to do.
+// Wrote counts written bytes, and waits for the remainder of the time that they should take. It
+// reports false if ctx ended first. Slow writes are not compensated: the disk may be overloaded.
 func (p *Pacer) Wrote(ctx context.Context, n int) bool {
-	if p.ahead += int64(n); p.ahead < p.policy.SyncBytes {
+	if p.unpaced += int64(n); p.unpaced < p.policy.SyncBytes {
 		return true
 	}
-	least := time.Duration(float64(p.ahead) / float64(p.policy.BytesPerSecond) * float64(time.Second))
-	if p.written += p.ahead; p.leisurely != nil && p.leisurely(p.written) {
-		least *= leisure
+	least := time.Duration(float64(p.unpaced) / float64(p.policy.BytesPerSecond) * float64(time.Second))
+	if p.written += p.unpaced; p.maySlowDown != nil && p.maySlowDown(p.written) {
+		least *= idleSlowdown
 	}
 	slept := wakeup.Sleep(ctx, least-(p.monotonic()-p.since))
-	p.ahead, p.since = 0, p.monotonic()
+	p.unpaced, p.since = 0, p.monotonic()
 	return slept
 }

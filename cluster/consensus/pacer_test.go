@@ -39,7 +39,7 @@ func TestPacerTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		p := NewPacer(SnapshotPolicy{SyncBytes: 100, BytesPerSecond: 10_000}, func() time.Duration { return time.Since(began) })
-		p.leisurely = func(written int64) bool { return written != 200 }
+		p.maySlowDown = func(written int64) bool { return written != 200 }
 		for range 3 {
 			if !p.Wrote(t.Context(), 100) {
 				t.Fatal("the wait ended early")

@@ -8,12 +8,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// The library bounds a message in entries, and gives each the same time to arrive.
-// As many entries as it sends at once may be 64 MiB, for which a slow line takes
-// longer than that, every time they are sent. So a message is sent in parts of at
-// most appendBytesMax, each with a deadline of its own.
-//
-// What this relies on in the library is tested by exploit_parts_test.go.
+// The library bounds a message in entries and gives each message the same time. The entries of one
+// message may be 64 MiB, for which a slow line always takes longer. So a message is sent in parts
+// of at most appendBytesMax, each with its own deadline. exploit_parts_test.go tests the reliance
+// on the library.
 
 // appendBytesMax bounds the entries of one message. One entry may be larger.
 const appendBytesMax = 1 << 20
@@ -28,8 +26,8 @@ func fitting(entries []*raft.Log) (n int) {
 	return n
 }
 
-// parts are the messages that stand for one, in order. There is one at least: a
-// message without entries tells what is committed.
+// parts returns the parts of a message in order, at least one: a message without entries carries
+// the commit index.
 func parts(args *raft.AppendEntriesRequest) iter.Seq[*raft.AppendEntriesRequest] {
 	return func(yield func(*raft.AppendEntriesRequest) bool) {
 		next, entries := *args, args.Entries
@@ -46,9 +44,9 @@ func parts(args *raft.AppendEntriesRequest) iter.Seq[*raft.AppendEntriesRequest]
 	}
 }
 
-// inParts sends a message in parts until one is not accepted, or stopped is closed.
-// If the connection breaks behind the first ones, args has only the entries of those
-// when it returns: the library takes them from there when it goes on.
+// inParts sends a message in parts until one is not accepted, or stopped is closed. If the
+// connection breaks after the first parts, args has only their entries when it returns: the library
+// continues from there.
 func inParts(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse, stopped <-chan struct{},
 	send func(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) error,
 ) error {

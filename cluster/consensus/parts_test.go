@@ -125,15 +125,15 @@ func (c slowConn) Write(content []byte) (int, error) {
 // once, although they take longer than a message may.
 func TestLargeEntriesPassASlowLine(t *testing.T) {
 	t.Parallel()
-	const rate, patience = 4 << 20, 3 * time.Second
+	const rate, timeout = 4 << 20, 3 * time.Second
 	a, b := peernettest.Pair(t, slowNetwork{environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second), rate})
 	options := testOptions(a, newContacts(environment.SystemClock()))
-	options.Timeout = patience
+	options.Timeout = timeout
 	from := newTransport(options)
 	to := newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	defer from.Close()
 	defer to.Close()
-	sizes := make([]int, 2*int(patience/time.Second)*rate/(512<<10))
+	sizes := make([]int, 2*int(timeout/time.Second)*rate/(512<<10))
 	for i := range sizes {
 		sizes[i] = 512 << 10
 	}

@@ -11,34 +11,32 @@ import (
 )
 
 const (
-	// sentMax bounds the messages under way to a follower. With more, entries would wait
-	// in the connection instead of being sent together.
+	// sentMax bounds the unanswered messages to a follower. With more, entries would wait in the
+	// connection instead of being sent together.
 	sentMax = 2
-	// answersMax bounds the answers that wait for the library. The library stops reading
-	// them when a follower refuses entries or knows a later term, but may send a few more
-	// messages. If one of these waited until an answer is read, the library would wait for
-	// ever: the follower would get heartbeats and no entries until another node leads, and
-	// the leader could not even stop (raft issue 612).
+	// answersMax bounds the answers that wait for the library. The library stops reading them when
+	// a follower refuses entries or knows a later term, but may send a few more messages. If one of
+	// these waited for room, the library would block for ever: the follower would get heartbeats
+	// but no entries until another node leads, and the leader could not stop (raft issue 612).
 	answersMax = 64
 )
 
-// pipeline sends entries to one follower, and the next ones before it has answered.
-// One goroutine sends.
+// pipeline sends entries to one follower without waiting for its answers. One goroutine sends.
 type pipeline struct {
 	heard   *contacts // records every answer
 	links   *links
 	use     *link
 	leads   func(term uint64) bool
 	timeout time.Duration
-	slots   chan struct{} // filled by each message that is not answered
+	slots   chan struct{} // one for each unanswered message
 	answers chan raft.AppendFuture
 	closed  chan struct{}
-	broken  chan struct{} // closed when no answer comes any more
+	broken  chan struct{} // closed when no more answers come
 	once    sync.Once
 	reading sync.WaitGroup
 
 	mu   sync.Mutex
-	sent []*appended // without an answer, oldest first
+	sent []*appended // unanswered, oldest first
 }
 
 var _ raft.AppendPipeline = (*pipeline)(nil)
@@ -48,11 +46,11 @@ type appended struct {
 	at   time.Time
 	args *raft.AppendEntriesRequest
 	resp *raft.AppendEntriesResponse
-	done chan struct{} // closed when it is answered, or will not be
+	done chan struct{} // closed when it is answered or the connection ended
 	err  error
 
-	// kept: the library has not asked for it yet; ended: its answer is there. Both under
-	// the pipeline's mu.
+	// kept: the library has not requested the answer; ended: the answer arrived. Guarded by the
+	// pipeline's mu.
 	kept, ended bool
 }
 
@@ -76,15 +74,15 @@ func newPipeline(links *links, use *link, leads func(term uint64) bool, timeout 
 		heard: heard, links: links, use: use, leads: leads, timeout: timeout, slots: make(chan struct{}, sentMax),
 		answers: make(chan raft.AppendFuture, answersMax), closed: make(chan struct{}), broken: make(chan struct{}),
 	}
-	_ = use.conn.SetDeadline(time.Time{}) // of its last exchange; what fails here fails again
+	_ = use.conn.SetDeadline(time.Time{}) // the deadline of its last exchange; an error recurs
 	p.reading.Go(p.read)
 	return p
 }
 
-var errPipelineBroken = errors.New("the connection has ended")
+var errPipelineBroken = errors.New("the connection ended")
 
-// AppendEntries sends entries. It waits while too many messages are under way. Of a
-// leader that was deposed nothing is sent, see transport.AppendEntries.
+// AppendEntries sends entries. It blocks while too many messages are unanswered. A deposed leader
+// sends nothing, see transport.AppendEntries.
 func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -96,8 +94,8 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.App
 	return p.send(&appended{args: args, resp: resp}, func() error { return p.use.Ask(args) })
 }
 
-// sendAhead sends entries that the library has not asked for, see aheadSender.
-func (p *pipeline) sendAhead(args *raft.AppendEntriesRequest, wait bool) (_ *appended, finish func() error, err error) {
+// sendEarly sends entries that the library has not sent yet, see earlySender.
+func (p *pipeline) sendEarly(args *raft.AppendEntriesRequest, wait bool) (_ *appended, finish func() error, err error) {
 	select {
 	case p.slots <- struct{}{}:
 	default:
@@ -108,22 +106,22 @@ func (p *pipeline) sendAhead(args *raft.AppendEntriesRequest, wait bool) (_ *app
 		_, err = p.send(message, func() error { return p.use.Ask(args) })
 		return message, nil, err
 	}
-	var rest func() error
+	var remainder func() error
 	if _, err = p.send(message, func() (err error) {
-		rest, err = p.use.AskNow(args)
+		remainder, err = p.use.AskNow(args)
 		return err
-	}); err != nil || rest == nil {
+	}); err != nil || remainder == nil {
 		return message, nil, err
 	}
-	return message, func() error { return p.finish(rest) }, nil
+	return message, func() error { return p.finish(remainder) }, nil
 }
 
-// busy reports whether as many messages are under way as may be.
+// busy reports whether the maximum of messages is unanswered.
 func (p *pipeline) busy() bool { return len(p.slots) == cap(p.slots) }
 
-// finish writes the rest of a message.
-func (p *pipeline) finish(rest func() error) error {
-	err := rest()
+// finish writes the remainder of a message.
+func (p *pipeline) finish(remainder func() error) error {
+	err := remainder()
 	if err != nil {
 		_ = p.use.conn.Close() // a part of it may be written
 	}
@@ -158,8 +156,8 @@ func (p *pipeline) send(message *appended, write func() error) (*appended, error
 	return message, nil
 }
 
-// ask delivers the answer to a message that was sent ahead, see aheadSender.
-func (p *pipeline) ask(message *appended) error {
+// request delivers the answer to an early message, see earlySender.
+func (p *pipeline) request(message *appended) error {
 	select {
 	case <-p.broken:
 		return errPipelineBroken
@@ -170,13 +168,13 @@ func (p *pipeline) ask(message *appended) error {
 	message.kept = false
 	p.mu.Unlock()
 	if ended {
-		return p.give(message)
+		return p.deliver(message)
 	}
 	return nil
 }
 
-// give delivers an answer to the library.
-func (p *pipeline) give(message *appended) error {
+// deliver passes an answer to the library.
+func (p *pipeline) deliver(message *appended) error {
 	select {
 	case p.answers <- message:
 		return nil
@@ -188,8 +186,8 @@ func (p *pipeline) give(message *appended) error {
 // Consumer returns the answers, in the order of the messages.
 func (p *pipeline) Consumer() <-chan raft.AppendFuture { return p.answers }
 
-// read reads the answers from the connection until it breaks. It then delivers the next message
-// without an answer, which makes the library close the pipeline.
+// read reads answers until the connection breaks. It then delivers the next unanswered message with
+// an error, which makes the library close the pipeline.
 func (p *pipeline) read() {
 	defer close(p.broken)
 	defer p.use.conn.Close()
@@ -203,16 +201,16 @@ func (p *pipeline) read() {
 		if err == nil {
 			p.heard.answered(string(p.use.to), message.args, &answer)
 		}
-		if !kept && p.give(message) != nil || err != nil {
+		if !kept && p.deliver(message) != nil || err != nil {
 			return
 		}
 		<-p.slots
 	}
 }
 
-// answered ends the oldest message and starts the timeout of the next one. It returns nil if
-// there is none: the connection broke while nothing was under way. A kept message is delivered
-// when the library asks for it.
+// answered completes the oldest message and sets the deadline for the next one. It returns nil if
+// no message was unanswered when the connection broke. A kept message is delivered when the library
+// requests it.
 func (p *pipeline) answered(answer raft.AppendEntriesResponse, err error) (message *appended, kept bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,7 +224,7 @@ func (p *pipeline) answered(answer raft.AppendEntriesResponse, err error) (messa
 	if len(p.sent) > 0 {
 		deadline = environment.DeadlineAfter(p.timeout)
 	}
-	_ = p.use.conn.SetReadDeadline(deadline) // what fails here fails again when the answer is read
+	_ = p.use.conn.SetReadDeadline(deadline) // an error recurs when the answer is read
 	*message.resp, message.err, message.ended = answer, err, true
 	close(message.done)
 	return message, message.kept

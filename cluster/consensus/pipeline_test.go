@@ -139,7 +139,7 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 	}
 	for i, answeredFirst := range []bool{true, false, true, false} {
 		idle()
-		ahead, finish, err := pipeline.sendAhead(message(8), i < 2)
+		ahead, finish, err := pipeline.sendEarly(message(8), i < 2)
 		if err != nil || finish != nil {
 			t.Fatalf("%v, it is written in part: %v", err, finish != nil)
 		}
@@ -150,7 +150,7 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 				t.Fatal("the library gets an answer to what it has not sent")
 			}
 		}
-		if err := pipeline.ask(ahead); err != nil {
+		if err := pipeline.request(ahead); err != nil {
 			t.Fatal(err)
 		}
 		if !answeredFirst {
@@ -162,16 +162,16 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 	}
 	idle()
 	for range sentMax {
-		if _, _, err := pipeline.sendAhead(message(9), false); err != nil {
+		if _, _, err := pipeline.sendEarly(message(9), false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := pipeline.sendAhead(message(9), false); !errors.Is(err, errBusy) {
+	if _, _, err := pipeline.sendEarly(message(9), false); !errors.Is(err, errBusy) {
 		t.Errorf("sent with %d under way: %v", sentMax, err)
 	}
 	b.Disconnect()
 	<-pipeline.broken
-	if err := pipeline.ask(&appended{kept: true}); err == nil {
+	if err := pipeline.request(&appended{kept: true}); err == nil {
 		t.Error("the answer of a broken connection is awaited")
 	}
 }
@@ -180,7 +180,7 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 func TestPipelineFinishesWhatIsWrittenInPart(t *testing.T) {
 	pipeline, to, _ := openPipeline(t)
 	data := make([]byte, 64<<20) // more than the kernel keeps for a connection
-	ahead, finish, err := pipeline.sendAhead(&raft.AppendEntriesRequest{Term: 4, Entries: []*raft.Log{{Index: 1, Term: 4, Data: data}}}, false)
+	ahead, finish, err := pipeline.sendEarly(&raft.AppendEntriesRequest{Term: 4, Entries: []*raft.Log{{Index: 1, Term: 4, Data: data}}}, false)
 	if err != nil || finish == nil {
 		t.Fatalf("%v, it is written in part: %v", err, finish != nil)
 	}
@@ -271,7 +271,7 @@ type partial struct {
 	may  chan struct{}
 }
 
-func (p *partial) sendAhead(args *raft.AppendEntriesRequest, _ bool) (*appended, func() error, error) {
+func (p *partial) sendEarly(args *raft.AppendEntriesRequest, _ bool) (*appended, func() error, error) {
 	p.sent = append(p.sent, args.Entries[0].Index)
 	return &appended{args: args, kept: true}, func() error { <-p.may; return nil }, nil
 }
@@ -297,7 +297,7 @@ func TestNothingIsSentWithinAMessage(t *testing.T) {
 	pipeline.last = sentMessage{AppendEntriesRequest: raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 7, PrevLogTerm: 4}}
 	notifier.begun(entries(8))
 	notifier.begun(entries(9)) // the library sends these
-	if pipeline.tryTurn() {
+	if pipeline.tryLock() {
 		t.Fatal("something may be sent within the message")
 	}
 	close(inner.may)

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// Propose hands one encoded entry to the log of the leader; see Group.
+// Propose adds one encoded entry to the log of the leader.
 func (g *Group) Propose(entry []byte) (wait func() (fsm.EntryResult, error), err error) {
 	if g.ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: the group is closed", fault.ErrNotLeader)
@@ -22,11 +22,11 @@ func (g *Group) Propose(entry []byte) (wait func() (fsm.EntryResult, error), err
 	return func() (fsm.EntryResult, error) { return g.awaitResult(future) }, nil
 }
 
-// Writing reports whether this node writes entries to its log right now, so that another
-// one has to wait; ended is called when it has.
+// Writing reports whether this node is writing entries to its log, so that another one has to wait.
+// If so, ended is called when the write completes.
 func (g *Group) Writing(ended func()) bool { return g.writing.now(ended) }
 
-// awaitResult blocks until a proposed entry is applied here or its fate is unknown.
+// awaitResult waits until a proposed entry is applied here or its outcome is unknown.
 func (g *Group) awaitResult(future raft.ApplyFuture) (fsm.EntryResult, error) {
 	if err := g.awaitEntry(g.ctx, future); err != nil {
 		if g.ctx.Err() != nil {
@@ -44,10 +44,9 @@ func (g *Group) awaitResult(future raft.ApplyFuture) (fsm.EntryResult, error) {
 	}
 }
 
-// translate sorts the library's errors by what they say about an entry. Only
-// those that come before the entry is written mean that it was not proposed;
-// everything else, also an error of the local log, may be committed by the next
-// leader (raft.md A1, faults.md 0.1).
+// translate classifies the library's errors. Only those before the entry is written mean that it
+// was not proposed. After any other error, even of the local log, the next leader may commit it
+// (raft.md A1, faults.md 0.1).
 func translate(err error) error {
 	switch {
 	case err == nil:

@@ -10,17 +10,16 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// Survey says where a stored log ends and who its members are.
+// Survey describes the end of a stored log and its members.
 type Survey struct {
-	SnapshotIndex uint64 // of the newest snapshot, 0 if there is none
+	SnapshotIndex uint64 // of the newest snapshot; 0: none
 	LastIndex     uint64 // of the newest entry in snapshot and log
 	LastTerm      uint64 // of that entry
-	EndedAt       uint64 // an entry that was in the log, which ends before it; 0: the log is whole
+	EndedAt       uint64 // an entry that was in the log, which now ends before it; 0: the log is complete
 	Members       []StoredMember
 }
 
-// Survey reads the whole log and finds its end and the newest members in it,
-// committed or not.
+// Survey reads the whole log and returns its end and the newest members, committed or not.
 func (s *Stored) Survey() (Survey, error) {
 	var survey Survey
 	metas, err := s.snapshots.List()
@@ -54,17 +53,17 @@ func (s *Stored) Survey() (Survey, error) {
 	return survey, nil
 }
 
-// Recovery is what becomes of a stored group that lost its majority.
+// Recovery configures the recovery of a stored group that lost its majority.
 type Recovery struct {
 	NodeID    string   // of this node
-	Members   []string // node ids of the voters from then on
+	Members   []string // node ids of the new voters
 	ClusterID string   // with which the state begins an epoch
-	Machine   *fsm.FSM // empty before, the recovered state afterwards
+	Machine   *fsm.FSM // empty before, with the recovered state afterwards
 }
 
-// Recover replaces log and snapshots by one snapshot with the new members.
-// Everything in the log counts as committed. A recovery that was interrupted can be
-// repeated: LogStore.DeleteRange allows that the log is empty already.
+// Recover replaces log and snapshots by one snapshot with the new members. Every entry in the log
+// counts as committed. An interrupted recovery can be repeated: LogStore.DeleteRange accepts an
+// empty log.
 func (s *Stored) Recover(recovery Recovery) error {
 	stable, err := storage.OpenStableStore(s.dir, s.guard)
 	if err != nil {
@@ -78,14 +77,14 @@ func (s *Stored) Recover(recovery Recovery) error {
 		members.Servers = append(members.Servers, raft.Server{ID: raft.ServerID(id), Address: raft.ServerAddress(id)})
 	}
 	machine := recoveringMachine{recovery.Machine, recovery.ClusterID}
-	_, transport := raft.NewInmemTransport(raft.ServerAddress(recovery.NodeID)) // writes addresses, nothing else
+	_, transport := raft.NewInmemTransport(raft.ServerAddress(recovery.NodeID)) // only encodes addresses
 	err = raft.RecoverCluster(conf, machine, s.log, stable, s.snapshots, transport, members)
-	// The library skips a snapshot it cannot read and takes an older one.
+	// The library skips an unreadable snapshot and uses an older one; the guard has its error.
 	return errors.Join(s.guard.Poisoned(), err, transport.Close(), stable.Close())
 }
 
-// recoveringMachine begins an epoch before its state is written: the nodes that
-// are lost may have handed out more than is known here.
+// recoveringMachine begins an epoch before its state is written: the lost nodes may have handed out
+// more messages than this state contains.
 type recoveringMachine struct {
 	*fsm.FSM
 	clusterID string

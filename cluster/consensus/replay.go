@@ -13,26 +13,23 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// Replay brings the state machine, before consensus starts, to the last entry
-// that this node knows to be committed (LogStore.KnownCommitted), and then presents
-// that state to the library as if it were a snapshot. Left to itself the library
-// replays when a leader has told it what is committed, from its main loop: a
-// leader that has much to replay answers nobody meanwhile and is voted out, and
-// a follower is taken for dead. And it would read the log once more, for changes
-// of the members, after this node has read it all to see that it is whole.
-//
-// What this relies on in the library is tested by exploit_replay_test.go.
+// Replay applies the log up to the last entry known to be committed (LogStore.KnownCommitted)
+// before consensus starts, and presents that state to the library as a snapshot. The library itself
+// would replay in its main loop, once a leader has sent it the commit index: a leader with much to
+// replay answers no message meanwhile and is outvoted, and a follower seems dead. It would also
+// read the log a second time, for changes of the members. exploit_replay_test.go tests the reliance
+// on the library.
 
-// replayBatchBytes is about what is read before it is applied: enough to hide
-// the handing over, and with the batches in between no matter for the memory.
+// replayBatchBytes are read before they are applied: enough to hide the cost of passing them on,
+// with little memory in replayBatches.
 const (
 	replayBatchBytes       = 1 << 20
 	replayBatches          = 4
 	replayProgressInterval = 5 * time.Second
 )
 
-// openState restores the newest snapshot, reads the whole log, and applies what
-// of it is known to be committed. It gives up when ctx ends.
+// openState restores the newest snapshot, reads the whole log, and applies the entries known to be
+// committed. It stops when ctx ends.
 func (g *Group) openState(ctx context.Context, state stateMachine) error {
 	g.machine = newMachine(g.ctx, state, g.options, g.log, g.snapshots)
 	metas, err := g.snapshots.List()
@@ -53,13 +50,13 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 	}
 	r := newReplay(ctx, g, newest)
 	if newest.Index == storage.BoundaryMin {
-		r.until = storage.BoundaryMin // the library must know this snapshot, see there
+		r.until = storage.BoundaryMin // the library must have this snapshot, see BoundaryMin
 	}
 	if err := errors.Join(r.read(g.options.Dir.HasLog()), r.finish()); err != nil {
 		return err
 	}
 	if len(metas) == 0 && g.options.Bodies != nil {
-		g.options.Bodies.RestoredNothing() // as the log is whole: no snapshot is missing
+		g.options.Bodies.RestoredNothing() // the log is complete: no snapshot is missing
 	}
 	if err := g.finishInstall(newest); err != nil {
 		return err
@@ -72,18 +69,17 @@ func (g *Group) openState(ctx context.Context, state stateMachine) error {
 	return nil
 }
 
-// replay is one pass over the log. One goroutine reads and checks, another
-// applies.
+// replay is one pass over the log. One goroutine reads and checks, another applies.
 type replay struct {
 	ctx          context.Context // ends it early
 	group        *Group
 	until        uint64            // the last entry to apply
-	reached      raft.SnapshotMeta // of the state after it, once all is read
+	reached      raft.SnapshotMeta // describes the state after it, once all is read
 	batch        []*raft.Log
 	bytes        int64
 	batches      chan []*raft.Log
-	applied      chan struct{} // closed when all batches are
-	nextProgress time.Duration // when to tell next how far it is
+	applied      chan struct{} // closed when all batches are applied
+	nextProgress time.Duration // time of the next progress message
 }
 
 func newReplay(ctx context.Context, g *Group, from raft.SnapshotMeta) *replay {
@@ -100,15 +96,15 @@ func newReplay(ctx context.Context, g *Group, from raft.SnapshotMeta) *replay {
 	return r
 }
 
-// read reads the whole log. A file cut short below a memory map is a fault, not
-// an error; as a panic it can be reported like other damage.
+// read reads the whole log. A file that was cut short under a memory map causes a fault, which is
+// turned into a panic, so that it is reported as damage.
 func (r *replay) read(marked bool) error {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	_, err := r.group.log.Verify(r.reached.Index, marked, r.visit)
 	return err
 }
 
-// visit takes in the next entry of the log.
+// visit adds the next entry of the log.
 func (r *replay) visit(entry *raft.Log) error {
 	if entry.Index <= r.reached.Index || entry.Index > r.until {
 		return r.ctx.Err()
@@ -123,13 +119,13 @@ func (r *replay) visit(entry *raft.Log) error {
 	}
 	r.batch = append(r.batch, entry)
 	if r.bytes += int64(storage.EntryBytes(entry)); r.bytes >= replayBatchBytes {
-		r.hand()
+		r.flush()
 	}
 	return r.ctx.Err()
 }
 
-// hand gives what was read to who applies it.
-func (r *replay) hand() {
+// hand passes the entries read to the applying goroutine.
+func (r *replay) flush() {
 	if len(r.batch) > 0 {
 		r.batches <- r.batch
 	}
@@ -147,9 +143,9 @@ func (r *replay) apply() {
 	}
 }
 
-// finish waits until everything is applied.
+// finish waits until all entries are applied.
 func (r *replay) finish() error {
-	r.hand()
+	r.flush()
 	close(r.batches)
 	<-r.applied
 	if r.reached.Index > 0 {
@@ -159,14 +155,14 @@ func (r *replay) finish() error {
 	return r.group.options.Guard.Poisoned()
 }
 
-// librarySnapshots are the snapshots as the library sees them: when it starts,
-// the only one is the state the machine has.
+// librarySnapshots are the snapshots that the library sees: at the start, only the state of the
+// machine.
 type librarySnapshots struct {
 	*storage.SnapshotStore
 	atStart atomic.Pointer[raft.SnapshotMeta]
 }
 
-// List describes the snapshots, newest first.
+// List returns the descriptions of the snapshots, newest first.
 func (s *librarySnapshots) List() ([]*raft.SnapshotMeta, error) {
 	if meta := s.atStart.Swap(nil); meta != nil {
 		return []*raft.SnapshotMeta{meta}, nil

@@ -13,20 +13,18 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// ErrVotesMissing is the error of a restore after which a member lacks its vote. The
-// restore itself may have succeeded; seriatim cluster promote gives the vote back.
-var ErrVotesMissing = errors.New("not all members have back the votes that a restore takes from them")
+// ErrVotesMissing: after a restore a member lacks its vote. The restore itself may have succeeded;
+// seriatim cluster promote returns the vote.
+var ErrVotesMissing = errors.New("the restore removed votes of members that could not be returned")
 
-// Restore makes content, a snapshot of size bytes, the state of all members, at
-// an index above the given one and above everything in the log. Only the leader
-// can, and it must not have proposed anything that is not answered. Content is
-// closed when it is not needed any more.
+// Restore makes content, a snapshot of size bytes, the state of all members, at an index above the
+// given one and above the log. Only the leader can, and all its proposals must be answered. Restore
+// closes content.
 //
-// The library's leader takes the state over before a majority has it, and while
-// all followers install the snapshot none of them answers, so that the leader
-// steps down; the others could then elect one of themselves and go on without
-// the state that the former leader has. So for the time of a restore the leader
-// is the only voter. Whenever it breaks off, there is one history: the leader's.
+// The library's leader adopts the state before a majority has it. While the followers install the
+// snapshot, none of them answers, so the leader steps down, and the others could elect one without
+// that state. So during a restore the leader is the only voter, and there is one history, its own,
+// whenever the restore is interrupted.
 func (g *Group) Restore(ctx context.Context, index uint64, content io.ReadCloser, size int64) error {
 	others := g.otherVoters()
 	err := g.demote(ctx, others)
@@ -51,7 +49,7 @@ func (g *Group) otherVoters() []raft.Server {
 	return others
 }
 
-// demote takes the votes of the other members.
+// demote makes the other voters learners.
 func (g *Group) demote(ctx context.Context, others []raft.Server) error {
 	for _, server := range others {
 		if err := g.ChangeMembers(ctx, 0, TakeVote, string(server.ID)); err != nil {
@@ -63,8 +61,8 @@ func (g *Group) demote(ctx context.Context, others []raft.Server) error {
 
 func (g *Group) restore(ctx context.Context, index uint64, content io.ReadCloser, size int64) error {
 	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: index, Size: size}
-	// Without a timeout: the library's would also run out in the middle.
-	outcome := make(chan error, 1) // one outcome, for which nobody may wait any more
+	// Without the library's timeout, which could end in the middle.
+	outcome := make(chan error, 1) // buffered, because the caller may be gone
 	go func() { outcome <- errors.Join(g.raft.Restore(meta, content, 0), content.Close()) }()
 	select {
 	case err := <-outcome:
@@ -80,8 +78,7 @@ func (g *Group) restore(ctx context.Context, index uint64, content io.ReadCloser
 	return nil
 }
 
-// How long a member may take to install the restored state, and how often to
-// look whether it has.
+// Bounds for a member to install the restored state, and the interval of checking that.
 const (
 	installTimeout = 10 * time.Minute
 	installPause   = 20 * time.Millisecond
@@ -90,7 +87,7 @@ const (
 // errLeadershipLost: another node leads now.
 var errLeadershipLost = errors.New("this node no longer leads")
 
-// promote gives each member its vote back as soon as it has all of the log.
+// promote makes each member a voter again as soon as it has the whole log.
 func (g *Group) promote(ctx context.Context, others []raft.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
@@ -100,7 +97,7 @@ func (g *Group) promote(ctx context.Context, others []raft.Server) error {
 			err = g.raft.AddVoter(server.ID, server.Address, 0, g.options.Timing.Enqueue).Error()
 		}
 		if err != nil {
-			return fmt.Errorf("node %s, give it back with seriatim cluster promote: %w", server.ID, err)
+			return fmt.Errorf("node %s, return it with seriatim cluster promote: %w", server.ID, err)
 		}
 	}
 	return nil

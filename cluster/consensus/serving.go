@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// serve answers the messages of other nodes until the listeners close.
+// serve answers the messages of other nodes until the listeners are closed.
 func (t *transport) serve() {
 	t.serving.Go(func() { t.accept(peernet.KindConsensus) })
 	t.serving.Go(func() { t.accept(peernet.KindInstall) })
@@ -32,7 +32,7 @@ func (t *transport) accept(kind peernet.Kind) {
 	}
 }
 
-// endServing closes the listeners, and waits for the connections, which end with t.open.
+// endServing closes the listeners and waits for the connections, which end with t.open.
 func (t *transport) endServing() {
 	for _, kind := range []peernet.Kind{peernet.KindConsensus, peernet.KindInstall} {
 		_ = t.Network.Listener(kind, t.Group).Close()
@@ -40,7 +40,7 @@ func (t *transport) endServing() {
 	t.serving.Wait()
 }
 
-// answer answers the messages of one connection, which the other node closes.
+// answer answers the messages on one connection until the other node closes it.
 func (t *transport) answer(conn net.Conn, kind peernet.Kind) {
 	defer conn.Close()
 	stop := context.AfterFunc(t.open, func() { conn.Close() })
@@ -63,25 +63,25 @@ func (t *transport) answer(conn net.Conn, kind peernet.Kind) {
 	}
 }
 
-// asker is the other end of a connection, whose messages one goroutine answers.
+// asker is the other end of a connection. One goroutine answers its messages.
 type asker struct {
 	transport *transport
 	kind      peernet.Kind // of the connection
 	conn      net.Conn
 	from      *wire.Conn
 	answers   chan raft.RPCResponse // capacity 1: the library has one message at a time
-	ahead     any                   // a message that was read and is not answered; nil: none
+	pending   any                   // the next message, already read; nil: none
 }
 
 // next returns the next message.
 func (a *asker) next() (request any, err error) {
-	if request, a.ahead = a.ahead, nil; request != nil {
+	if request, a.pending = a.pending, nil; request != nil {
 		return request, nil
 	}
 	return a.from.Asked()
 }
 
-var errAskedLast = errors.New("nothing is asked after this")
+var errAskedLast = errors.New("no message follows this one")
 
 // other answers a message without entries.
 func (a *asker) other(request any) error {
@@ -91,7 +91,7 @@ func (a *asker) other(request any) error {
 		snapshot := &incoming{group: a.transport.Snapshots, conn: a.conn, from: a.from, request: install}
 		defer snapshot.close()
 		rpc.Reader = snapshot
-	} else if last { // the library need not read all of it
+	} else if last { // the library may stop reading
 		rpc.Reader = inTime{a.from.Snapshot(install.Size), a.conn, a.transport.Timeout}
 	}
 	answer, err := a.ask(rpc)
@@ -108,15 +108,14 @@ func (a *asker) other(request any) error {
 	return err
 }
 
-// inTime bounds the time of each read, because the library does not vote while it reads a
-// snapshot.
+// inTime sets a deadline for each read: the library does not vote while it reads a snapshot.
 type inTime struct {
 	io.Reader
 	conn    net.Conn
 	timeout time.Duration
 }
 
-// Read reads content that arrives in time.
+// Read reads with a deadline.
 func (r inTime) Read(content []byte) (int, error) {
 	if err := r.conn.SetReadDeadline(environment.DeadlineAfter(r.timeout)); err != nil {
 		return 0, err
@@ -124,7 +123,7 @@ func (r inTime) Read(content []byte) (int, error) {
 	return r.Reader.Read(content)
 }
 
-// appends answers a message with entries, and those that have arrived behind it, see merged.go.
+// appends answers a message with entries, and the waiting ones that follow it, see merged.go.
 func (a *asker) appends(first *raft.AppendEntriesRequest) error {
 	requests, err := a.waiting(first)
 	if err != nil {
@@ -144,7 +143,7 @@ func (a *asker) appends(first *raft.AppendEntriesRequest) error {
 			}
 			return nil
 		}
-		// The library may accept some of them.
+		// The library may accept the first ones.
 	}
 	for _, request := range requests {
 		answer, err := a.ask(raft.RPC{Command: request})
@@ -158,19 +157,19 @@ func (a *asker) appends(first *raft.AppendEntriesRequest) error {
 	return nil
 }
 
-// waiting returns a message with those that have arrived behind it and follow it.
+// waiting returns a message with the complete ones that follow it on the connection.
 func (a *asker) waiting(first *raft.AppendEntriesRequest) (requests []*raft.AppendEntriesRequest, err error) {
 	requests = []*raft.AppendEntriesRequest{first}
 	for entries, last := len(first.Entries), first; entries < mergedMax && a.from.Waits(); {
-		if a.ahead, err = a.from.Asked(); err != nil {
+		if a.pending, err = a.from.Asked(); err != nil {
 			a.transport.noteEnd(err)
 			return nil, err
 		}
-		behind, ok := a.ahead.(*raft.AppendEntriesRequest)
+		behind, ok := a.pending.(*raft.AppendEntriesRequest)
 		if !ok || !follows(last, behind) {
 			break
 		}
-		requests, last, a.ahead = append(requests, behind), behind, nil
+		requests, last, a.pending = append(requests, behind), behind, nil
 		entries += len(behind.Entries)
 	}
 	return requests, nil
@@ -180,7 +179,7 @@ func (a *asker) waiting(first *raft.AppendEntriesRequest) (requests []*raft.Appe
 func (a *asker) ask(rpc raft.RPC) (raft.RPCResponse, error) {
 	rpc.RespChan = a.answers
 	applied := a.transport.History.applied()
-	a.transport.inbound.take(rpc)
+	a.transport.inbound.receive(rpc)
 	select {
 	case answer := <-a.answers:
 		if message, ok := rpc.Command.(*raft.AppendEntriesRequest); ok {

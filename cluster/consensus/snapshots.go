@@ -8,12 +8,11 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// snapshotRetryPart of the bytes between snapshots must be written before a
-// failed one is tried again.
+// snapshotRetryPart: one part in 8 of the usual bytes must be written before a failed snapshot is
+// retried.
 const snapshotRetryPart = 8
 
-// snapshotWhenDue takes a snapshot whenever enough was written or deleted since the
-// last one, until the group closes.
+// snapshotWhenDue takes a snapshot whenever enough was written or deleted, until the group closes.
 func (g *Group) snapshotWhenDue() {
 	g.log.SnapshotDueAfter(g.snapshotDue())
 	for {
@@ -23,17 +22,16 @@ func (g *Group) snapshotWhenDue() {
 		case <-g.log.WhenSnapshotDue():
 		}
 		if !g.log.SnapshotDue() {
-			continue // as when the log grew while the last one was being written
+			continue // the signal was sent before the last snapshot was done
 		}
 		if err := g.Snapshot(g.ctx); err != nil && g.ctx.Err() == nil {
-			g.options.Logger.Warn("no snapshot could be taken, it will be tried again", "error", err)
+			g.options.Logger.Warn("no snapshot could be taken, retrying later", "error", err)
 			g.log.PostponeSnapshot(snapshotRetryPart)
 		}
 	}
 }
 
-// Snapshot writes a snapshot now and shortens the log to what slow followers
-// may still need.
+// Snapshot writes a snapshot now and compacts the log, except the part kept for slow followers.
 func (g *Group) Snapshot(ctx context.Context) error {
 	g.snapshotting.Store(true)
 	defer g.snapshotting.Store(false)
@@ -45,7 +43,7 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	appended, deleted, began := g.log.Appended(), g.log.Deleted(), g.options.Clock.Monotonic()
 	err := g.await(ctx, g.raft.Snapshot())
 	if errors.Is(err, raft.ErrNothingNewToSnapshot) {
-		return nil // since the start; if one is due, the next entry asks again
+		return nil // no entry since the start; the next entry checks again
 	}
 	if err != nil {
 		return err
@@ -59,19 +57,18 @@ func (g *Group) Snapshot(ctx context.Context) error {
 	return nil
 }
 
-// What makes a snapshot worth it on a disk that is nearly full.
+// Conditions for a snapshot on a nearly full disk.
 const (
 	reclaimLeast = 1 << 20 // bytes of deleted bodies
-	reclaimPart  = 8       // of the size of the snapshot, which deleted bodies have to make up
-	reclaimRoom  = 2       // how many snapshots must find room in what is free
+	reclaimPart  = 8       // deleted bodies must be at least one part in 8 of the snapshot's size
+	reclaimRoom  = 2       // so many snapshots must fit into the free space
 )
 
-// ReclaimSpace takes a snapshot soon if that gives space of deleted bodies back, for a disk
-// that is nearly full, and reports whether it does. A snapshot that finds no room ends the
-// node, and all nodes may be in the same place. So state, the memory that the state takes, is
-// what says how large it will be: the newest one may be from before the queues were filled,
-// or purged. It is 0 if it is not known. While a snapshot is being written it may be that one
-// which gives the space back.
+// ReclaimSpace requests a snapshot if that reclaims space of deleted bodies on a nearly full disk,
+// and reports whether it does. A snapshot that runs out of space ends the node, possibly on all
+// nodes at once. So its size is estimated from state, the memory of the state in bytes (0:
+// unknown), and not from the newest snapshot, which may predate a backlog or a purge. A snapshot
+// that is being written may already reclaim the space.
 func (g *Group) ReclaimSpace(free uint64, state int64) bool {
 	if g.snapshotting.Load() {
 		return false
@@ -87,28 +84,27 @@ func (g *Group) ReclaimSpace(free uint64, state int64) bool {
 	return true
 }
 
-// worthReclaiming reports whether deleted bytes are worth a snapshot of a size.
+// worthReclaiming reports whether deleted bytes justify a snapshot of this size.
 func worthReclaiming(deleted, size int64, free uint64) bool {
 	return deleted >= max(reclaimLeast, size/reclaimPart) && uint64(size) < free/reclaimRoom
 }
 
-// What makes a snapshot worth it for the sake of the next start.
+// Conditions for a snapshot that shortens the next start.
 const (
-	deadLogPart = 8 // of the log that causes a snapshot, which must be there
-	deadPart    = 2 // of that log, which the state must have lost again
-	deadState   = 2 // how many times that log the state may be, in memory, where it takes more than in a snapshot
+	deadLogPart = 8 // the log must have one part in 8 of the bytes that make a snapshot due
+	deadPart    = 2 // the state must have lost at least one part in 2 of that log
+	deadState   = 2 // the state in memory, which is larger than a snapshot, may be at most twice that log
 )
 
-// deadLog says what the state had lost at the last snapshot. One goroutine asks.
+// deadLog records the lost bytes at the last snapshot. Used by one goroutine.
 type deadLog struct {
 	snapshot int64 // LogStore.Snapshotted
 	lost     int64
 }
 
-// DropDeadLog takes a snapshot soon if most of the log since the last one is about what was
-// deleted or purged since, and reports whether it does: a start would apply it all. State is
-// the memory that the state takes, and lost all that it has ever become smaller by; bodies
-// in segments are no part of either.
+// DropDeadLog requests a snapshot if most of the log since the last one concerns deleted or purged
+// messages, and reports whether it does: a start would apply it all. state is the memory of the
+// state, lost the total by which it ever shrank, in bytes; both exclude bodies in segments.
 func (g *Group) DropDeadLog(free uint64, state, lost int64) bool {
 	lost += g.log.Deleted()
 	if snapshotted := g.log.Snapshotted(); snapshotted != g.dead.snapshot {
@@ -121,17 +117,17 @@ func (g *Group) DropDeadLog(free uint64, state, lost int64) bool {
 	return true
 }
 
-// mostlyDead reports whether so much of log, bytes since the last snapshot, is dead that a
-// snapshot costs less than what it saves a start. One that finds no room ends the node.
+// mostlyDead reports whether so much of the log since the last snapshot is dead that a snapshot
+// costs less than it saves at a start. A snapshot that runs out of space ends the node.
 func mostlyDead(log, usual, state, lost int64, free uint64) bool {
 	return log >= usual/deadLogPart && lost >= log/deadPart && state <= deadState*log && uint64(state) < free/reclaimRoom
 }
 
-// inlinedDue is how much log causes a snapshot while the newest one has bodies in it, which
-// takes as much space as all segments, and as long to restore as it takes to write them.
+// inlinedDue is the bytes of log that make a snapshot due while the newest one has inlined bodies:
+// it takes as much space as all segments, and restoring it rewrites them.
 const inlinedDue = 64 << 10
 
-// dropInlined removes a snapshot with bodies in it when another one has taken its place.
+// dropInlined removes a snapshot with inlined bodies once a newer one exists.
 func (g *Group) dropInlined() error {
 	inlined := g.machine.inlined.Load()
 	if inlined == 0 || g.snapshots.Newest().Index <= inlined {
@@ -145,17 +141,16 @@ func (g *Group) dropInlined() error {
 	return g.snapshots.DropOlder(metas[0].ID)
 }
 
-// snapshotSpread is the part of the log between two snapshots over which the nodes
-// are spread, each in its place, so that not all of them write one at a time.
+// snapshotSpread: the nodes' snapshots are spread over one part in 4 of the log between two of
+// them, so that not all nodes write at once.
 const snapshotSpread = 4
 
-// snapshotDue is how much log causes the next snapshot on this node.
+// snapshotDue returns the bytes of log after which this node takes the next snapshot.
 func (g *Group) snapshotDue() int64 {
 	if inlined := g.machine.inlined.Load(); inlined != 0 && g.snapshots.Newest().Index <= inlined {
 		return inlinedDue
 	}
-	// Writing a state that is larger than the log since the last snapshot
-	// would cost more than it saves.
+	// Writing a state larger than the log since the last snapshot would cost more than it saves.
 	due := max(g.options.Snapshot.LogBytes, g.snapshots.Newest().Bytes)
 	var ids []string
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {

@@ -306,18 +306,18 @@ func TestSnapshotsTakeTheirTime(t *testing.T) {
 	g.startAll()
 	g.Agree(g.Propose(0, 10))
 	one := g.All[0].group
-	if one.machine.leisurely()(1) {
+	if one.machine.maySlowDown()(1) {
 		t.Error("a snapshot of an unknown size takes its time")
 	}
 	g.snapshotAll()
-	leisurely, size, began := one.machine.leisurely(), one.snapshots.Newest().Bytes, one.log.Appended()
-	if !leisurely(size / 2) {
+	maySlowDown, size, began := one.machine.maySlowDown(), one.snapshots.Newest().Bytes, one.log.Appended()
+	if !maySlowDown(size / 2) {
 		t.Error("no log was written, and the snapshot hurries")
 	}
 	for n := 10; one.log.Appended()-began < half; n += 100 {
 		g.Agree(g.Propose(n, n+100))
 	}
-	if leisurely(size / 2) {
+	if maySlowDown(size / 2) {
 		t.Error("half of the log that causes the next snapshot was written, and half of the snapshot takes its time")
 	}
 }

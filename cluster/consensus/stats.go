@@ -10,9 +10,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// Stats is a point-in-time description of a Group.
+// Stats describes a Group at one moment.
 type Stats struct {
-	Role              string // "leader", "follower", "candidate", "learner", "waiting" (of no cluster yet), "down"
+	Role              string // "leader", "follower", "candidate", "learner", "waiting" (in no cluster yet), "down"
 	Term              uint64
 	LeaderID          string
 	CommitIndex       uint64
@@ -22,11 +22,11 @@ type Stats struct {
 	Members           []Member
 	LeaderChanges     uint64
 	SnapshotsTaken    uint64
-	SnapshotPause     time.Duration // longest that applying waited for the capture of the state
-	ApplyLongest      time.Duration // of one batch of entries
-	SnapshotsRestored uint64        // at start or installed by the leader
-	SnapshotBytesSent int64         // of snapshots, to other nodes
-	// SnapshotSeconds and LogWriteSeconds are how long writing took.
+	SnapshotPause     time.Duration // longest capture of the state, during which no entry is applied
+	ApplyLongest      time.Duration // longest time for one batch of entries
+	SnapshotsRestored uint64        // at the start, or installed by the leader
+	SnapshotBytesSent int64         // to other nodes
+	// SnapshotSeconds and LogWriteSeconds are durations of writes.
 	SnapshotSeconds, LogWriteSeconds *histogram.Histogram
 }
 
@@ -106,9 +106,9 @@ func role(state raft.RaftState, voter bool) string {
 	}
 }
 
-// Files says what the log and the snapshots of the group are encrypted with.
+// Files returns the keys that the log and the snapshots of the group are encrypted with.
 func (g *Group) Files() (files storage.Files, err error) {
-	// The end comes first: what is appended meanwhile is encrypted.
+	// The end is read first: entries appended meanwhile are encrypted.
 	var failed [4]error
 	files.LogEnds, failed[0] = g.log.LastIndex()
 	files.LogBegins, failed[1] = g.log.FilesBegin()

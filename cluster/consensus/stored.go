@@ -15,8 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// Stored is the log and the snapshots of a group that does not run. Used by one
-// goroutine.
+// Stored is the log and the snapshots of a stopped group. Used by one goroutine.
 type Stored struct {
 	dir       *storage.GroupDir
 	guard     *storage.DiskGuard
@@ -34,18 +33,18 @@ type StoredEntry struct {
 	Members []StoredMember // of a configuration
 }
 
-// EntryKind says what an entry holds.
+// EntryKind is the type of a log entry.
 type EntryKind uint8
 
-// The kinds that the log has.
+// The types of log entries.
 const (
 	EntryCommand       = EntryKind(raft.LogCommand)       // commands of the state machine
 	EntryNoop          = EntryKind(raft.LogNoop)          // the first of a leader's term
-	EntryBarrier       = EntryKind(raft.LogBarrier)       // nothing, to wait for
+	EntryBarrier       = EntryKind(raft.LogBarrier)       // empty, to wait for
 	EntryConfiguration = EntryKind(raft.LogConfiguration) // the members
 )
 
-// String is the name of the kind.
+// String returns the name of the kind.
 func (k EntryKind) String() string {
 	switch k {
 	case EntryCommand:
@@ -76,7 +75,7 @@ type StoredSnapshot struct {
 	Members []StoredMember
 }
 
-// OpenStored opens the log, of which there must be one, and the snapshots in dir.
+// OpenStored opens the log and the snapshots in dir. The log must exist.
 func OpenStored(ctx context.Context, dir *storage.GroupDir, guard *storage.DiskGuard, clock environment.Clock, logger *slog.Logger) (*Stored, error) {
 	s := &Stored{dir: dir, guard: guard, logger: storage.NewLibraryLogger(ctx, logger)}
 	options := storage.DefaultLogOptions()
@@ -97,7 +96,7 @@ func OpenStored(ctx context.Context, dir *storage.GroupDir, guard *storage.DiskG
 // Close closes the files.
 func (s *Stored) Close() error { return s.log.Close() }
 
-// Bounds are the indexes of the oldest and the newest entry, 0 if there is none.
+// Bounds returns the indexes of the oldest and the newest entry; 0 if there is none.
 func (s *Stored) Bounds() (first, last uint64, err error) {
 	if first, err = s.log.FirstIndex(); err != nil {
 		return 0, 0, err
@@ -106,8 +105,7 @@ func (s *Stored) Bounds() (first, last uint64, err error) {
 	return first, last, err
 }
 
-// Entry reads the entry at index. Of a damaged one it returns what can be read,
-// with the error.
+// Entry reads the entry at index. For a damaged one it returns the readable part with the error.
 func (s *Stored) Entry(index uint64) (StoredEntry, error) {
 	var entry raft.Log
 	err := s.log.GetStored(index, &entry)
@@ -118,8 +116,7 @@ func (s *Stored) Entry(index uint64) (StoredEntry, error) {
 	return stored, err
 }
 
-// Snapshots lists the snapshots, newest first, after checking that each describes
-// itself rightly.
+// Snapshots returns the snapshots, newest first, after checking their descriptions.
 func (s *Stored) Snapshots() ([]StoredSnapshot, error) {
 	if err := s.snapshots.Verify(); err != nil {
 		return nil, err
@@ -135,14 +132,14 @@ func (s *Stored) Snapshots() ([]StoredSnapshot, error) {
 	return list, nil
 }
 
-// OpenSnapshot opens a snapshot after checking all of it.
+// OpenSnapshot opens a snapshot after checking its whole content.
 func (s *Stored) OpenSnapshot(id string) (io.ReadCloser, error) {
 	_, content, err := s.snapshots.Open(id)
 	return content, err
 }
 
-// Replay applies the entries from one index to another, both included, to a state
-// machine that has applied those before.
+// Replay applies the entries from one index to another, inclusive, to a state machine that has
+// applied those before.
 func (s *Stored) Replay(machine *fsm.FSM, from, to uint64) error {
 	for index := from; index <= to; index++ {
 		var entry raft.Log

@@ -20,13 +20,13 @@ import (
 
 type tapKey struct{}
 
-// WithTap makes a group that is opened with the ctx write every entry that it
-// applies to the tap, before anybody is answered.
+// WithTap returns a context with which a group writes every applied entry to tap before callers get
+// their answers.
 func WithTap(ctx context.Context, tap io.Writer) context.Context {
 	return context.WithValue(ctx, tapKey{}, tap)
 }
 
-// tapped is the state machine with the tap of ctx, if there is one.
+// tapped wraps the state machine if ctx has a tap.
 func tapped(ctx context.Context, machine *fsm.FSM) stateMachine {
 	tap, ok := ctx.Value(tapKey{}).(io.Writer)
 	if !ok {
@@ -35,16 +35,16 @@ func tapped(ctx context.Context, machine *fsm.FSM) stateMachine {
 	return &tappedMachine{FSM: machine, tap: tap}
 }
 
-// tappedMachine writes down what the state machine does. Like that it is called
-// from one goroutine.
+// tappedMachine records the entries of the state machine. Like that, it is called from one
+// goroutine.
 type tappedMachine struct {
 	*fsm.FSM
 	tap   io.Writer
 	lines bytes.Buffer
 }
 
-// tapLine is a line of the tap: a command with its answer, an entry without
-// commands, or a snapshot that took the place of the state.
+// tapLine is a line of the tap: a command with its answer, an entry without commands, or a restored
+// snapshot.
 type tapLine struct {
 	Index   uint64 `json:"index"`
 	N       int    `json:"n"`
@@ -61,7 +61,7 @@ type tapLine struct {
 // Apply applies one entry.
 func (m *tappedMachine) Apply(entry *raft.Log) any { return m.ApplyBatch([]*raft.Log{entry})[0] }
 
-// ApplyBatch applies entries one by one, so that the hash after each is known.
+// ApplyBatch applies entries one by one, to get the hash after each.
 func (m *tappedMachine) ApplyBatch(entries []*raft.Log) []any {
 	results := make([]any, 0, len(entries))
 	m.lines.Reset()
@@ -85,7 +85,7 @@ func (m *tappedMachine) Restore(content io.ReadCloser) error {
 	return nil
 }
 
-// note writes what became of an entry.
+// note records an entry with its result.
 func (m *tappedMachine) note(entry *raft.Log, result any) {
 	applied, ok := result.(fsm.EntryResult)
 	if !ok || len(applied.Responses) == 0 {
@@ -123,15 +123,15 @@ func (m *tappedMachine) note(entry *raft.Log, result any) {
 	}
 }
 
-// beingHealed is the error of reading a damaged body that may come from another node.
+// beingHealed is the error for a damaged body that is being fetched from another node.
 type beingHealed interface {
 	error
 	Done() <-chan struct{}
 	Outcome() error
 }
 
-// withBodies is an answer with the bodies that it refers to. It waits for one that is being
-// healed, as those do who give the answer.
+// withBodies returns an answer with its bodies. Like the callers, it waits for a body that is being
+// healed.
 func (m *tappedMachine) withBodies(answer codec.Response) (codec.Response, error) {
 	for {
 		read, err := m.ReadBodies(answer)
@@ -141,7 +141,7 @@ func (m *tappedMachine) withBodies(answer codec.Response) (codec.Response, error
 		}
 		<-healed.Done()
 		if healed.Outcome() != nil {
-			select {} // the process is ending for it, with a code that a panic would hide
+			select {} // the process is ending with an exit code that a panic would hide
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (m *tappedMachine) line(line tapLine) {
 	m.lines.Write(append(text, '\n'))
 }
 
-// flush writes what was noted. Without a whole tap a fault run proves nothing.
+// flush writes the recorded lines. A fault run proves nothing without a complete tap.
 func (m *tappedMachine) flush() {
 	if _, err := m.tap.Write(m.lines.Bytes()); err != nil {
 		panic(fmt.Sprintf("writing to the tap: %v", err))

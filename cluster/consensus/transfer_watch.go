@@ -11,30 +11,29 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// transferWatch ends a node whose leadership transfer never ends. If a leader
-// steps down in the middle of a transfer, the library can keep the mark that one
-// is under way for ever; when that node leads again it refuses every proposal,
-// and the cluster is stuck behind a healthy leader (raft issue 696).
+// transferWatch ends a node whose leadership transfer never ends. If a leader steps down during a
+// transfer, the library can keep the transfer marked as in progress. When that node leads again, it
+// refuses every proposal, and the cluster is stuck (raft issue 696).
 //
-// Refusals start a timer; anything else stops it. When it ends, one probe
-// decides. Safe for concurrent use.
+// A refusal starts a timer, any other outcome stops it. When it expires, one probe decides. Safe
+// for concurrent use.
 type transferWatch struct {
 	timeout time.Duration
 	leads   func() bool
-	probe   func() error // proposes something; blocks until the outcome
+	probe   func() error // proposes an entry and waits for its outcome
 	fatal   func(fault.ExitCode, error)
 
 	mu     sync.Mutex
-	timer  *time.Timer // nil unless a refusal was seen last
+	timer  *time.Timer // nil unless the last outcome was a refusal
 	closed bool
 	wg     sync.WaitGroup
 }
 
-// transferTimeoutFactor: a transfer gives up by itself after two election timeouts
-// at most; the rest is room for a slow machine.
+// transferTimeoutFactor times the election timeout is the limit. A transfer gives up after at most
+// two election timeouts; the remainder is for slow machines.
 const transferTimeoutFactor = 4
 
-// observe is told the outcome of each proposal.
+// observe records the outcome of a proposal.
 func (w *transferWatch) observe(err error) {
 	refused := errors.Is(err, raft.ErrLeadershipTransferInProgress)
 	w.mu.Lock()
@@ -69,7 +68,7 @@ func (w *transferWatch) decide() {
 	}
 }
 
-// close stops watching and waits for a probe under way.
+// close stops watching and waits for a running probe.
 func (w *transferWatch) close() {
 	w.mu.Lock()
 	w.closed = true

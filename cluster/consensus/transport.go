@@ -16,17 +16,17 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// transport carries the messages of the library over connections between nodes:
-// links.go opens and keeps them, serving.go answers those of other nodes, pipeline.go
-// sends entries to a follower that keeps up. Safe for concurrent use.
+// transport carries the messages of the library between nodes: links.go opens connections,
+// serving.go answers other nodes, pipeline.go sends entries to a follower that keeps up. Safe for
+// concurrent use.
 type transport struct {
 	transportOptions
 	inbound *inbound
 	links   *links
-	stopped <-chan struct{} // closed when the group takes no part any more
+	stopped <-chan struct{} // closed when the group closes
 
-	snapshotBytes atomic.Int64 // of snapshots, sent to other nodes
-	wholeNext     sync.Map     // nodes that failed to assemble a snapshot: the next one has all bodies
+	snapshotBytes atomic.Int64 // sent to other nodes
+	wholeNext     sync.Map     // nodes that failed to assemble a snapshot: the next one has inlined bodies
 
 	open    context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -45,17 +45,17 @@ type transportOptions struct {
 	Life      context.Context // ends when the group closes
 	Network   *peernet.Network
 	Group     uint32
-	Timeout   time.Duration          // of one exchange between nodes
-	Leads     func(term uint64) bool // whether this node leads in a term right now
+	Timeout   time.Duration          // for one exchange between nodes
+	Leads     func(term uint64) bool // whether this node leads in a term now
 	Contacts  *contacts              // records every answer
-	Commits   *commitNotifier        // sees what goes to followers
+	Commits   *commitNotifier        // wraps the pipelines
 	History   *history               // compares messages of leaders with this node's history
 	Snapshots *Group                 // sends and receives snapshots with bodies in segments
 	Refers    bool                   // snapshots may refer to bodies in segments
 	Logger    hclog.Logger
 }
 
-// newTransport begins to accept the connections of a group.
+// newTransport starts to accept connections for a group.
 func newTransport(options transportOptions) *transport {
 	t := &transport{
 		transportOptions: options, inbound: newInbound(options.History), stopped: options.Life.Done(),
@@ -66,38 +66,35 @@ func newTransport(options transportOptions) *transport {
 	return t
 }
 
-// LocalAddr returns the id of this node: an address is never part of a vote.
+// LocalAddr returns the id of this node: votes contain no address.
 func (t *transport) LocalAddr() raft.ServerAddress { return raft.ServerAddress(t.Network.NodeID()) }
 
-// EncodePeer writes the address of a node, which is its id.
+// EncodePeer encodes the address of a node, which is its id.
 func (t *transport) EncodePeer(_ raft.ServerID, address raft.ServerAddress) []byte {
 	return []byte(address)
 }
 
-// DecodePeer reads such an address.
+// DecodePeer decodes the result of EncodePeer.
 func (t *transport) DecodePeer(address []byte) raft.ServerAddress { return raft.ServerAddress(address) }
 
-// SetHeartbeatHandler does nothing, so that heartbeats go through the library's main loop, as
-// all other messages do. The library's fast path handles them on the goroutine of the
-// connection. There a heartbeat may raise the term while the main loop writes entries or
-// begins a term: two nodes can then write different entries under one term (raft issue 695).
+// SetHeartbeatHandler does nothing, so that heartbeats pass the library's main loop like all
+// messages. The library's fast path would handle them on the goroutine of the connection. There a
+// heartbeat may raise the term while the main loop writes entries or begins a term, and two nodes
+// can write different entries in one term (raft issue 695).
 func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {}
 
 // Consumer returns the messages of other nodes for the library, see inbound.
 func (t *transport) Consumer() <-chan raft.RPC { return t.inbound.Consumer() }
 
-// errDeposed is the error of a message of a leader that is not sent.
+// errDeposed: a message of a deposed leader is not sent.
 var errDeposed = errors.New("this node does not lead any more in the term of the message")
 
-// AppendEntries is used for heartbeats and for followers that are behind. Its
-// answers tell how far each follower is.
+// AppendEntries sends heartbeats, and entries to followers that lag.
 //
-// The library makes a message from the log and the commit index as they are at that
-// moment, but with the term in which it began to send to that follower. If another
-// node has taken over since, as while it waits after messages that failed, they are
-// those of the new leader: a follower that does not know that leader would commit
-// uncommitted entries of its own. A message that is complete before this node stops
-// leading in its term has nothing of another leader.
+// The library composes a message from its log and commit index at that moment, but with the term in
+// which it started to send to that follower. If another node took over since, log and commit index
+// are those of the new leader, and a follower that does not know that leader would commit
+// uncommitted entries of its own. A message composed while this node leads in its term is correct.
 func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	if !t.Leads(args.Term) {
 		return errDeposed
@@ -116,7 +113,7 @@ func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *
 
 // AppendEntriesPipeline opens the pipeline for entries to a follower that keeps up.
 func (t *transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress) (raft.AppendPipeline, error) {
-	l, _, err := t.links.take(id)
+	l, _, err := t.links.acquire(id)
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +125,12 @@ func (t *transport) RequestVote(id raft.ServerID, _ raft.ServerAddress, args *ra
 	return t.links.exchange(id, args, resp)
 }
 
-// RequestPreVote asks whether there would be a vote.
+// RequestPreVote asks whether the node would vote.
 func (t *transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
 	return t.links.exchange(id, args, resp)
 }
 
-// TimeoutNow asks a node to stand for election; also this node, see campaign.go.
+// TimeoutNow asks a node to campaign; also this node, see campaign.go.
 func (t *transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
 	if string(id) != t.Network.NodeID() {
 		return t.links.exchange(id, args, resp)
@@ -148,17 +145,17 @@ func (t *transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raf
 	return nil
 }
 
-// snapshotStep is the size of a part of a snapshot that the other node reads, writes and
-// restores within Timeout, at least.
+// snapshotStep is the part of a snapshot that the other node reads, writes and restores within
+// Timeout, at least.
 const snapshotStep = 256 << 10
 
-// InstallSnapshot sends a snapshot. If it may refer to bodies in segments, the other node asks
-// for the bodies that it lacks. If that failed the last time, the snapshot has all bodies.
+// InstallSnapshot sends a snapshot. If it refers to bodies in segments, the other node requests the
+// bodies that it lacks. If that failed the last time, the bodies are inlined.
 func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, content io.Reader) error {
 	if t.Refers {
 		p, err := t.Snapshots.pin(content)
 		if err != nil {
-			return err // the library tries again, with the snapshot that is the newest then
+			return err // the library retries, with the newest snapshot
 		}
 		defer p.close()
 		sent := *args
@@ -179,7 +176,7 @@ func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args
 	if err != nil {
 		return err
 	}
-	defer t.links.end(l) // it may have parts of the snapshot that the other node does not read
+	defer t.links.end(l) // it may hold parts of the snapshot that the other node does not read
 	if err := l.conn.SetDeadline(environment.DeadlineAfter(t.installTimeout(args.Size))); err != nil {
 		return err
 	}
@@ -198,10 +195,10 @@ func (t *transport) installTimeout(size int64) time.Duration {
 	return max(t.Timeout, t.Timeout*time.Duration(size/snapshotStep))
 }
 
-// disconnect ends the exchanges with other nodes that are under way.
+// disconnect aborts the exchanges with other nodes.
 func (t *transport) disconnect() { t.links.disconnect() }
 
-// Close ends the connections and the messages of other nodes.
+// Close ends the connections and stops answering.
 func (t *transport) Close() error {
 	t.once.Do(func() {
 		t.cancel()
@@ -212,18 +209,16 @@ func (t *transport) Close() error {
 	return nil
 }
 
-// A message to a node that cannot be connected to is tried again for retryTimeout.
-// After each message that failed the library waits twice as long, up to ten seconds: a
-// node that was down for three seconds, refusing connections at once, got its next
-// message only after three more. exploit_retry_test.go tests the reliance on the
-// library.
+// A message to an unreachable node is retried for retryTimeout. After each failed message the
+// library doubles its wait, up to ten seconds: a node that was down for three seconds would get its
+// next message only after three more. exploit_retry_test.go tests the reliance on the library.
 const (
 	retryTimeout  = 10 * time.Second
 	retryPauseMin = 10 * time.Millisecond
 	retryPauseMax = 200 * time.Millisecond
 )
 
-// retry calls send until the node was connected to.
+// retry calls send until a connection was possible.
 func (t *transport) retry(send func() error) error {
 	err := send()
 	if !errors.As(err, new(unreachable)) {
@@ -244,10 +239,10 @@ func (t *transport) retry(send func() error) error {
 	return err
 }
 
-// unreachable wraps the reason why there is no connection.
+// unreachable wraps the error of a failed dial.
 type unreachable struct{ Err error }
 
-// Unwrap returns the reason.
+// Unwrap returns the error.
 func (u unreachable) Unwrap() error { return u.Err }
 
 // Error returns its text.

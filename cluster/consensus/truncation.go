@@ -9,9 +9,9 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// truncationRequest is the message that tells a follower's library where its log now
-// ends, after a snapshot was installed, see storage.TruncationEntry. It seems to come
-// from the leader that sent the snapshot.
+// truncationRequest returns the message after an installed snapshot that sets the end of the
+// library's log, see storage.TruncationEntry. It appears to come from the leader that sent the
+// snapshot.
 func truncationRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntriesRequest {
 	return &raft.AppendEntriesRequest{
 		RPCHeader: installed.RPCHeader,
@@ -20,11 +20,10 @@ func truncationRequest(installed *raft.InstallSnapshotRequest) *raft.AppendEntri
 	}
 }
 
-// finishInstall wipes a log that the newest snapshot has replaced. The library wipes it
-// after the snapshot is on disk, and a node that is stopped in between would append what
-// follows the snapshot to a log that ends before it: a gap, which no store takes. Nothing
-// in such a log is missed: it ends before the snapshot does, or contradicts it, and what
-// is committed never does.
+// finishInstall wipes a log that the newest snapshot replaced. The library wipes it after the
+// snapshot is on disk. A node that stopped in between would append the following entries to a log
+// that ends before the snapshot: a gap, which no store accepts. The log holds nothing that is
+// needed: it ends before the snapshot or contradicts it.
 func (g *Group) finishInstall(newest raft.SnapshotMeta) error {
 	first, err := g.log.FirstIndex()
 	if err != nil {

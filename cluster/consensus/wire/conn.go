@@ -11,35 +11,34 @@ import (
 )
 
 const (
-	// fieldsMax bounds the fields of a frame, dataMax the data of its entries: one
-	// entry may be as large as the log takes.
+	// fieldsMax bounds the fields of a frame, dataMax the data of its entries: one entry may be as
+	// large as the log allows.
 	fieldsMax = 1 << 20
 	dataMax   = 128 << 20
-	// copyMax bounds the data that is copied behind the fields, to be written with them
-	// as one piece. Larger data is written from where it lies.
+	// copyMax bounds the data that is copied behind the fields and written with them. Larger data
+	// is written without copying.
 	copyMax = 8 << 10
-	// readAhead takes several small frames with one call. The end that answers reads
-	// more: it combines the messages that arrive while it answers one.
-	readAhead   = 16 << 10
-	readWaiting = 64 << 10
+	// readBuffer holds several small frames. The answering end uses the larger serveBuffer, because
+	// it combines the messages that arrive while it answers one.
+	readBuffer  = 16 << 10
+	serveBuffer = 64 << 10
 	// PartMax bounds the part of a snapshot in one frame.
 	PartMax = 256 << 10
 )
 
 // Conn is one end of a connection. One goroutine writes and one reads.
 //
-// A request is a pointer to one of the library's: AppendEntriesRequest,
-// RequestVoteRequest, RequestPreVoteRequest, InstallSnapshotRequest or
-// TimeoutNowRequest. Its answer is a pointer to the response of that name. Answers
-// come in the order of the requests.
+// A request is a pointer to one of the library's: AppendEntriesRequest, RequestVoteRequest,
+// RequestPreVoteRequest, InstallSnapshotRequest or TimeoutNowRequest. Its answer is a pointer to
+// the response of that name. Answers come in the order of the requests.
 type Conn struct {
 	in  *frame.Reader
 	out io.Writer
 
-	frame   []byte      // the one being written, except data that is not copied
+	frame   []byte      // being written, without data that is not copied
 	pieces  [][]byte    // of the frame being written
 	buffers net.Buffers // the same, while they are written
-	name    []byte      // the id that was read last, which most messages repeat
+	name    []byte      // the last id read, which most messages repeat
 }
 
 // vectored is a connection that writes several pieces with one call.
@@ -47,19 +46,19 @@ type vectored interface {
 	WriteBuffers(pieces *net.Buffers) error
 }
 
-// eager is a connection that can write as much as goes at once.
-type eager interface {
+// nonBlocking is a connection that can write without blocking, as much as it accepts.
+type nonBlocking interface {
 	WriteNow(content []byte) (int, error)
 }
 
-// NewConn returns the end of a connection that asks.
-func NewConn(conn io.ReadWriter) *Conn { return newConn(conn, readAhead) }
+// NewConn returns the requesting end of a connection.
+func NewConn(conn io.ReadWriter) *Conn { return newConn(conn, readBuffer) }
 
-// ServeConn returns the end of a connection that answers.
-func ServeConn(conn io.ReadWriter) *Conn { return newConn(conn, readWaiting) }
+// ServeConn returns the answering end of a connection.
+func ServeConn(conn io.ReadWriter) *Conn { return newConn(conn, serveBuffer) }
 
-func newConn(conn io.ReadWriter, ahead int) *Conn {
-	return &Conn{in: frame.NewReader(conn, ahead, frame.Limits{Fields: fieldsMax, Data: dataMax}), out: conn}
+func newConn(conn io.ReadWriter, buffer int) *Conn {
+	return &Conn{in: frame.NewReader(conn, buffer, frame.Limits{Fields: fieldsMax, Data: dataMax}), out: conn}
 }
 
 // Ask writes a request.
@@ -88,10 +87,9 @@ func (c *Conn) Ask(request any) error {
 	return c.write(of, entries)
 }
 
-// AskNow writes as much of a message with entries as it can without waiting for the other
-// end. It copies the entries. If something is left, rest writes it and must do so before
-// anything else is written.
-func (c *Conn) AskNow(request *raft.AppendEntriesRequest) (rest func() error, err error) {
+// AskNow writes as much of a message as the connection accepts without blocking, and copies the
+// entries. If finish is not nil, it writes the remainder. Call it before anything else is written.
+func (c *Conn) AskNow(request *raft.AppendEntriesRequest) (finish func() error, err error) {
 	c.begin()
 	e := encoder{c.frame}
 	e.appendEntries(request)
@@ -105,7 +103,7 @@ func (c *Conn) AskNow(request *raft.AppendEntriesRequest) (rest func() error, er
 	}
 	frame.Finish(c.frame, uint8(kindAppendEntries), fields)
 	n := 0
-	if now, ok := c.out.(eager); ok {
+	if now, ok := c.out.(nonBlocking); ok {
 		if n, err = now.WriteNow(c.frame); err != nil || n == len(c.frame) {
 			return nil, err
 		}
@@ -116,7 +114,7 @@ func (c *Conn) AskNow(request *raft.AppendEntriesRequest) (rest func() error, er
 	}, nil
 }
 
-var errUnknownMessage = errors.New("the consensus library sends what this program does not know")
+var errUnknownMessage = errors.New("the consensus library sends a message of an unknown type")
 
 // Reply writes an answer.
 func (c *Conn) Reply(answer any, failure error) error {
@@ -144,7 +142,7 @@ func (c *Conn) Reply(answer any, failure error) error {
 	return c.write(kindAnswer, nil)
 }
 
-// SendSnapshot writes what follows the request to install it.
+// SendSnapshot writes the content of a snapshot after the request to install it.
 func (c *Conn) SendSnapshot(content io.Reader) error {
 	part := make([]byte, PartMax)
 	for {
@@ -163,7 +161,7 @@ func (c *Conn) SendSnapshot(content io.Reader) error {
 	}
 }
 
-// begin makes room for the head of a frame, behind which its fields are appended.
+// begin starts a frame with room for its head.
 func (c *Conn) begin() { c.frame = frame.Begin(c.frame) }
 
 // write writes a frame with the data of entries.
@@ -177,7 +175,7 @@ func (c *Conn) write(of kind, entries []*raft.Log) error {
 		}
 	}
 	err := c.writeData(of, size, c.pieces...)
-	clear(c.pieces) // the data is no longer needed here
+	clear(c.pieces) // the data may be released
 	return err
 }
 
@@ -196,7 +194,7 @@ func (c *Conn) writeData(of kind, size int, data ...[]byte) error {
 	}
 	frame.Finish(c.frame, uint8(of), fields, data...)
 	c.buffers = append(append(c.buffers[:0], c.frame), data...)
-	pieces := c.buffers // WriteTo takes written pieces off the front
+	pieces := c.buffers // WriteTo removes written pieces from the front
 	defer clear(c.buffers)
 	if conn, ok := c.out.(vectored); ok {
 		return conn.WriteBuffers(&pieces)
@@ -205,7 +203,7 @@ func (c *Conn) writeData(of kind, size int, data ...[]byte) error {
 	return err
 }
 
-// fits returns an error if a frame cannot hold so much.
+// fits returns an error if a frame cannot hold fields and data of these sizes.
 func fits(fields, data int) error {
 	if fields > fieldsMax || data > dataMax {
 		return frame.Damaged("one of %d and %d bytes cannot be sent", fields, data)
@@ -213,10 +211,10 @@ func fits(fields, data int) error {
 	return nil
 }
 
-// Waits reports whether a whole request has arrived.
+// Waits reports whether a complete request has arrived.
 func (c *Conn) Waits() bool { return c.in.Waits() }
 
-// Asked reads a request. It is io.EOF if the other end has closed the connection.
+// Asked reads a request. The error is io.EOF if the other end closed the connection.
 func (c *Conn) Asked() (any, error) {
 	number, fields, size, err := c.in.Next()
 	if err != nil {
@@ -249,7 +247,7 @@ func (c *Conn) Asked() (any, error) {
 	return request, err
 }
 
-// appended reads a message with entries, whose data is read to where it stays.
+// appended reads a message with entries. The data of each entry gets its own memory.
 func (c *Conn) appended(d *decoder, size int) (any, error) {
 	request, lengths := d.appendEntries(size)
 	if err := d.end(); err != nil {
@@ -268,7 +266,7 @@ func (c *Conn) appended(d *decoder, size int) (any, error) {
 	return request, nil
 }
 
-// Answer reads an answer. If the other node has none, the error is a Failure.
+// Answer reads an answer. If the other node refused, the error is a Failure.
 func (c *Conn) Answer(into any) error {
 	of, fields, err := c.readAnswer()
 	if err != nil {
@@ -296,7 +294,7 @@ func (c *Conn) Answer(into any) error {
 	return d.end()
 }
 
-// readAnswer reads a frame of the end that answers, which has no data.
+// readAnswer reads a frame from the answering end, which has no data.
 func (c *Conn) readAnswer() (of kind, fields []byte, err error) {
 	number, fields, size, err := c.in.Next()
 	switch {

@@ -10,15 +10,15 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// decoder reads the fields of messages. After the first wrong field it returns zeros, and end
-// returns an error.
+// decoder reads the fields of messages. After an invalid field it returns zeros, and end returns an
+// error.
 type decoder struct {
 	in   []byte
 	bad  bool
-	name []byte // an id that was read before
+	name []byte // the last id read
 }
 
-// end is nil if the fields were all there is, and each was right.
+// end returns nil if all fields were valid and nothing remains.
 func (d *decoder) end() error {
 	if d.bad || len(d.in) > 0 {
 		return frame.Damaged("its fields are wrong")
@@ -32,7 +32,7 @@ func (d *decoder) fail() {
 
 func (d *decoder) number() uint64 {
 	n, size := binary.Uvarint(d.in)
-	if size <= 0 || size > 1 && d.in[size-1] == 0 { // a longer form of a number is none
+	if size <= 0 || size > 1 && d.in[size-1] == 0 { // only the shortest form is valid
 		d.fail()
 		return 0
 	}
@@ -58,7 +58,7 @@ func (d *decoder) byte() byte {
 	return b
 }
 
-// flags reads up to n facts; a higher bit is wrong.
+// flags reads up to n booleans; a higher bit is invalid.
 func (d *decoder) flags(n int) (facts [8]bool) {
 	b := d.byte()
 	if b>>n != 0 {
@@ -73,7 +73,7 @@ func (d *decoder) flags(n int) (facts [8]bool) {
 
 func (d *decoder) fact() bool { return d.flags(1)[0] }
 
-// raw is a field as it lies in the frame.
+// raw returns a field without copying it.
 func (d *decoder) raw() []byte {
 	n := d.number()
 	if n > uint64(len(d.in)) {
@@ -85,10 +85,10 @@ func (d *decoder) raw() []byte {
 	return b
 }
 
-// bytes is a field of its own; nil if it is empty.
+// bytes returns a copy of a field; nil if it is empty.
 func (d *decoder) bytes() []byte { return append([]byte(nil), d.raw()...) }
 
-// id returns the id of a node, which all messages share: it must not be changed.
+// id returns a node id, which messages share: do not change it.
 func (d *decoder) id() []byte {
 	b := d.raw()
 	if len(b) == 0 {
@@ -111,18 +111,17 @@ func (d *decoder) header() (h raft.RPCHeader) {
 	return h
 }
 
-// differs makes sure that a field was not written although it is that of another.
+// differs fails if a field was written although it equals another.
 func (d *decoder) differs(field, other []byte) {
 	if bytes.Equal(field, other) {
 		d.fail()
 	}
 }
 
-// entryFieldsMin is the least that the fields of an entry take.
+// entryFieldsMin is the minimal size of an entry's fields.
 const entryFieldsMin = 5
 
-// appendEntries also returns how long the data of each entry is, which is size
-// altogether.
+// appendEntries also returns the length of the data of each entry. They add up to size.
 func (d *decoder) appendEntries(size int) (m *raft.AppendEntriesRequest, lengths []int) {
 	m = &raft.AppendEntriesRequest{RPCHeader: d.header()}
 	m.Term = d.number()
@@ -149,7 +148,7 @@ func (d *decoder) appendEntries(size int) (m *raft.AppendEntriesRequest, lengths
 	return m, lengths
 }
 
-// entry reads an entry but for its data, whose length, at most most, it returns.
+// entry reads an entry without its data, and returns the length of the data, at most most.
 func (d *decoder) entry(entry *raft.Log, most int) (length int) {
 	facts := d.flags(2)
 	entry.Type = raft.LogType(d.byte())

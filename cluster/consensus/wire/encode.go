@@ -19,7 +19,7 @@ func (e *encoder) bytes(b []byte) {
 	e.out = append(e.out, b...)
 }
 
-// flags are up to eight facts in one byte, the first in the lowest bit.
+// flags appends up to eight booleans as one byte, the first in the lowest bit.
 func (e *encoder) flags(facts ...bool) {
 	var b byte
 	for i, fact := range facts {
@@ -30,7 +30,7 @@ func (e *encoder) flags(facts ...bool) {
 	e.byte(b)
 }
 
-// header writes the sender of the message. The address of a node is its id.
+// header appends the sender of the message. The address of a node is its id.
 func (e *encoder) header(h raft.RPCHeader) {
 	same := bytes.Equal(h.ID, h.Addr)
 	e.flags(same)

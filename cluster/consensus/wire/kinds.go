@@ -2,8 +2,7 @@ package wire
 
 import "github.com/hashicorp/raft"
 
-// Failure is the reason of the other node for not answering a request. The connection goes
-// on.
+// Failure is the reason why the other node did not answer a request. The connection remains usable.
 type Failure string
 
 // Error returns the reason.
@@ -21,9 +20,9 @@ const (
 	kindTimeoutNow      kind = 5
 
 	kindSnapshot kind = 16 // a part of a snapshot
-	kindWanted   kind = 17 // asks for the next part of a snapshot, or for bodies that belong to it
+	kindWanted   kind = 17 // requests the next part of a snapshot, or bodies that belong to it
 	kindAnswer   kind = 32 // an answer, whose form depends on the request
-	kindFailure  kind = 33 // the reason why there is no answer
+	kindFailure  kind = 33 // the reason for a missing answer
 )
 
 // kindOf returns the kind of a request, or 0 for any other value.

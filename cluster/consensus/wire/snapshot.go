@@ -9,10 +9,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// A node to which a snapshot is sent may have most of its bodies. After the request to install
-// it, the receiver asks one question at a time, and the sender answers each with parts of a
-// snapshot: the next part of the references to bodies, which is empty at the end, or some
-// bodies, one behind the other. The answer to the request ends that.
+// A node that receives a snapshot may have most of its bodies. After the request to install it, the
+// receiver sends one request at a time, and the sender answers each with parts: the next part of
+// the references, empty at the end, or some bodies in sequence. The answer to the install request
+// ends the exchange.
 
 // Wanted identifies a body that a node lacks, as the sender's snapshot refers to it.
 type Wanted struct {
@@ -23,10 +23,10 @@ type Wanted struct {
 // wantedMin is the smallest size of an encoded Wanted.
 const wantedMin = 4
 
-// WantedMax bounds the bodies of one question.
+// WantedMax bounds the bodies in one request.
 const WantedMax = 16 << 10
 
-// Want asks for bodies; none: for the next part of the snapshot.
+// Want requests bodies, or the next part of the snapshot if bodies is empty.
 func (c *Conn) Want(bodies []Wanted) error {
 	c.begin()
 	e := encoder{c.frame}
@@ -41,8 +41,8 @@ func (c *Conn) Want(bodies []Wanted) error {
 	return c.write(kindWanted, nil)
 }
 
-// Wanted reads the next question of the receiver of a snapshot or, with answered, its answer to
-// the request.
+// Wanted reads the next request of a snapshot's receiver or, if answered, its answer to the install
+// request.
 func (c *Conn) Wanted(answer *raft.InstallSnapshotResponse) (bodies []Wanted, answered bool, err error) {
 	of, fields, err := c.readAnswer()
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Conn) Wanted(answer *raft.InstallSnapshotResponse) (bodies []Wanted, an
 	}
 }
 
-// short is a number of 32 bits.
+// short reads a number of 32 bits.
 func (d *decoder) short() uint32 {
 	n := d.number()
 	if n > 1<<32-1 {
@@ -109,8 +109,8 @@ func (c *Conn) Snapshot(size int64) io.Reader { return &snapshotReader{conn: c, 
 // snapshotReader joins the parts of a snapshot.
 type snapshotReader struct {
 	conn   *Conn
-	left   int64  // of the snapshot, in the parts to come
-	unread []byte // of the part that was read
+	left   int64  // bytes of the snapshot in further parts
+	unread []byte // of the current part
 }
 
 // Read returns verified content.

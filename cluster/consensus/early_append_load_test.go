@@ -110,7 +110,7 @@ func (l *load) await(n int) {
 // Entries leave early over connections that take them whole, in part, or nothing of them
 // at once, while connections break and other nodes come to lead. What is confirmed stays,
 // and all have the same in the end.
-func TestAheadOverEveryKindOfConnection(t *testing.T) {
+func TestEarlyAppendOverEveryKindOfConnection(t *testing.T) {
 	for _, kind := range []struct {
 		name        string
 		tls, narrow bool
@@ -119,7 +119,7 @@ func TestAheadOverEveryKindOfConnection(t *testing.T) {
 			t.Parallel()
 			clustertest.VerifyNoLeaks(t)
 			authority := clustertest.NewAuthority(t, crypto.Reader)
-			g := newAheadGroup(t, func(n *node) {
+			g := newEarlyGroup(t, func(n *node) {
 				if kind.narrow {
 					n.outside = narrowNetwork{environment.NewMachineNetwork("127.0.0.1:0", clustertest.Patience)}
 				}
@@ -130,8 +130,8 @@ func TestAheadOverEveryKindOfConnection(t *testing.T) {
 			})
 			l := &load{groups: g, more: wakeup.NewSignal()}
 			// The entry is larger than what a narrow connection takes.
-			_, entry := l.entry(nowMax - narrowBytes)
-			a := proposeAhead(g, entry, 0)
+			_, entry := l.entry(inlineMax - narrowBytes)
+			a := proposeEarly(g, entry, 0)
 			a.leader.node.disk.release(false)
 			_, _ = a.wait() // nothing, if the leader was outvoted meanwhile
 			underLoad(t, g, l)

@@ -18,36 +18,35 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// incoming is a snapshot that the leader sends without bodies. This node assembles one that
-// refers to bodies of its own: bodies that its present state has stay where they are, and it
-// asks the leader for the others, which go into segments. It does that before it passes the
-// snapshot to the library, which does nothing else while it reads one: meanwhile this node
-// answers the leader and can vote.
+// incoming is a snapshot that the leader sends without bodies. This node assembles one that refers
+// to its own bodies: those of its current state stay in place, and it requests the others from the
+// leader. It does so before it passes the snapshot to the library, which handles no other message
+// while it reads a snapshot: so this node still answers the leader and can vote.
 type incoming struct {
 	group   *Group
 	conn    net.Conn
 	from    *wire.Conn
 	request *raft.InstallSnapshotRequest
-	begun   bool           // it has the turn
-	handed  bool           // the library has it
+	begun   bool           // holds intakes
+	passed  bool           // passed to the library
 	intake  *bodies.Intake // nil: bodies are in memory
 	file    *storage.Spool
 }
 
-// intakes assembles the snapshots that are sent to this node one at a time. A later one ends
-// the one before, whose leader has stopped sending or has been replaced.
+// intakes allows one incoming snapshot at a time. A later one aborts the one before, whose leader
+// stopped sending or was replaced.
 type intakes struct {
 	mu   sync.Mutex
 	now  *incoming     // nil: none
-	free chan struct{} // closed when there is none any more
+	free chan struct{} // closed when now becomes nil
 }
 
-// begin waits for the turn of a snapshot.
+// begin aborts the current snapshot and waits for its end.
 func (i *intakes) begin(next *incoming) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for i.now != nil {
-		_ = i.now.conn.Close() // it fails
+		_ = i.now.conn.Close() // aborts it
 		free := i.free
 		i.mu.Unlock()
 		<-free
@@ -77,15 +76,15 @@ func (i *incoming) fetch() (*raft.InstallSnapshotRequest, error) {
 	}
 	from := i.partReader()
 	out := bufio.NewWriterSize(i.file, inlineBuffer)
-	err = fsm.FillSnapshot(out, &references{partReader: from}, &filler{partReader: from, machine: g.options.Machine, intake: i.intake})
+	err = fsm.FillSnapshot(out, &references{partReader: from}, &bodySource{partReader: from, machine: g.options.Machine, intake: i.intake})
 	if err == nil {
 		err = out.Flush()
 	}
 	if err == nil && i.intake != nil {
-		err = i.intake.Sync() // before the snapshot is on disk, which refers to them
+		err = i.intake.Sync() // before the snapshot that refers to them is on disk
 	}
 	if err != nil {
-		return nil, fmt.Errorf("putting a snapshot together: %w", err)
+		return nil, fmt.Errorf("assembling a snapshot: %w", err)
 	}
 	here := *i.request
 	here.Size, err = i.file.Rewind()
@@ -95,26 +94,26 @@ func (i *incoming) fetch() (*raft.InstallSnapshotRequest, error) {
 // Read reads the assembled snapshot.
 func (i *incoming) Read(content []byte) (int, error) { return i.file.Read(content) }
 
-// close releases the fetched snapshot.
+// close releases the snapshot.
 func (i *incoming) close() {
 	if !i.begun {
 		return
 	}
 	defer i.group.intakes.end()
 	if i.intake != nil {
-		if !i.handed {
+		if !i.passed {
 			_ = i.intake.Sync() // the bodies are not needed; if it fails, the node ends
 		}
-		i.group.options.Machine.BetweenCommands(func() { i.intake.End(i.handed) })
+		i.group.options.Machine.BetweenCommands(func() { i.intake.End(i.passed) })
 	}
 	if i.file != nil {
 		if err := i.file.Remove(); err != nil {
-			i.group.options.Logger.Warn("a file of no use could not be removed", "error", err)
+			i.group.options.Logger.Warn("a temporary file of a snapshot could not be removed", "error", err)
 		}
 	}
 }
 
-// partReader asks for parts and reads them, each within the time of an exchange.
+// partReader returns a reader of parts, each within the timeout for an exchange.
 func (i *incoming) partReader() partReader {
 	return partReader{from: i.from, within: func() error {
 		return i.conn.SetDeadline(environment.DeadlineAfter(i.group.options.Timing.RPC))
@@ -140,56 +139,55 @@ func (r partReader) part() ([]byte, error) {
 	return r.from.Part()
 }
 
-// references reads the references to bodies that the leader sends. At most one part of them is
-// in memory.
+// references reads the references to bodies from the leader, one part at a time.
 type references struct {
 	partReader
-	rest []byte
+	unread []byte
 }
 
-// Read asks for the next part when one is read.
+// Read requests the next part when necessary.
 func (r *references) Read(content []byte) (int, error) {
-	if len(r.rest) == 0 {
+	if len(r.unread) == 0 {
 		err := r.want(nil)
 		if err == nil {
-			r.rest, err = r.part()
+			r.unread, err = r.part()
 		}
 		if err != nil {
 			return 0, err
 		}
-		if len(r.rest) == 0 {
+		if len(r.unread) == 0 {
 			return 0, io.EOF
 		}
 	}
-	n := copy(content, r.rest)
-	r.rest = r.rest[n:]
+	n := copy(content, r.unread)
+	r.unread = r.unread[n:]
 	return n, nil
 }
 
-// filler returns the bodies of one section after the other.
-type filler struct {
+// bodySource returns the bodies of a snapshot, section by section.
+type bodySource struct {
 	partReader
 	machine *fsm.FSM
 	intake  *bodies.Intake // nil: bodies are in memory
 	digest  func(text string) uint64
-	held    []fsm.Body // those of the section that are to be given, in order; zero: the leader sends it
-	rest    []byte     // what the leader has sent of bodies
+	held    []fsm.Body // remaining bodies of the section, in order; zero: the leader sends it
+	unread  []byte     // bodies from the leader
 	lacking []wire.Wanted
 }
 
 var errTooMany = errors.New("a section of the snapshot has too many bodies")
 
-// needsWhole reports whether a snapshot that this node cannot assemble may be installed if the
-// leader assembles it.
+// needsWhole reports whether the leader has to send the snapshot with its bodies, because this node
+// cannot assemble it.
 func needsWhole(err error) bool {
 	return errors.Is(err, errTooMany) || errors.Is(err, frame.ErrDamaged)
 }
 
 // Begin sets the hash function for bodies.
-func (f *filler) Begin(digest func(text string) uint64) { f.digest = digest }
+func (f *bodySource) Begin(digest func(text string) uint64) { f.digest = digest }
 
-// Section asks the leader for the bodies of a section that this node lacks.
-func (f *filler) Section(wanted []fsm.WantedBody) error {
+// Section requests the bodies of a section that this node lacks.
+func (f *bodySource) Section(wanted []fsm.WantedBody) error {
 	f.held, f.lacking = f.held[:0], f.lacking[:0]
 	for _, w := range wanted {
 		body, held := f.machine.HeldBody(w)
@@ -210,13 +208,13 @@ func (f *filler) Section(wanted []fsm.WantedBody) error {
 }
 
 // Read returns the next body of the section.
-func (f *filler) Read(wanted fsm.Body) (fsm.Body, error) {
+func (f *bodySource) Read(wanted fsm.Body) (fsm.Body, error) {
 	body := f.held[0]
 	f.held = f.held[1:]
 	if body.Len() > 0 { // no stored body is empty
 		return body, nil
 	}
-	for len(f.rest) < wanted.Len() {
+	for len(f.unread) < wanted.Len() {
 		part, err := f.part()
 		if err != nil {
 			return body, err
@@ -224,13 +222,13 @@ func (f *filler) Read(wanted fsm.Body) (fsm.Body, error) {
 		if len(part) == 0 {
 			return body, io.ErrUnexpectedEOF
 		}
-		f.rest = append(f.rest, part...)
+		f.unread = append(f.unread, part...)
 	}
-	text := string(f.rest[:wanted.Len()])
-	f.rest = f.rest[wanted.Len():]
-	// The restored state will not show it: of a stored body it has the hash alone.
+	text := string(f.unread[:wanted.Len()])
+	f.unread = f.unread[wanted.Len():]
+	// The restored state would not show a wrong body: it holds only the hash.
 	if f.digest(text) != wanted.Digest() {
-		return body, fmt.Errorf("%w: another body than that with the hash %016x came", frame.ErrDamaged, wanted.Digest())
+		return body, fmt.Errorf("%w: another body than that with the hash %016x was sent", frame.ErrDamaged, wanted.Digest())
 	}
 	if f.intake == nil {
 		return fsm.NewBody(text), nil

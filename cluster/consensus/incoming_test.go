@@ -57,7 +57,7 @@ func TestSnapshotsThatAreNotNeededAreNotFetched(t *testing.T) {
 		}()
 		snapshot := &incoming{request: &raft.InstallSnapshotRequest{Term: 8, LastLogIndex: 7, LastLogTerm: 6}}
 		answers := make(chan raft.RPCResponse, 1)
-		inbound.take(raft.RPC{Command: snapshot.request, Reader: snapshot, RespChan: answers})
+		inbound.receive(raft.RPC{Command: snapshot.request, Reader: snapshot, RespChan: answers})
 		answer := <-answers
 		got, ok := answer.Response.(*raft.InstallSnapshotResponse)
 		if !ok || answer.Error != nil || got.Term != c.want.Term || got.Success != c.want.Success || snapshot.begun {
@@ -75,7 +75,7 @@ func TestAnotherBodyIsNotTakenIn(t *testing.T) {
 	defer leader.Close()
 	defer here.Close()
 	go func() { _ = wire.NewConn(leader).SendPart([]byte("rightwrong")) }() // what fails shows below
-	f := &filler{partReader: partReader{from: wire.NewConn(here), within: func() error { return nil }}}
+	f := &bodySource{partReader: partReader{from: wire.NewConn(here), within: func() error { return nil }}}
 	f.Begin(func(text string) uint64 { return uint64(text[0]) })
 	f.held = make([]fsm.Body, 2) // the leader is to send both
 	want := content.StoredBody(content.Place{Segment: 1, Offset: 16}, 5, 'r')
