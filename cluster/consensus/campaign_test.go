@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Who begins the first election tells this node to stand, and so does who misses a leader,
-// at the same time: the second must not take leadership from it.
+// The bootstrapping node and the detector of a lost leader may both call Campaign: the second call
+// must not end the leadership that the first one won.
 func TestCampaignOfALeaderIsLeftOut(t *testing.T) {
 	t.Parallel()
 	g := newGroups(t, 1, nil)

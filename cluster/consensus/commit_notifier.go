@@ -179,7 +179,7 @@ type notifyingPipeline struct {
 	raft.AppendPipeline
 	notifier *commitNotifier
 
-	// turn is a lock that orders the messages. It is a channel of capacity 1 because its holder may
+	// lock orders the messages. It is a channel of capacity 1 because its holder may
 	// block on the other node.
 	lock chan struct{}
 	last sentMessage
@@ -189,7 +189,7 @@ type notifyingPipeline struct {
 	sender     earlySender       // nil: not supported
 	offered    chan []*raft.Log  // capacity 1; if full, the library sends the entries
 	unfinished chan func() error // capacity 1: a partly written message, which keeps the lock
-	early      []*appended       // sent early and not requested, oldest first; guarded by turn
+	early      []*appended       // sent early and not requested, oldest first; guarded by lock
 	closed     chan struct{}
 	once       sync.Once
 	sending    sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// sentAppends is a pipeline that keeps what is sent.
+// sentAppends is a pipeline that records its messages.
 type sentAppends struct{ sent []raft.AppendEntriesRequest }
 
 func (s *sentAppends) AppendEntries(args *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
@@ -21,7 +21,7 @@ func (s *sentAppends) AppendEntries(args *raft.AppendEntriesRequest, _ *raft.App
 func (s *sentAppends) Consumer() <-chan raft.AppendFuture { return nil }
 func (s *sentAppends) Close() error                       { return nil }
 
-// slowAppends is a pipeline that would have its sender wait.
+// slowAppends is a pipeline that would block its sender.
 type slowAppends struct {
 	sentAppends
 	waits bool
@@ -30,8 +30,8 @@ type slowAppends struct {
 func (s *slowAppends) sendEarly(*raft.AppendEntriesRequest, bool) (*appended, func() error, error) {
 	return nil, nil, errBusy
 }
-func (s *slowAppends) ask(*appended) error { return nil }
-func (s *slowAppends) busy() bool          { return s.waits }
+func (s *slowAppends) request(*appended) error { return nil }
+func (s *slowAppends) busy() bool              { return s.waits }
 
 type fixedCommit struct {
 	commit, term uint64
@@ -48,8 +48,8 @@ func (f fixedCommit) CommitIndex() uint64   { return f.commit }
 func (f fixedCommit) CurrentTerm() uint64   { return f.term }
 func (f fixedCommit) State() raft.RaftState { return f.state }
 
-// A follower that is further behind than one message can mend is sent the next
-// one without waiting for the library's slow timer, as long as there are more.
+// A follower that lags by more than one message gets the next ones without waiting for the
+// library's slow timer.
 func TestCommitNotifierContinuesAfterAFullMessage(t *testing.T) {
 	const delay = 25 * time.Millisecond
 	hand := clustertest.NewHandClock(1_000_000)
@@ -77,27 +77,27 @@ func TestCommitNotifierContinuesAfterAFullMessage(t *testing.T) {
 
 func TestCommitNotifier(t *testing.T) {
 	const delay = 25 * time.Millisecond
-	// Entries 8 and 9 of term 3 are sent when 7 is committed.
+	// Entries 8 and 9 of term 3 are sent while 7 is committed.
 	sent := raft.AppendEntriesRequest{
 		Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7,
 		Entries: []*raft.Log{{Index: 8, Term: 3}, {Index: 9, Term: 3}},
 	}
-	told := func(commit uint64) *raft.AppendEntriesRequest {
+	withCommit := func(commit uint64) *raft.AppendEntriesRequest {
 		return &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 9, PrevLogTerm: 3, LeaderCommitIndex: commit}
 	}
 	cases := []struct {
 		name   string
 		source fixedCommit
 		passed time.Duration
-		told   *raft.AppendEntriesRequest
+		want   *raft.AppendEntriesRequest
 		again  bool
 		// A pipeline that ends while its node leads wakes the library.
 		barriers int
 	}{
 		{"nothing new", fixedCommit{7, 3, raft.Leader, new(int)}, delay, nil, false, 1},
-		{"one committed", fixedCommit{8, 3, raft.Leader, new(int)}, delay, told(8), false, 1},
-		{"all committed", fixedCommit{9, 3, raft.Leader, new(int)}, delay, told(9), false, 1},
-		{"never beyond what was sent", fixedCommit{12, 3, raft.Leader, new(int)}, delay, told(9), false, 1},
+		{"one committed", fixedCommit{8, 3, raft.Leader, new(int)}, delay, withCommit(8), false, 1},
+		{"all committed", fixedCommit{9, 3, raft.Leader, new(int)}, delay, withCommit(9), false, 1},
+		{"never beyond what was sent", fixedCommit{12, 3, raft.Leader, new(int)}, delay, withCommit(9), false, 1},
 		{"entries went out a moment ago", fixedCommit{9, 3, raft.Leader, new(int)}, delay - 1, nil, true, 1},
 		{"leader no more", fixedCommit{9, 3, raft.Follower, new(int)}, delay, nil, false, 0},
 		{"leader of a later term", fixedCommit{9, 4, raft.Leader, new(int)}, delay, nil, false, 0},
@@ -118,14 +118,14 @@ func TestCommitNotifier(t *testing.T) {
 				t.Errorf("again: %v", again)
 			}
 			var want []raft.AppendEntriesRequest
-			if c.told != nil {
-				want = append(want, *c.told)
+			if c.want != nil {
+				want = append(want, *c.want)
 			}
 			if diff := cmp.Diff(want, network.sent); diff != "" {
 				t.Errorf("sent (-want +got):\n%s", diff)
 			}
 			if notifier.notify(delay); len(network.sent) > len(want) {
-				t.Errorf("told twice")
+				t.Errorf("notified twice")
 			}
 			if err := pipeline.Close(); err != nil || len(notifier.pipelines) > 0 || notifier.open.Load() != 0 {
 				t.Errorf("closed: %v, open %v", err, notifier.pipelines)
@@ -137,8 +137,8 @@ func TestCommitNotifier(t *testing.T) {
 	}
 }
 
-// A new leader's first entries go to a follower before there is a pipeline, and when they
-// are committed nothing may be left to send. A heartbeat in between changes nothing.
+// A new leader's first entries are sent before there is a pipeline, and possibly nothing follows
+// their commit. A heartbeat in between changes nothing.
 func TestNewPipelineTellsWhatWentBefore(t *testing.T) {
 	const delay = 25 * time.Millisecond
 	hand := clustertest.NewHandClock(1_000_000)
@@ -158,7 +158,7 @@ func TestNewPipelineTellsWhatWentBefore(t *testing.T) {
 		t.Error("nobody looks at the new pipeline")
 	}
 	if !notifier.notify(delay) {
-		t.Error("it is told at once, although entries went out a moment ago")
+		t.Error("it is notified at once, although entries were sent a moment ago")
 	}
 	hand.Pass(delay)
 	notifier.notify(delay)
@@ -168,7 +168,7 @@ func TestNewPipelineTellsWhatWentBefore(t *testing.T) {
 	}
 }
 
-// A follower that hangs does not keep the others from hearing what is committed.
+// A follower that hangs does not delay the commit index for the others.
 func TestOtherFollowersAreNotified(t *testing.T) {
 	const delay = 25 * time.Millisecond
 	hand := clustertest.NewHandClock(1_000_000)
@@ -190,6 +190,6 @@ func TestOtherFollowersAreNotified(t *testing.T) {
 	}
 	hangs.waits = false
 	if notifier.notify(delay) || len(hangs.sent) != 2 {
-		t.Error("it is not told when it goes on")
+		t.Error("it is not notified when it responds again")
 	}
 }

@@ -19,13 +19,12 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// narrowNetwork is the machine's network with connections that take narrowBytes at once,
-// and more when the other end has them.
+// narrowNetwork is the machine's network with connections that accept narrowBytes at once.
 type narrowNetwork struct{ environment.Network }
 
 const narrowBytes = 16 << 10
 
-// Dial opens such a connection. Entries are sent by who dials.
+// Dial opens such a connection. The dialing end sends entries.
 func (n narrowNetwork) Dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := n.Network.Dial(ctx, address)
 	if err == nil {
@@ -34,17 +33,17 @@ func (n narrowNetwork) Dial(ctx context.Context, address string) (net.Conn, erro
 	return conn, err
 }
 
-// load proposes entries of all sizes, some at a time, through whoever leads.
+// load proposes entries of all sizes, some at a time, through the current leader.
 type load struct {
 	groups *groups
-	more   wakeup.Signal // something was confirmed
+	more   wakeup.Signal // an entry was confirmed
 
 	mu        sync.Mutex
 	at        int // of the last entry
 	confirmed []string
 }
 
-// entry leaves a queue in the state, and is of the size.
+// entry returns an entry of the size, which leaves a queue in the state.
 func (l *load) entry(size int) (name string, entry []byte) {
 	l.at++
 	name = fmt.Sprint("load", l.at)
@@ -52,7 +51,7 @@ func (l *load) entry(size int) (name string, entry []byte) {
 		&queue.SendMessages{Queue: "none", Entries: []queue.SendEntry{{Body: strings.Repeat("x", size)}}})
 }
 
-// run proposes until ctx ends. What breaks off is left: it may be committed or not.
+// run proposes until ctx ends. Entries with an unknown outcome may be committed or not.
 func (l *load) run(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		var leader *member
@@ -66,7 +65,7 @@ func (l *load) run(ctx context.Context, random *rand.Rand) {
 			continue
 		}
 		l.mu.Lock()
-		name, entry := l.entry(1 << random.IntN(18)) // 64 KiB and more another goroutine sends
+		name, entry := l.entry(1 << random.IntN(18)) // another goroutine sends 64 KiB and more
 		wait, err := leader.group.Propose(entry)
 		l.mu.Unlock()
 		if err == nil {
@@ -107,9 +106,9 @@ func (l *load) await(n int) {
 	}
 }
 
-// Entries leave early over connections that take them whole, in part, or nothing of them
-// at once, while connections break and other nodes come to lead. What is confirmed stays,
-// and all have the same in the end.
+// Entries are sent early over connections that accept them completely, partly, or not at all, while
+// connections break and leaders change. Confirmed entries remain, and all members end with the same
+// log.
 func TestEarlyAppendOverEveryKindOfConnection(t *testing.T) {
 	for _, kind := range []struct {
 		name        string
@@ -129,11 +128,11 @@ func TestEarlyAppendOverEveryKindOfConnection(t *testing.T) {
 				}
 			})
 			l := &load{groups: g, more: wakeup.NewSignal()}
-			// The entry is larger than what a narrow connection takes.
+			// The entry is larger than a narrow connection accepts.
 			_, entry := l.entry(inlineMax - narrowBytes)
 			a := proposeEarly(g, entry, 0)
 			a.leader.node.disk.release(false)
-			_, _ = a.wait() // nothing, if the leader was outvoted meanwhile
+			_, _ = a.wait() // an error if the leader was outvoted meanwhile
 			underLoad(t, g, l)
 		})
 	}
@@ -152,7 +151,7 @@ func underLoad(t *testing.T, g *groups, l *load) {
 		func(*member, []*member) {},
 		func(leader *member, _ []*member) { leader.node.network.Disconnect() },
 		func(_ *member, followers []*member) { followers[0].node.network.Disconnect() },
-		func(_ *member, followers []*member) { _ = followers[0].group.Campaign() }, // it may not be voted for
+		func(_ *member, followers []*member) { _ = followers[0].group.Campaign() }, // it may lose the election
 		func(leader *member, _ []*member) { leader.node.network.Disconnect() },
 	} {
 		l.await(20)

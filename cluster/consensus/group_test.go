@@ -17,8 +17,8 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// node is what the groups of one node share: a data directory and a network, whose
-// address book the test fills in.
+// node holds the parts that groups of one node share: a data directory, and a network whose address
+// book the test fills.
 type node struct {
 	t       *testing.T
 	name    string
@@ -28,13 +28,13 @@ type node struct {
 	guard   *storage.DiskGuard
 	network *peernet.Network
 	book    *peernet.AddressBook
-	members []*member // of one group each
+	members []*member // one per group
 	disk    *heldDisk // nil: writes are not held
 	secure  *peernet.TLS
-	outside environment.Network // nil: the machine's
+	outside environment.Network // nil: the machine's network
 }
 
-// member is a node's part in one group.
+// member is the part of a node in one group.
 type member struct {
 	node    *node
 	options Options
@@ -43,7 +43,7 @@ type member struct {
 	drained chan struct{}
 }
 
-// groups are the members of one group, on a node each.
+// groups are the members of one group, each on its own node.
 type groups struct{ clustertest.Members[*member] }
 
 func newNodes(t *testing.T, n int) []*node {
@@ -64,7 +64,7 @@ func newNodes(t *testing.T, n int) []*node {
 	return nodes
 }
 
-// newGroup is group id with a member on each of the nodes.
+// newGroup returns group id with a member on each node.
 func newGroup(t *testing.T, id uint32, nodes []*node, change func(i int, options *Options)) *groups {
 	t.Helper()
 	g := &groups{clustertest.Members[*member]{T: t}}
@@ -85,7 +85,7 @@ func newGroups(t *testing.T, n int, change func(i int, options *Options)) *group
 	return newGroup(t, 0, newNodes(t, n), change)
 }
 
-// defaultOptions are those that do not depend on the node.
+// defaultOptions returns the options that are the same on all nodes.
 func defaultOptions(t *testing.T, i int) Options {
 	logs := storage.DefaultLogOptions()
 	logs.SegmentBytes = 1 << 20
@@ -101,7 +101,7 @@ func defaultOptions(t *testing.T, i int) Options {
 	}
 }
 
-// open opens what the groups share. Other nodes are heard of by connect.
+// open opens the shared parts. connect adds the addresses of other nodes.
 func (n *node) open() {
 	n.t.Helper()
 	n.record = clustertest.NewFatalRecord()
@@ -130,7 +130,7 @@ func (n *node) open() {
 	n.network.Serve()
 }
 
-// stop closes the groups of a node, and what they share.
+// stop closes the groups of a node and the shared parts.
 func (n *node) stop() {
 	if n.dir == nil {
 		return
@@ -155,7 +155,7 @@ func (n *node) stop() {
 	}
 }
 
-// start opens a member, and its node if that is stopped.
+// start opens a member, and its node if necessary.
 func (g *groups) start(m *member) {
 	g.T.Helper()
 	n := m.node
@@ -189,7 +189,7 @@ func (m *member) open() {
 		n.t.Fatalf("open group %d of %s: %v", options.ID, n.name, err)
 	}
 	m.group, m.drained = group, make(chan struct{})
-	go func() { // nobody else takes the gains and losses
+	go func() { // the gains and losses need a receiver
 		defer close(m.drained)
 		for {
 			select {
@@ -209,7 +209,7 @@ func (m *member) Running() (clustertest.Group, *fsm.FSM, bool) {
 	return m.group, m.machine, m.group != nil
 }
 
-// close closes a member, and leaves its node to the others.
+// close closes a member but not its node.
 func (m *member) close() {
 	if err := m.group.Close(); err != nil {
 		m.node.t.Errorf("close group %d of %s: %v", m.options.ID, m.node.name, err)
@@ -218,7 +218,7 @@ func (m *member) close() {
 	m.group = nil
 }
 
-// startAll starts all members, which the first time bootstraps the group.
+// startAll starts all members, and bootstraps the group the first time.
 func (g *groups) startAll() {
 	g.T.Helper()
 	var initial []string
@@ -230,7 +230,7 @@ func (g *groups) startAll() {
 	}
 	first := g.All[0].group
 	if !fresh {
-		_ = first.Campaign() // or the library's timeout decides
+		_ = first.Campaign() // or the library's timeout starts an election
 	} else if err := first.Bootstrap(initial); err != nil {
 		g.T.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func openTestDir(t *testing.T, path, name string) *storage.Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = dir.Close() }) // most tests close it themselves
+	t.Cleanup(func() { _ = dir.Close() }) // most tests close it
 	return dir
 }
 
@@ -283,8 +283,8 @@ func TestGroupElectsReplicatesAndRestarts(t *testing.T) {
 	})
 }
 
-// A node that leads again, in a later term, has not proven what the term before
-// was asked: it may not know yet what was committed in between.
+// A node that leads again in a later term has not proven its leadership for the earlier one: it may
+// lack entries that were committed in between.
 func TestProofIsForOneTerm(t *testing.T) {
 	t.Parallel()
 	g := newGroups(t, 1, nil)

@@ -15,14 +15,14 @@ import (
 	"github.com/seriatimq/seriatim/fsm"
 )
 
-// heldDisk is a disk on which appending to the log may take as long as a test wants,
-// and may never happen, as when the power goes. Safe for concurrent use.
+// heldDisk is a disk on which a test can delay appends to the log, or lose them as in a power cut.
+// Safe for concurrent use.
 type heldDisk struct {
-	arrived wakeup.Signal // something waits to be appended
+	arrived wakeup.Signal // an append waits
 
 	mu        sync.Mutex
-	held      chan struct{} // not nil while it holds; closed at its end
-	powerless bool          // what is held, and all after it, is lost
+	held      chan struct{} // not nil while appends are held; closed at the end
+	powerless bool          // held and later appends are lost
 }
 
 func newHeldDisk() *heldDisk { return &heldDisk{arrived: wakeup.NewSignal()} }
@@ -78,7 +78,7 @@ func (n *node) cutPower() {
 	n.disk.release(false)
 }
 
-// newEarlyGroup is a group of three that works, with disks that can be held.
+// newEarlyGroup returns a running group of three with disks that can be held.
 func newEarlyGroup(t *testing.T, prepare func(n *node)) *groups {
 	t.Helper()
 	nodes := newNodes(t, 3)
@@ -94,20 +94,20 @@ func newEarlyGroup(t *testing.T, prepare func(n *node)) *groups {
 	return g
 }
 
-// awaitPipelines waits until all followers keep up with a leader.
+// awaitPipelines waits until the leader has a pipeline to each follower.
 func awaitPipelines(g *groups, leader *member) {
 	g.T.Helper()
-	for ctx := clustertest.Context(g.T); leader.group.notifier.openPipelines() < len(g.All)-1; { // they catch up first
+	for ctx := clustertest.Context(g.T); leader.group.notifier.openPipelines() < len(g.All)-1; { // they first catch up
 		g.Propose(20, 21)
 		if ctx.Err() != nil {
 			g.T.Fatal("no pipelines are opened")
 		}
 	}
-	g.Agree(g.Propose(20, 21)) // what follows goes to all of them
+	g.Agree(g.Propose(20, 21)) // later entries reach all of them
 }
 
-// proposeHeld proposes an entry to a leader whose disk is held, and returns it when it
-// waits for the disk.
+// proposeHeld proposes an entry to a leader with a held disk, and returns when it waits for the
+// disk.
 func proposeHeld(t *testing.T, leader *member) (wait func() (fsm.EntryResult, error)) {
 	t.Helper()
 	wait, err := leader.group.Propose(clustertest.Entry(t, 1000))
@@ -122,27 +122,27 @@ func proposeHeld(t *testing.T, leader *member) (wait func() (fsm.EntryResult, er
 	return wait
 }
 
-// ahead is an entry that followers have confirmed while the disk of the leader is held.
-type ahead struct {
+// earlyEntry is an entry that followers have confirmed while the leader's disk is held.
+type earlyEntry struct {
 	leader    *member
 	followers []*member
-	held      []*member // of the followers, those whose disks are held as well
+	held      []*member // followers whose disks are held as well
 	index     uint64
 	wait      func() (fsm.EntryResult, error)
 	pipelines map[*notifyingPipeline]struct{}
 }
 
-// proposeEarly proposes an entry and returns when all followers have confirmed it but the
-// last ones, whose disks are held. A leader need not send ahead, and does not where it
-// would have to wait, so that it takes several tries on a machine that is busy.
-func proposeEarly(g *groups, entry []byte, held int) ahead {
+// proposeEarly proposes an entry and returns when all followers confirmed it, except the last ones,
+// whose disks are held. A leader that would have to wait does not send early, so a busy machine may
+// need several attempts.
+func proposeEarly(g *groups, entry []byte, held int) earlyEntry {
 	g.T.Helper()
 	for range triesMax {
 		leader := g.Leader()
 		awaitPipelines(g, leader)
 		followers := g.Followers(leader)
 		free := len(followers) - held
-		a := ahead{leader: leader, followers: followers, held: followers[free:], index: leader.group.raft.LastIndex() + 1}
+		a := earlyEntry{leader: leader, followers: followers, held: followers[free:], index: leader.group.raft.LastIndex() + 1}
 		disks := append(slices.Clone(a.held), leader)
 		for _, m := range disks {
 			m.node.disk.hold()
@@ -163,19 +163,18 @@ func proposeEarly(g *groups, entry []byte, held int) ahead {
 		if err == nil {
 			_, err = a.wait()
 		}
-		g.T.Logf("entry %d of %s was not sent ahead: %v", a.index, leader.Name(), err)
+		g.T.Logf("entry %d of %s was not sent early: %v", a.index, leader.Name(), err)
 	}
 	g.T.Fatal("the followers never have what the leader writes")
-	return ahead{}
+	return earlyEntry{}
 }
 
 const (
 	triesMax     = 10
-	earlyTimeout = 3 * time.Second // of one try
+	earlyTimeout = 3 * time.Second // for one attempt
 )
 
-// haveEarly waits until so many followers have answered what they were sent ahead, or ctx
-// ends.
+// haveEarly waits until a number of followers answered early messages, or ctx ends.
 func haveEarly(ctx context.Context, leader *member, followers int) (pipelines map[*notifyingPipeline]struct{}, reached bool) {
 	notifier := leader.group.notifier
 	for ctx.Err() == nil {
@@ -185,7 +184,7 @@ func haveEarly(ctx context.Context, leader *member, followers int) (pipelines ma
 		answered := 0
 		for p := range pipelines {
 			p.lock <- struct{}{}
-			for _, message := range p.ahead {
+			for _, message := range p.early {
 				select {
 				case <-message.done:
 					if message.resp.Success {

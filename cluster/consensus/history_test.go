@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// oneHistory is a node that has applied ten entries of term 3.
+// oneHistory is the history of a node that has applied ten entries of term 3.
 func oneHistory(t *testing.T) (n *lone, leader *played, ends *clustertest.FatalRecord) {
 	t.Helper()
 	ends = clustertest.NewFatalRecord()
@@ -35,7 +35,7 @@ func wantForeign(t *testing.T, ends *clustertest.FatalRecord) {
 	}
 }
 
-// What is applied is never replaced: the library would do it.
+// Applied entries are never replaced; the library would replace them.
 func TestEntriesThatContradictWhatIsApplied(t *testing.T) {
 	t.Parallel()
 	n, leader, ends := oneHistory(t)
@@ -51,7 +51,7 @@ func TestEntriesThatContradictWhatIsApplied(t *testing.T) {
 	}
 }
 
-// Of a deposed leader nothing counts, nor what repeats entries that are applied.
+// A deposed leader is ignored, and repeated entries do not contradict.
 func TestLateEntriesContradictNothing(t *testing.T) {
 	t.Parallel()
 	n, leader, ends := oneHistory(t)
@@ -70,7 +70,7 @@ func TestLateEntriesContradictNothing(t *testing.T) {
 	}
 }
 
-// A refusal tells, too, where the entry before those sent is another here.
+// A refusal also reveals that the entry before the sent ones differs.
 func TestRefusedEntryOfAnotherTerm(t *testing.T) {
 	t.Parallel()
 	n, leader, ends := oneHistory(t)
@@ -79,8 +79,8 @@ func TestRefusedEntryOfAnotherTerm(t *testing.T) {
 	wantForeign(t, ends)
 }
 
-// A leader that goes on sending a snapshot which ends behind what is applied is of another
-// history; one that found its log here in between is not.
+// A leader that keeps sending a snapshot which ends before the applied entries has another history,
+// unless its log matched in between.
 func TestSnapshotsOfAnotherHistory(t *testing.T) {
 	t.Parallel()
 	n, leader, ends := oneHistory(t)
@@ -105,8 +105,8 @@ func TestSnapshotsOfAnotherHistory(t *testing.T) {
 	}
 }
 
-// What a leader says of its log means nothing for a read here before that leader has found
-// the end of its log in this node's.
+// The index of a leader is valid for reads here only after that leader matched the end of its log
+// with this node's.
 func TestReadWaitsForTheLeadersLog(t *testing.T) {
 	t.Parallel()
 	n, _, _ := oneHistory(t)

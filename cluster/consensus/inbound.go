@@ -25,7 +25,7 @@ import (
 // exploit_truncation_test.go and exploit_commit_test.go test the reliance on the library.
 type inbound struct {
 	library chan raft.RPC
-	// turn is a lock that orders the messages. It is a channel of capacity 1 because its holder may
+	// lock orders the messages. It is a channel of capacity 1 because its holder may
 	// wait for the library.
 	lock    chan struct{}
 	history *history
@@ -82,7 +82,7 @@ func (i *inbound) receive(rpc raft.RPC) {
 	i.deliver(rpc)
 }
 
-// acquire acquires the lock, and reports false after close.
+// acquire takes the lock, and reports false after close.
 func (i *inbound) acquire() bool {
 	select {
 	case i.lock <- struct{}{}:

@@ -13,8 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Who sends a snapshot while another one is put together is the leader now, or has given the
-// other one up. So the other one ends, and does so before this one begins.
+// The sender of a second snapshot is the current leader, or gave up the first one. So the first one
+// ends before the second one begins.
 func TestALaterSnapshotEndsTheOneBefore(t *testing.T) {
 	t.Parallel()
 	var turns intakes
@@ -38,12 +38,12 @@ func TestALaterSnapshotEndsTheOneBefore(t *testing.T) {
 	turns.end()
 	<-begun
 	turns.end()
-	turns.begin(first) // nobody has the turn
+	turns.begin(first) // nothing to wait for
 	turns.end()
 }
 
-// A leader of an earlier term, and one whose snapshot this node has, are answered at once:
-// nothing is fetched, nor what is being fetched ended.
+// Leaders of an earlier term, and those with a snapshot that this node has, are answered at once.
+// They neither fetch nor abort anything.
 func TestSnapshotsThatAreNotNeededAreNotFetched(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ library, want raft.AppendEntriesResponse }{
@@ -67,17 +67,16 @@ func TestSnapshotsThatAreNotNeededAreNotFetched(t *testing.T) {
 	}
 }
 
-// A body that comes with another hash than the snapshot says is not taken in: the restored
-// state would not show it.
+// A body with a wrong hash is not taken in: the restored state would not show it.
 func TestAnotherBodyIsNotTakenIn(t *testing.T) {
 	t.Parallel()
 	leader, here := net.Pipe()
 	defer leader.Close()
 	defer here.Close()
-	go func() { _ = wire.NewConn(leader).SendPart([]byte("rightwrong")) }() // what fails shows below
+	go func() { _ = wire.NewConn(leader).SendPart([]byte("rightwrong")) }() // an error shows below
 	f := &bodySource{partReader: partReader{from: wire.NewConn(here), within: func() error { return nil }}}
 	f.Begin(func(text string) uint64 { return uint64(text[0]) })
-	f.held = make([]fsm.Body, 2) // the leader is to send both
+	f.held = make([]fsm.Body, 2) // the leader sends both
 	want := content.StoredBody(content.Place{Segment: 1, Offset: 16}, 5, 'r')
 	if got, err := f.Read(want); err != nil || got.String() != "right" {
 		t.Errorf("%q, %v", got.String(), err)

@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// A snapshot of this node that was begun before the leader's was installed, and is finished
-// after it, is not the newest, and does not make this node take an older one of the leader.
+// A snapshot of this node that begins before the installation of the leader's and ends after it is
+// not the newest, and does not make this node accept an older one of the leader.
 func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 	n := newLone(t, t.TempDir(), nil)
 	n.start()
@@ -20,7 +20,7 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 	if err := n.group.WaitApplied(clustertest.Context(t), 10); err != nil {
 		t.Fatal(err)
 	}
-	// What the library does for a snapshot of this node, written at idleSlowdown.
+	// These are the library's steps for a snapshot of this node.
 	captured, err := n.group.machine.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 	if err := n.group.WaitApplied(clustertest.Context(t), 30); err != nil {
 		t.Fatal(err)
 	}
-	if _, resp, err := leader.offers(n, 4, 20, 4); err != nil || resp.Success { // it was long on its way
+	if _, resp, err := leader.offers(n, 4, 20, 4); err != nil || resp.Success { // it arrives late
 		t.Errorf("%+v, %v", resp, err)
 	}
 	if last := n.raft.LastIndex(); last != 30 {

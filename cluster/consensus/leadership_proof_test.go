@@ -14,14 +14,13 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// voterStub answers questions about terms. Each question waits for a token in go,
-// if there is such a channel.
+// voterStub answers questions about terms. If let is not nil, each question waits for a token.
 type voterStub struct {
 	t     *testing.T
 	term  func() uint64
 	asked chan uint64   // the number of each question
 	let   chan struct{} // nil: answer at once
-	early []byte        // what a new connection says before it is asked
+	early []byte        // sent on a new connection before any question
 }
 
 func (v *voterStub) serve(conn net.Conn) {
@@ -47,7 +46,7 @@ func (v *voterStub) serve(conn net.Conn) {
 	}
 }
 
-// newTestProof is node a, at term 5, with these other voters.
+// newTestProof returns the proof of node a, at term 5, with these other voters.
 func newTestProof(t *testing.T, stubs map[string]*voterStub) *leadershipProof {
 	life, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
@@ -83,7 +82,7 @@ func TestLeadershipProofNeedsAMajorityOfVoters(t *testing.T) {
 		name   string
 		stubs  map[string]*voterStub
 		proven bool
-		denied bool // at once, not when the caller gives up
+		denied bool // at once, not when the context ends
 	}{
 		{"alone", nil, true, false},
 		{"both know the term", map[string]*voterStub{"b": {term: always(5)}, "c": {term: always(5)}}, true, false},
@@ -114,8 +113,7 @@ func TestLeadershipProofNeedsAMajorityOfVoters(t *testing.T) {
 	}
 }
 
-// An answer to a question that was sent before a read arrived proves nothing to it,
-// even if it comes after.
+// The answer to a question that was sent before a read arrived proves nothing for the read.
 func TestLeadershipProofIsYoungerThanTheRead(t *testing.T) {
 	var mu sync.Mutex
 	term := uint64(5)
@@ -139,7 +137,7 @@ func TestLeadershipProofIsYoungerThanTheRead(t *testing.T) {
 	}
 	<-b.asked
 	mu.Lock()
-	term = 9 // elected another one meanwhile
+	term = 9 // it elected another leader meanwhile
 	mu.Unlock()
 	b.let <- struct{}{}
 	if err := <-second; !errors.Is(err, fault.ErrNotLeader) {
@@ -147,7 +145,7 @@ func TestLeadershipProofIsYoungerThanTheRead(t *testing.T) {
 	}
 }
 
-// What is in a connection before anything was asked answers nothing.
+// Bytes that arrive before a question answer nothing.
 func TestLeadershipProofRefusesEarlyAnswers(t *testing.T) {
 	early := make([]byte, termAnswerBytes)
 	binary.LittleEndian.PutUint64(early[termQuestionBytes:], 5)
@@ -161,15 +159,15 @@ func TestLeadershipProofRefusesEarlyAnswers(t *testing.T) {
 	}
 }
 
-// What a voter said of its program holds while it is connected: the end of a connection is
-// noticed although nobody asks.
+// The format of a voter's program is known while it is connected: the end of a connection is
+// detected without a question.
 func TestLeadershipProofNoticesTheEndOfAConnection(t *testing.T) {
 	p := newTestProof(t, map[string]*voterStub{"b": {term: always(5)}})
 	closed := make(chan struct{}, 2)
 	dial, farEnds := p.dial, make(chan net.Conn, 2)
 	p.dial = func(ctx context.Context, nodeID string) (net.Conn, error) {
 		conn, err := dial(ctx, nodeID)
-		near, far := net.Pipe() // between them, so that the test can end the connection
+		near, far := net.Pipe() // in between, so that the test can end the connection
 		go func() { _, _ = io.Copy(conn, far); conn.Close() }()
 		go func() { _, _ = io.Copy(far, conn) }()
 		farEnds <- far
@@ -188,7 +186,7 @@ func TestLeadershipProofNoticesTheEndOfAConnection(t *testing.T) {
 	}
 }
 
-// closeNotifier tells when a connection is closed.
+// closeNotifier reports when a connection is closed.
 type closeNotifier struct {
 	net.Conn
 	tell func()
@@ -199,7 +197,7 @@ func (c closeNotifier) Close() error {
 	return c.Conn.Close()
 }
 
-// Many reads share a question, and reads that are over leave nothing behind.
+// Many reads share a question, and ended reads leave nothing behind.
 func TestLeadershipProofIsShared(t *testing.T) {
 	b := &voterStub{term: always(5), let: make(chan struct{})}
 	c := &voterStub{term: always(9), let: make(chan struct{})}
@@ -231,7 +229,7 @@ func TestLeadershipProofIsShared(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Error(err)
 	}
-	// c never answered: of the reads that waited for it, the next one leaves none.
+	// c never answered: the next read removes the waiters that ended.
 	slow := p.askerOf("c")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -28,7 +28,7 @@ func (c *changingLeader) LeaderWithID() (raft.ServerAddress, raft.ServerID) {
 
 func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 	clustertest.VerifyNoLeaks(t)
-	follows := make(chan bool, 2) // of each leader
+	follows := make(chan bool, 2) // for each leader
 	watch := newLeadershipWatch("a-1", func(another bool) { follows <- another }, func() { t.Error("removed") })
 	source := &changingLeader{}
 	watch.source = source
@@ -41,7 +41,7 @@ func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 	source.term.Store(3)
 	source.leader.Store(&self)
 	source.state.Store(uint32(raft.Leader))
-	// The library never waits for whoever handles them.
+	// The library never waits for the receiver.
 	want := []bool{true, false, true, false, true}
 	for _, leads := range want {
 		watch.notify <- leads

@@ -38,7 +38,7 @@ func (s *memorySnapshot) Persist(sink raft.SnapshotSink) error {
 
 func (s *memorySnapshot) Release() { s.released = true }
 
-// What ends a node that cannot restore its snapshot says whose fault it is.
+// The exit code for a snapshot that cannot be restored depends on the cause.
 func TestSnapshotThatCannotBeRestored(t *testing.T) {
 	for name, c := range map[string]struct {
 		content io.Reader

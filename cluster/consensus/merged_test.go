@@ -16,8 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// stream is one direction of a connection without a network: what is written is there at
-// once. Safe for concurrent use.
+// stream is one direction of a connection without a network and without delay. Safe for concurrent
+// use.
 type stream struct {
 	mu     sync.Mutex
 	filled *sync.Cond
@@ -68,14 +68,14 @@ func (c streamConn) Write(p []byte) (int, error)      { return c.out.Write(p) }
 func (c streamConn) SetWriteDeadline(time.Time) error { return nil }
 func (c streamConn) Close() error                     { c.in.end(); c.out.end(); return nil }
 
-// askedBy is a follower that a test leads over such a connection.
+// askedBy is a follower to which a test sends messages over such a connection.
 type askedBy struct {
 	*member
 	ask  *wire.Conn
 	send func(p []byte) (int, error)
 }
 
-// newAsked is a node of its own that a test sends messages to as the leader.
+// newAsked returns a single node to which a test sends messages as the leader.
 func newAsked(t *testing.T) *askedBy {
 	t.Helper()
 	n := newNodes(t, 1)[0]
@@ -91,7 +91,7 @@ func newAsked(t *testing.T) *askedBy {
 	return &askedBy{m, wire.NewConn(streamConn{in: back, out: there}), there.Write}
 }
 
-// sends sends messages so that they are there at the same moment.
+// sends sends messages so that they arrive together.
 func (a *askedBy) sends(t *testing.T, messages ...*raft.AppendEntriesRequest) {
 	t.Helper()
 	var together bytes.Buffer
@@ -106,7 +106,7 @@ func (a *askedBy) sends(t *testing.T, messages ...*raft.AppendEntriesRequest) {
 	}
 }
 
-// writes is how often the follower has written entries, each time with a sync.
+// writes returns the number of writes of the follower, each with a sync.
 func (a *askedBy) writes() uint64 {
 	count, _ := a.group.log.Writes().Read(func(float64, uint64) {})
 	return count
@@ -124,8 +124,8 @@ func (a *askedBy) answers(t *testing.T, n int) (answers []*raft.AppendEntriesRes
 	return answers
 }
 
-// leads is a message of the leader of a term with entries from one index to another; it
-// has none if to is before from.
+// leads returns a message of the leader of a term with entries from one index to another; none if
+// to is before from.
 func leads(t *testing.T, term, from, to, committed uint64) *raft.AppendEntriesRequest {
 	t.Helper()
 	id := []byte("leader")
@@ -139,8 +139,7 @@ func leads(t *testing.T, term, from, to, committed uint64) *raft.AppendEntriesRe
 	return m
 }
 
-// What arrives while a follower writes is written with one sync, however many messages it
-// came in, and each of them is answered.
+// Messages that arrive during a write are written with one sync, and each is answered.
 func TestMessagesThatWaitAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	a := newAsked(t)
@@ -177,8 +176,8 @@ func TestMessagesThatWaitAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// A follower says of messages that wait together what it says of each when it is asked
-// one after the other, and has the same entries afterwards: whatever they are.
+// A follower gives messages that wait together the same answers as one after another, and ends with
+// the same log.
 func TestMessagesTogetherAreAnsweredAsEachByItself(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
@@ -190,15 +189,15 @@ func TestMessagesTogetherAreAnsweredAsEachByItself(t *testing.T) {
 		}
 		term, end, merges := uint64(3), uint64(1), 0
 		for round := range 40 {
-			kept := max(end, 5) - 4 // no leader takes back what is committed
+			kept := max(end, 5) - 4 // no leader takes back committed entries
 			var messages []*raft.AppendEntriesRequest
 			for range 1 + random.IntN(6) {
 				from := end + 1
 				switch random.IntN(12) {
-				case 0: // another leader, which takes entries back
+				case 0: // another leader, which truncates entries
 					term++
 					from = max(kept, end-min(end, random.Uint64N(4))) + 1
-				case 1: // it was sent before
+				case 1: // sent before
 					from = max(kept, end-min(end, random.Uint64N(5))) + 1
 				case 2: // one before it is missing
 					from += 1 + random.Uint64N(3)
@@ -236,7 +235,7 @@ func TestMessagesTogetherAreAnsweredAsEachByItself(t *testing.T) {
 	}
 }
 
-// termOf is the term that an entry has after messages, as far as they say.
+// termOf returns the term of an entry after these messages.
 func (a *askedBy) termOf(index uint64, messages []*raft.AppendEntriesRequest) (term uint64) {
 	var entry raft.Log
 	if a.group.log.GetLog(index, &entry) == nil {
@@ -252,7 +251,7 @@ func (a *askedBy) termOf(index uint64, messages []*raft.AppendEntriesRequest) (t
 	return term
 }
 
-// sameLogs makes sure that two have the same entries, and took the same for committed.
+// sameLogs checks that two nodes have the same log and commit index.
 func sameLogs(t *testing.T, a, b *Group) {
 	t.Helper()
 	last, err := a.log.LastIndex()

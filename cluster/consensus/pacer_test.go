@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// The time that writing takes is part of the time that the bytes may take at least, but
-// what took longer is not made up for.
+// Writing counts towards the minimal time for the bytes, but a slow write is not compensated.
 func TestPacer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		writes []time.Duration // of 100 bytes each, which may take 10 ms at least
+		writes []time.Duration // of 100 bytes each, which take at least 10 ms
 		want   time.Duration
 	}{
 		{"no time", []time.Duration{0, 0, 0}, 30 * time.Millisecond},
@@ -34,7 +33,7 @@ func TestPacer(t *testing.T) {
 	}
 }
 
-// Where there is time a state is written at a quarter of the rate.
+// While there is no pressure, a state is written at a quarter of the rate.
 func TestPacerTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -15,8 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 )
 
-// sizedEntries are entries of these many bytes each, of which the first is the
-// eighth of the log.
+// sizedEntries returns entries of these sizes in bytes. The first one has index 8.
 func sizedEntries(sizes ...int) (entries []*raft.Log) {
 	for i, size := range sizes {
 		entries = append(entries, &raft.Log{Index: uint64(8 + i), Term: 3, Data: make([]byte, size)})
@@ -63,13 +62,13 @@ func TestMessagesAreSentInParts(t *testing.T) {
 	}
 }
 
-// What arrived before a connection broke counts.
+// Entries that arrived before a connection broke count as sent.
 func TestPartsThatArrivedCount(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		answers []*raft.AppendEntriesResponse // nil: the connection breaks
 		err     error
-		entries int // that count as sent
+		entries int // counted as sent
 		success bool
 	}{
 		"all":              {[]*raft.AppendEntriesResponse{{Success: true}, {Success: true}, {Success: true}}, nil, 3, true},
@@ -100,7 +99,7 @@ func TestPartsThatArrivedCount(t *testing.T) {
 	}
 }
 
-// slowNetwork passes on so many bytes in a second, at most.
+// slowNetwork passes on a limited number of bytes per second.
 type slowNetwork struct {
 	environment.Network
 	rate int
@@ -121,8 +120,8 @@ func (c slowConn) Write(content []byte) (int, error) {
 	return c.Conn.Write(content)
 }
 
-// A follower behind a slow line gets as many large entries as the library sends at
-// once, although they take longer than a message may.
+// A follower on a slow line receives the maximum of large entries, although they take longer than
+// the timeout for a message.
 func TestLargeEntriesPassASlowLine(t *testing.T) {
 	t.Parallel()
 	const rate, timeout = 4 << 20, 3 * time.Second

@@ -39,7 +39,10 @@ type pipeline struct {
 	sent []*appended // unanswered, oldest first
 }
 
-var _ raft.AppendPipeline = (*pipeline)(nil)
+var (
+	_ raft.AppendPipeline = (*pipeline)(nil)
+	_ earlySender         = (*pipeline)(nil)
+)
 
 // appended is one message of a pipeline.
 type appended struct {

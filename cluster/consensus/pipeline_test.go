@@ -16,8 +16,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 )
 
-// TestPipelineSendsWhenNobodyTakesAnswers guards against raft issue 612: a library
-// that has stopped asking for answers must not wait for ever when it sends.
+// TestPipelineSendsWhenNobodyTakesAnswers covers raft issue 612: a library that no longer reads
+// answers must not block for ever when it sends.
 func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
 	notifier := newCommitNotifier(environment.SystemClock(), 25*time.Millisecond, hclog.NewNullLogger())
@@ -61,13 +61,13 @@ func TestPipelineSendsWhenNobodyTakesAnswers(t *testing.T) {
 		}
 	}
 	<-answered
-	// Whoever asks now gets all of them, in order.
+	// A later reader gets all of them, in order.
 	for range messages {
 		<-pipeline.Consumer()
 	}
 }
 
-// openPipeline is a pipeline to another transport, whose network is b.
+// openPipeline returns a pipeline to another transport with network b.
 func openPipeline(t *testing.T) (p *pipeline, to *transport, b *peernet.Network) {
 	t.Helper()
 	a, b := peernettest.Pair(t, nil)
@@ -82,8 +82,8 @@ func openPipeline(t *testing.T) (p *pipeline, to *transport, b *peernet.Network)
 	return p, to, b
 }
 
-// A pipeline whose connection breaks hands out one message without an answer, by which
-// the library gives it up, and keeps nobody waiting who sends.
+// A pipeline whose connection breaks delivers one unanswered message, after which the library
+// closes it, and blocks no sender.
 func TestBrokenPipelineEndsSending(t *testing.T) {
 	pipeline, to, b := openPipeline(t)
 	for range sentMax {
@@ -117,8 +117,7 @@ func TestBrokenPipelineEndsSending(t *testing.T) {
 	}
 }
 
-// What is sent before the library asks for it is answered to it when it asks, and not
-// before, whichever of the two comes first.
+// The answer to an early message is delivered when the library requests it, and not before.
 func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 	pipeline, to, b := openPipeline(t)
 	message := func(index uint64) *raft.AppendEntriesRequest {
@@ -129,7 +128,7 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 		entries := rpc.Command.(*raft.AppendEntriesRequest).Entries
 		rpc.Respond(&raft.AppendEntriesResponse{Term: 4, LastLog: entries[0].Index, Success: true}, nil)
 	}
-	idle := func() { // waits until the place of what was answered is free again
+	idle := func() { // waits until the slot of an answered message is free
 		for range sentMax {
 			pipeline.slots <- struct{}{}
 		}
@@ -139,18 +138,18 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 	}
 	for i, answeredFirst := range []bool{true, false, true, false} {
 		idle()
-		ahead, finish, err := pipeline.sendEarly(message(8), i < 2)
+		early, finish, err := pipeline.sendEarly(message(8), i < 2)
 		if err != nil || finish != nil {
 			t.Fatalf("%v, it is written in part: %v", err, finish != nil)
 		}
 		if answeredFirst {
 			answer()
-			<-ahead.done
+			<-early.done
 			if len(pipeline.answers) > 0 {
 				t.Fatal("the library gets an answer to what it has not sent")
 			}
 		}
-		if err := pipeline.request(ahead); err != nil {
+		if err := pipeline.request(early); err != nil {
 			t.Fatal(err)
 		}
 		if !answeredFirst {
@@ -176,11 +175,11 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 	}
 }
 
-// A message that the connection takes in part is finished, and answered like any other.
+// A message that the connection accepts in part is completed and answered like any other.
 func TestPipelineFinishesWhatIsWrittenInPart(t *testing.T) {
 	pipeline, to, _ := openPipeline(t)
-	data := make([]byte, 64<<20) // more than the kernel keeps for a connection
-	ahead, finish, err := pipeline.sendEarly(&raft.AppendEntriesRequest{Term: 4, Entries: []*raft.Log{{Index: 1, Term: 4, Data: data}}}, false)
+	data := make([]byte, 64<<20) // more than the socket buffers hold
+	early, finish, err := pipeline.sendEarly(&raft.AppendEntriesRequest{Term: 4, Entries: []*raft.Log{{Index: 1, Term: 4, Data: data}}}, false)
 	if err != nil || finish == nil {
 		t.Fatalf("%v, it is written in part: %v", err, finish != nil)
 	}
@@ -194,13 +193,13 @@ func TestPipelineFinishesWhatIsWrittenInPart(t *testing.T) {
 	if err := <-finished; err != nil {
 		t.Error(err)
 	}
-	if <-ahead.done; ahead.err != nil || ahead.resp.LastLog != 1 {
-		t.Errorf("%+v, %v", ahead.resp, ahead.err)
+	if <-early.done; early.err != nil || early.resp.LastLog != 1 {
+		t.Errorf("%+v, %v", early.resp, early.err)
 	}
 }
 
-// The connections that are kept end with the process at their other end, and nobody
-// hears of it. The first message after it was started again must arrive.
+// Idle connections end unnoticed with the process at their other end. The first message after its
+// restart must arrive.
 func TestMessageGoesOverANewConnection(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
 	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
@@ -229,7 +228,7 @@ func TestMessageGoesOverANewConnection(t *testing.T) {
 	}
 }
 
-// A node stops although another one is connected, and has sent a snapshot only in part.
+// A node stops although another node is connected and has sent a part of a snapshot.
 func TestCloseWaitsForNobody(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
 	from := newTransport(testOptions(a, newContacts(environment.SystemClock())))
@@ -240,7 +239,7 @@ func TestCloseWaitsForNobody(t *testing.T) {
 		request := &raft.InstallSnapshotRequest{Term: 4, Size: 1000}
 		installed <- from.InstallSnapshot("b-2", "b-2", request, new(raft.InstallSnapshotResponse), content)
 	}()
-	rpc := <-to.Consumer() // whether the log has its end
+	rpc := <-to.Consumer() // asks whether the log has its end
 	rpc.Respond(&raft.AppendEntriesResponse{Term: 5}, nil)
 	rpc = <-to.Consumer()
 	reading := make(chan error, 1)
@@ -263,11 +262,11 @@ func TestCloseWaitsForNobody(t *testing.T) {
 	}
 }
 
-// partial is a pipeline that can write a part of what is sent ahead, and finishes when it
-// may.
+// partial is a pipeline that writes a part of an early message, and completes it when the test
+// allows it.
 type partial struct {
 	raft.AppendPipeline
-	sent []uint64 // the first entries of messages, in their order
+	sent []uint64 // indexes of the first entries, in order
 	may  chan struct{}
 }
 
@@ -276,8 +275,8 @@ func (p *partial) sendEarly(args *raft.AppendEntriesRequest, _ bool) (*appended,
 	return &appended{args: args, kept: true}, func() error { <-p.may; return nil }, nil
 }
 
-func (p *partial) ask(*appended) error { return nil }
-func (p *partial) busy() bool          { return false }
+func (p *partial) request(*appended) error { return nil }
+func (p *partial) busy() bool              { return false }
 
 func (p *partial) AppendEntries(args *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	p.sent = append(p.sent, args.Entries[0].Index)
@@ -286,8 +285,8 @@ func (p *partial) AppendEntries(args *raft.AppendEntriesRequest, _ *raft.AppendE
 
 func (p *partial) Close() error { return nil }
 
-// A message that the connection takes in part keeps nobody waiting who begins to write,
-// and nothing is sent in between its parts.
+// A partly sent message does not block the writing goroutine, and nothing is sent between its
+// parts.
 func TestNothingIsSentWithinAMessage(t *testing.T) {
 	notifier := newCommitNotifier(environment.SystemClock(), time.Hour, hclog.NewNullLogger())
 	notifier.watch(fixedCommit{term: 4, state: raft.Leader, barriers: new(int)})

@@ -79,7 +79,7 @@ func (s *Stored) Recover(recovery Recovery) error {
 	machine := recoveringMachine{recovery.Machine, recovery.ClusterID}
 	_, transport := raft.NewInmemTransport(raft.ServerAddress(recovery.NodeID)) // only encodes addresses
 	err = raft.RecoverCluster(conf, machine, s.log, stable, s.snapshots, transport, members)
-	// The library skips an unreadable snapshot and uses an older one; the guard has its error.
+	// The library skips an unreadable snapshot and uses an older one; DiskGuard has its error.
 	return errors.Join(s.guard.Poisoned(), err, transport.Close(), stable.Close())
 }
 

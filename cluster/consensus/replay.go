@@ -124,7 +124,7 @@ func (r *replay) visit(entry *raft.Log) error {
 	return r.ctx.Err()
 }
 
-// hand passes the entries read to the applying goroutine.
+// flush passes the entries read to the applying goroutine.
 func (r *replay) flush() {
 	if len(r.batch) > 0 {
 		r.batches <- r.batch

@@ -7,9 +7,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 )
 
-// TestReplayBeforeConsensus: a node alone, which nobody can tell what is
-// committed, has applied what it knew to be when it stopped, and no more, and
-// knows the members of that time.
+// TestReplayBeforeConsensus checks that a restarted node without contact has applied the entries
+// that it knew to be committed, no more, and knows the members of that time.
 func TestReplayBeforeConsensus(t *testing.T) {
 	t.Parallel()
 	for name, snapshot := range map[string]bool{"without a snapshot": false, "after a snapshot": true} {
@@ -25,7 +24,7 @@ func TestReplayBeforeConsensus(t *testing.T) {
 				}
 				known := g.Propose(20, 60)
 				g.Agree(known)
-				last := g.ProposeOne(clustertest.Entry(t, 60)) // its append tells the mark of those before
+				last := g.ProposeOne(clustertest.Entry(t, 60)) // its append records the commit of those before
 				g.Agree(last)
 				members := g.Leader().group.raft.GetConfiguration().Configuration()
 				g.stopAll()

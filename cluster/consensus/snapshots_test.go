@@ -15,9 +15,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 )
 
-// smallSteps makes snapshots and installs the normal way to catch up. The wal shows
-// deleted entries as long as the file is its last, and sends them instead of a
-// snapshot: its files are small.
+// smallSteps makes snapshots and installs the normal way to catch up. Its wal files are small: the
+// wal still returns deleted entries of its last file, which would be sent instead of a snapshot.
 func smallSteps(_ int, options *Options) {
 	options.Log.SegmentBytes = 4 << 10
 	options.Snapshot = SnapshotPolicy{LogBytes: 2000, TrailingBytes: 500, SyncBytes: 1000, BytesPerSecond: 64 << 20}
@@ -47,8 +46,8 @@ func TestSnapshotsAreTakenByBytesAndInstalled(t *testing.T) {
 		}
 		g.start(behind)
 		g.Agree(last)
-		g.Agree(g.Propose(160, 170))                       // the log is wiped after the state is there
-		restored := behind.group.Stats().SnapshotsRestored // one is its own
+		g.Agree(g.Propose(160, 170))                       // the log is wiped after the state is restored
+		restored := behind.group.Stats().SnapshotsRestored // the first is its own
 		if first, err := behind.group.log.FirstIndex(); err != nil || first <= stopped || restored < 2 {
 			t.Errorf("the follower stopped at %d and its log begins at %d, %v: it got no snapshot", stopped, first, err)
 		}
@@ -72,9 +71,8 @@ func (g *groups) snapshotAll() {
 	}
 }
 
-// TestInstalledSnapshotWipesTheLog guards against raft issue 697: a follower
-// that keeps an entry contradicting the snapshot it got refuses the next append
-// and gets the snapshot again, for ever.
+// TestInstalledSnapshotWipesTheLog covers raft issue 697: a follower that keeps an entry
+// contradicting an installed snapshot refuses the next append and gets the snapshot again.
 func TestInstalledSnapshotWipesTheLog(t *testing.T) {
 	t.Parallel()
 	ends := map[string]int{"before the snapshot's end": -5, "at the snapshot's end": 0, "behind the snapshot's end": 20}
@@ -93,7 +91,7 @@ func installOverContradiction(t *testing.T, store string, beyond int) {
 	g, behind, last := contradictedSnapshot(t, store, beyond)
 	g.start(behind)
 	g.Agree(last)
-	if stats := behind.group.Stats(); stats.SnapshotsRestored < 2 { // one is its own
+	if stats := behind.group.Stats(); stats.SnapshotsRestored < 2 { // the first is its own
 		t.Errorf("no snapshot was installed: %+v", stats)
 	}
 	g.Agree(g.Propose(120, 125))
@@ -102,8 +100,8 @@ func installOverContradiction(t *testing.T, store string, beyond int) {
 	g.Agree(g.Propose(125, 130))
 }
 
-// contradictedSnapshot is a group with a stopped follower. The others have a snapshot up
-// to last; its log ends beyond that and contradicts it.
+// contradictedSnapshot returns a group with a stopped follower. The others have a snapshot up to
+// last; its log ends beyond that and contradicts it.
 func contradictedSnapshot(t *testing.T, store string, beyond int) (g *groups, behind *member, last uint64) {
 	t.Helper()
 	g = newGroups(t, 3, func(i int, options *Options) { smallSteps(i, options); options.Log.Store = store })
@@ -113,7 +111,7 @@ func contradictedSnapshot(t *testing.T, store string, beyond int) (g *groups, be
 	g.snapshotAll()
 	term, end := behind.group.LastEntry()
 	behind.node.stop()
-	if err := g.Leader().group.TransferLeadership(clustertest.Context(t)); err != nil { // another term
+	if err := g.Leader().group.TransferLeadership(clustertest.Context(t)); err != nil { // a new term
 		t.Fatal(err)
 	}
 	written := entriesOf(t, g.Leader())
@@ -123,8 +121,8 @@ func contradictedSnapshot(t *testing.T, store string, beyond int) (g *groups, be
 	return g, behind, last
 }
 
-// A power cut may come between an installed snapshot and the end of the log that it
-// replaces: the node must then finish what was begun.
+// After a power cut between an installed snapshot and the wipe of the log, the node completes the
+// wipe.
 func TestInstallIsFinishedAfterAPowerCut(t *testing.T) {
 	t.Parallel()
 	ends := map[string]int{"before the snapshot's end": -5, "behind the snapshot's end": 20}
@@ -156,7 +154,7 @@ func finishInstall(t *testing.T, store string, beyond int) {
 	g.Agree(g.Propose(125, 130))
 }
 
-// entriesOf is the log of a member by index.
+// entriesOf returns the log of a member by index.
 func entriesOf(t *testing.T, m *member) map[uint64]*raft.Log {
 	t.Helper()
 	first, err := m.group.log.FirstIndex()
@@ -177,10 +175,10 @@ func entriesOf(t *testing.T, m *member) map[uint64]*raft.Log {
 	return entries
 }
 
-// contradict adds entries to a stopped node's log that no leader committed, up
-// to where the others are, as a node writes that led without a majority. What a
-// leader wrote in the last term of the node comes first: two entries of one index
-// and term never differ. A log that a snapshot has emptied goes on behind newest.
+// contradict adds uncommitted entries to a stopped node's log, up to the end of the others' logs,
+// as if it had led without a majority. The leader's entries of the node's last term come first: two
+// entries of one index and term never differ. If a snapshot emptied the log, it continues after
+// newest.
 func contradict(t *testing.T, m *member, newest *raft.Log, written map[uint64]*raft.Log, last uint64) {
 	t.Helper()
 	dir := openTestDir(t, m.node.path, m.node.name)
@@ -219,7 +217,7 @@ func TestWaitAppliedPassesEntriesWithoutCommands(t *testing.T) {
 	g := newGroups(t, 3, nil)
 	g.startAll()
 	g.Propose(0, 2)
-	leader := g.Leader() // its barrier is the last entry and reaches no state machine
+	leader := g.Leader() // its barrier is the last entry and does not reach the state machine
 	commit := leader.group.CommitIndex()
 	if applied := leader.machine.AppliedIndex(); applied >= commit {
 		t.Fatalf("applied %d, committed %d: the test needs a barrier at the end", applied, commit)
@@ -267,7 +265,7 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Fatalf("the followers were never heard of: %+v", stats.Members)
 		}
-		if err := leader.group.await(ctx, leader.group.raft.VerifyLeader()); err != nil { // a heartbeat
+		if err := leader.group.await(ctx, leader.group.raft.VerifyLeader()); err != nil { // causes a heartbeat
 			t.Fatal(err)
 		}
 	}
@@ -278,7 +276,7 @@ func TestStatsDescribeTheMembers(t *testing.T) {
 	}
 }
 
-// The nodes of a cluster do not write their snapshots at the same entry.
+// The nodes of a cluster write their snapshots at different entries.
 func TestSnapshotsAreSpread(t *testing.T) {
 	t.Parallel()
 	g := newGroups(t, 3, func(_ int, options *Options) { options.Snapshot.LogBytes = 1 << 20 })
@@ -297,8 +295,7 @@ func TestSnapshotsAreSpread(t *testing.T) {
 	}
 }
 
-// A snapshot takes its time until the log outruns it, and not before it is known how large
-// it will be.
+// A snapshot is written slowly until the log catches up with it, if its size is known.
 func TestSnapshotsTakeTheirTime(t *testing.T) {
 	t.Parallel()
 	const half = 32 << 10
@@ -322,8 +319,8 @@ func TestSnapshotsTakeTheirTime(t *testing.T) {
 	}
 }
 
-// A nearly full disk asks for a snapshot only if that finds room, and gives back more than a
-// small part of what it takes while it is written.
+// A nearly full disk causes a snapshot only if it finds room and reclaims a good part of its own
+// size.
 func TestWorthReclaiming(t *testing.T) {
 	const mib = 1 << 20
 	cases := []struct {
@@ -368,7 +365,7 @@ func TestMostlyDead(t *testing.T) {
 	}
 }
 
-// Space is reclaimed once, and not by a second snapshot behind one that is being written.
+// Space is reclaimed once, not again while a snapshot is being written.
 func TestSpaceIsReclaimedOnce(t *testing.T) {
 	t.Parallel()
 	clustertest.VerifyNoLeaks(t)

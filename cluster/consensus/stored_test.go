@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 )
 
-// openTestStored opens what the group of a stopped member has on disk.
+// openTestStored opens the files of a stopped member.
 func openTestStored(t *testing.T, m *member) *Stored {
 	t.Helper()
 	dir, err := storage.OpenStoppedDir(m.node.path)
@@ -34,7 +34,7 @@ func openTestStored(t *testing.T, m *member) *Stored {
 	return s
 }
 
-// replayed is the state that the newest snapshot and the log up to last give.
+// replayed returns the state of the newest snapshot and the log up to last.
 func (s *Stored) replayed(t *testing.T, last uint64) *fsm.FSM {
 	t.Helper()
 	snapshots, err := s.Snapshots()
@@ -55,9 +55,8 @@ func (s *Stored) replayed(t *testing.T, last uint64) *fsm.FSM {
 	return machine
 }
 
-// TestStoredIsReadAndRecovered: a group that does not run shows its log, its state and
-// its members; recovered, it has one snapshot with the members that stay and no log,
-// and a repetition, as after a crash, changes nothing.
+// TestStoredIsReadAndRecovered reads log, state and members of a stopped group. After the recovery
+// it has one snapshot with the new members and no log, and repeating the recovery changes nothing.
 func TestStoredIsReadAndRecovered(t *testing.T) {
 	t.Parallel()
 	clustertest.BothStores(t, func(t *testing.T, store string) {

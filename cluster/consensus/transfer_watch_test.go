@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// TestStuckTransferEndsTheNode guards against raft issue 696.
+// TestStuckTransferEndsTheNode covers raft issue 696.
 func TestStuckTransferEndsTheNode(t *testing.T) {
 	tests := []struct {
 		name   string

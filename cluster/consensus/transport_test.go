@@ -20,14 +20,14 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/peernettest"
 )
 
-// testOptions are those of a transport of group 0.
+// testOptions returns the options for a transport of group 0.
 func testOptions(network *peernet.Network, contacts *contacts) transportOptions {
 	notifier := newCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger())
 	leads := func(uint64) bool { return true }
 	return transportOptions{Life: network.Context(), Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, History: noHistory(), Logger: hclog.NewNullLogger()}
 }
 
-// noHistory is that of a node that has applied nothing.
+// noHistory returns the history of a node that has applied nothing.
 func noHistory() *history {
 	return &history{
 		applied: func() uint64 { return 0 }, term: func() uint64 { return 0 }, changed: func() {},
@@ -36,8 +36,8 @@ func noHistory() *history {
 	}
 }
 
-// TestHeartbeatsTakeTheMainLoop guards against raft issue 695: no heartbeat may
-// be handled on the goroutine of its connection.
+// TestHeartbeatsTakeTheMainLoop covers raft issue 695: no heartbeat may be handled on the goroutine
+// of its connection.
 func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
 	contacts := newContacts(environment.SystemClock())
@@ -65,8 +65,7 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 	}
 }
 
-// A node that follows another has no connection open that it does not use: it would not
-// notice that the program at the other end has ended.
+// A follower keeps no idle connection: it would not show that the program at the other end ended.
 func TestFollowerKeepsNoConnections(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
 	from, to := newTransport(testOptions(a, newContacts(environment.SystemClock()))), newTransport(testOptions(b, newContacts(environment.SystemClock())))
@@ -82,8 +81,8 @@ func TestFollowerKeepsNoConnections(t *testing.T) {
 	}
 	check := func(when string, want bool) {
 		t.Helper()
-		if told := a.FormatMaxOf("b-2"); (told != 0) != want {
-			t.Errorf("%s: format %d is known of the other node", when, told)
+		if format := a.FormatMaxOf("b-2"); (format != 0) != want {
+			t.Errorf("%s: format %d is known of the other node", when, format)
 		}
 	}
 	vote()
@@ -97,8 +96,8 @@ func TestFollowerKeepsNoConnections(t *testing.T) {
 	check("no other leads", true)
 }
 
-// TestMessageWaitsForAnUnreachableNode: the library waits ever longer after messages
-// that fail, so one that finds nobody listening must not fail at once.
+// TestMessageWaitsForAnUnreachableNode covers retries: the library waits longer after each failed
+// message, so a refused connection must not fail a message at once.
 func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 	refusing := &refusingNetwork{Network: environment.NewMachineNetwork("127.0.0.1:0", 10*time.Second)}
 	refusing.left.Store(3)
@@ -133,8 +132,8 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 	}
 }
 
-// TestDeposedLeaderSendsNothing: a message that the library completes after another
-// node took over has what that one committed, under the old term.
+// TestDeposedLeaderSendsNothing: a message that the library completes after another node took over
+// has the new leader's commit index with the old term.
 func TestDeposedLeaderSendsNothing(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
 	options := testOptions(a, newContacts(environment.SystemClock()))
@@ -192,8 +191,7 @@ func (n *refusingNetwork) Dial(ctx context.Context, address string) (net.Conn, e
 	return n.Network.Dial(ctx, address)
 }
 
-// A leader that hangs while it sends a snapshot does not keep the library from voting for
-// longer than one exchange may take.
+// A leader that hangs while sending a snapshot delays votes by at most the timeout for an exchange.
 func TestSnapshotThatStopsComing(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
 	options := testOptions(b, newContacts(environment.SystemClock()))
@@ -203,7 +201,7 @@ func TestSnapshotThatStopsComing(t *testing.T) {
 	read := make(chan error, 1)
 	go func() {
 		rpc := <-to.Consumer()
-		rpc.Respond(&raft.AppendEntriesResponse{}, nil) // it does not know the entry
+		rpc.Respond(&raft.AppendEntriesResponse{}, nil) // it lacks the entry
 		rpc = <-to.Consumer()
 		_, err := io.Copy(io.Discard, rpc.Reader)
 		rpc.Respond(&raft.InstallSnapshotResponse{}, err)

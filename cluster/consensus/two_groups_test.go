@@ -8,8 +8,8 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// holds reports which of the queues that entries from up to to create are in the
-// state of every member.
+// holds reports which of the queues created by entries from up to to are in the state of every
+// member.
 func (g *groups) holds(from, to int) (all, none bool) {
 	g.T.Helper()
 	all, none = true, true
@@ -24,8 +24,7 @@ func (g *groups) holds(from, to int) (all, none bool) {
 	return all, none
 }
 
-// leadElsewhere hands leadership of g over until another node leads it than leads
-// the other group.
+// leadElsewhere transfers leadership of g until another node leads it than leads the other group.
 func (g *groups) leadElsewhere(other *groups) {
 	g.T.Helper()
 	ctx := clustertest.Context(g.T)
@@ -36,8 +35,8 @@ func (g *groups) leadElsewhere(other *groups) {
 	}
 }
 
-// Two groups share the processes of three nodes: data directory, disk guard, network
-// and address book. Each has its own leader, log and state.
+// Two groups share three nodes with their data directories, networks and address books. Each group
+// has its own leader, log and state.
 func TestTwoGroupsInOneProcess(t *testing.T) {
 	t.Parallel()
 	clustertest.VerifyNoLeaks(t)
@@ -85,7 +84,7 @@ func TestTwoGroupsInOneProcess(t *testing.T) {
 		b.Agree(bLast)
 		separate(15, 125)
 
-		// One group restarts alone, the other goes on.
+		// One group restarts alone, the other continues.
 		for _, m := range b.All {
 			m.close()
 		}

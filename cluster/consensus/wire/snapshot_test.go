@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet/frame"
 )
 
-// questions are what a receiver of a snapshot asks for, the last one with as much as goes.
+// questions are requests of a snapshot's receiver; the last one has the maximal size.
 func questions() [][]Wanted {
 	most := make([]Wanted, WantedMax)
 	for i := range most {
@@ -57,7 +57,7 @@ func TestWantedBodiesArriveAsTheyWereAskedFor(t *testing.T) {
 	}
 }
 
-// What asks for more than there can be takes no memory for it.
+// A request that names too many bodies allocates no memory for them.
 func TestWrongQuestionsAreDamage(t *testing.T) {
 	for name, fields := range map[string]func(*encoder){
 		"nothing":                 func(*encoder) {},

@@ -25,7 +25,7 @@ var (
 // sameBytes compares large contents fast.
 var sameBytes = cmp.Comparer(func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) })
 
-// requests are messages of all kinds, with and without what may be left out.
+// requests returns messages of all kinds, with and without optional parts.
 func requests() []any {
 	entry := func(index uint64, kind raft.LogType, size int) *raft.Log {
 		entry := &raft.Log{Index: index, Term: 4, Type: kind}
@@ -61,7 +61,7 @@ func requests() []any {
 	}
 }
 
-// answers are those to requests, one of each kind and form.
+// answers returns answers of each kind and form.
 func answers() []any {
 	return []any{
 		&raft.AppendEntriesResponse{RPCHeader: header, Term: 4, LastLog: 9, Success: true},
@@ -73,7 +73,7 @@ func answers() []any {
 	}
 }
 
-// emptyOf is an answer of the kind of another.
+// emptyOf returns an empty answer of the same kind.
 func emptyOf(answer any) any {
 	switch answer.(type) {
 	case *raft.AppendEntriesResponse:
@@ -91,7 +91,7 @@ func emptyOf(answer any) any {
 func TestRequestsArriveAsTheyWereSent(t *testing.T) {
 	var network bytes.Buffer
 	from, to := NewConn(&network), NewConn(&network)
-	for range 2 { // the same connection again, with what it remembers
+	for range 2 { // the connection remembers the last id
 		for i, request := range requests() {
 			if err := from.Ask(request); err != nil {
 				t.Fatal(i, err)
@@ -136,7 +136,7 @@ func TestAnswersArriveAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// some is a connection that takes some bytes at once.
+// some is a connection that accepts some bytes at once.
 type some struct {
 	bytes.Buffer
 	now int
@@ -146,7 +146,7 @@ func (s *some) WriteNow(content []byte) (int, error) {
 	return s.Write(content[:min(s.now, len(content))])
 }
 
-// A message that is written in two parts arrives as one that is not, whatever the parts.
+// A message written in two parts arrives like one written at once.
 func TestAskedNowArrives(t *testing.T) {
 	for _, data := range []int{0, 100, 2 * copyMax} {
 		request := &raft.AppendEntriesRequest{
@@ -176,7 +176,7 @@ func TestAskedNowArrives(t *testing.T) {
 	}
 }
 
-// The bytes of a message are part of the protocol between versions of the program.
+// The encoding of messages is part of the protocol between nodes.
 func TestFramesStayAsTheyAre(t *testing.T) {
 	var network bytes.Buffer
 	conn := NewConn(&network)
@@ -193,7 +193,7 @@ func TestFramesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// Whatever the network changes is noticed, wherever it is.
+// Any change on the network is detected.
 func TestDamageIsNoticed(t *testing.T) {
 	for i, request := range requests()[:8] {
 		var network bytes.Buffer
@@ -244,11 +244,11 @@ func TestSnapshotArrivesAsItWasSent(t *testing.T) {
 	}
 }
 
-// pieces counts the calls by which a message is written.
+// pieces counts the calls that write a message.
 type pieces struct {
 	bytes.Buffer
 	written int
-	shared  bool // one of the pieces is the memory of the entry itself
+	shared  bool // one of the pieces is the memory of the entry
 	entry   []byte
 }
 
@@ -261,7 +261,7 @@ func (p *pieces) WriteBuffers(buffers *net.Buffers) error {
 	return err
 }
 
-// The data of a large entry goes to the socket from where it lies in the log's cache.
+// The data of a large entry is written without copying it.
 func TestLargeEntriesAreNotCopied(t *testing.T) {
 	network := &pieces{entry: bytes.Repeat([]byte("x"), copyMax+1)}
 	conn := NewConn(network)
@@ -285,7 +285,7 @@ func TestLargeEntriesAreNotCopied(t *testing.T) {
 	}
 }
 
-// The memory for an entry with the largest body is taken once, and nothing is copied as it grows.
+// The memory for an entry with the largest body is allocated once.
 func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
 	var network bytes.Buffer
 	sent := &raft.Log{Index: 1, Data: make([]byte, 1<<20+4<<10)}
@@ -301,8 +301,8 @@ func TestTheLargestBodyIsReadInOnePiece(t *testing.T) {
 	}
 }
 
-// FuzzAsked: nothing that arrives makes a node panic, take more memory than what
-// arrives is worth, or read a message that another node would not have written so.
+// FuzzAsked: no input makes a node panic, allocate more than the input justifies, or accept a
+// message that another node would have encoded differently.
 func FuzzAsked(f *testing.F) {
 	for _, request := range requests() {
 		var network bytes.Buffer
@@ -314,7 +314,7 @@ func FuzzAsked(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte, of byte, data uint16) {
-		// The sums are right: damage is another matter than what somebody wrote so.
+		// The checksums are correct: this covers content, not damage.
 		size := min(int(data), len(content))
 		conn := NewConn(new(bytes.Buffer))
 		conn.begin()
@@ -346,7 +346,7 @@ func dataOf(request any) (size int) {
 	return size
 }
 
-// FuzzStream: the same with bytes as they come, and for answers.
+// FuzzStream covers arbitrary bytes, and answers.
 func FuzzStream(f *testing.F) {
 	for _, answer := range answers() {
 		var network bytes.Buffer
