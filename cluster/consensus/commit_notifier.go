@@ -160,7 +160,8 @@ func (c *commitNotifier) confirms(id raft.ServerID, args *raft.AppendEntriesRequ
 // pipeline wraps the pipeline to one follower.
 func (c *commitNotifier) pipeline(id raft.ServerID, inner raft.AppendPipeline) raft.AppendPipeline {
 	p := &notifyingPipeline{
-		AppendPipeline: inner, notifier: c, lock: make(chan struct{}, 1), offered: make(chan []*raft.Log, 1), unfinished: make(chan func() error, 1), closed: make(chan struct{}),
+		AppendPipeline: inner, notifier: c, lock: make(chan struct{}, 1), offered: make(chan []*raft.Log, 1),
+		unfinished: make(chan func() error, 1), closed: make(chan struct{}),
 	}
 	if p.sender, _ = inner.(earlySender); p.sender != nil {
 		p.sending.Go(p.sendOffered)

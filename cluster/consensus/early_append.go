@@ -174,7 +174,7 @@ var errNotSame = errors.New("the entries are not those that were sent before")
 
 // claimAnswers requests the answers to early messages that the library sends now. It returns the
 // remaining entries of args as a message, nil if none remain. The caller holds the lock.
-func (p *notifyingPipeline) claimAnswers(args *raft.AppendEntriesRequest) (remaining *raft.AppendEntriesRequest, last *appended, err error) {
+func (p *notifyingPipeline) claimAnswers(args *raft.AppendEntriesRequest) (left *raft.AppendEntriesRequest, last *appended, err error) {
 	entries := args.Entries
 	for len(p.early) > 0 && len(entries) > 0 {
 		message := p.early[0]
@@ -195,7 +195,7 @@ func (p *notifyingPipeline) claimAnswers(args *raft.AppendEntriesRequest) (remai
 		return nil, last, nil
 	}
 	end := last.args.Entries[len(last.args.Entries)-1]
-	left := *args
-	left.Entries, left.PrevLogEntry, left.PrevLogTerm = entries, end.Index, end.Term
-	return &left, last, nil
+	remaining := *args
+	remaining.Entries, remaining.PrevLogEntry, remaining.PrevLogTerm = entries, end.Index, end.Term
+	return &remaining, last, nil
 }

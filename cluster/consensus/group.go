@@ -200,14 +200,15 @@ func (g *Group) ownHistory(term func() uint64) *history {
 }
 
 // ErrOtherHistory: the log of this node is not the beginning of its leader's.
-var ErrOtherHistory = errors.New("the log of this node contradicts that of its cluster, as after a recovery that kept another node's log. " +
+var ErrOtherHistory = errors.New("the log of this node contradicts that of its cluster, " +
+	"as after a recovery that kept another node's log. " +
 	"Nothing was changed: keep a copy of the data directory, and start this node with an empty one, so that it joins")
 
 // Leadership returns the newest known leader.
 func (g *Group) Leadership() Leadership { return g.leaders.leadership() }
 
 // LeadershipChanged returns a channel that is closed at the next change of Leadership.
-func (g *Group) LeadershipChanged() <-chan struct{} { return g.leaders.leadershipChanged() }
+func (g *Group) LeadershipChanged() <-chan struct{} { return g.leaders.changed.Changed() }
 
 // OwnLeadership delivers each gain and loss of leadership by this node.
 func (g *Group) OwnLeadership() <-chan bool { return g.leaders.own }
@@ -224,7 +225,7 @@ func (g *Group) BeginClose() {
 	if g.raft != nil && g.stopped == nil {
 		g.stopped = g.raft.Shutdown()
 		// Exchanges with unresponsive nodes must not delay the stop.
-		g.transport.disconnect()
+		g.transport.links.disconnect()
 	}
 }
 

@@ -103,6 +103,7 @@ func (h *history) refuses(message *raft.InstallSnapshotRequest) {
 		h.refused.Store(0)
 	}
 	if h.refused.Add(1) == refusedMax {
-		h.foreign(fmt.Errorf("%d entries are applied here, but the leader keeps sending a snapshot that ends at entry %d", h.applied(), message.LastLogIndex))
+		h.foreign(fmt.Errorf("%d entries are applied here, but the leader keeps sending a snapshot that ends at entry %d",
+			h.applied(), message.LastLogIndex))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -45,14 +44,13 @@ func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
 	if !known {
 		return nil, errors.New("the consensus library sends a snapshot that is not from the store")
 	}
-	name := filepath.Base(filepath.Dir(source.Path))
 	p := &pinned{release: g.options.Bodies.PinSnapshot()}
 	defer func() {
 		if err != nil {
 			p.release()
 		}
 	}()
-	if _, p.content, err = g.snapshots.Open(name); err != nil {
+	if _, p.content, err = g.snapshots.Open(source.ID()); err != nil {
 		return nil, err
 	}
 	p.size, err = fsm.InlineSnapshotSize(bufio.NewReaderSize(p.content, inlineBuffer))
@@ -60,7 +58,7 @@ func (g *Group) pin(content io.Reader) (_ *pinned, err error) {
 		err = closing
 	}
 	if err == nil {
-		_, p.content, err = g.snapshots.Open(name)
+		_, p.content, err = g.snapshots.Open(source.ID())
 	}
 	return p, err
 }

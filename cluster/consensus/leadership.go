@@ -129,8 +129,6 @@ func (w *leadershipWatch) leadership() Leadership {
 	return w.current
 }
 
-func (w *leadershipWatch) leadershipChanged() <-chan struct{} { return w.changed.Changed() }
-
 func (w *leadershipWatch) leaderChanges() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -36,7 +36,7 @@ func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); watch.run(ctx) }()
 
-	changed := watch.leadershipChanged()
+	changed := watch.changed.Changed()
 	self := "a-1"
 	source.term.Store(3)
 	source.leader.Store(&self)
@@ -55,7 +55,7 @@ func TestLeadershipWatchDeliversEveryGainAndLoss(t *testing.T) {
 			t.Fatalf("number %d: got %v", i, got)
 		}
 	}
-	changed = watch.leadershipChanged()
+	changed = watch.changed.Changed()
 	other := "b-2"
 	source.state.Store(uint32(raft.Follower))
 	source.term.Store(4)

@@ -129,7 +129,8 @@ func (m *machine) Restore(content io.ReadCloser) error {
 		return err
 	}
 	if err := m.machine.Restore(content); errors.Is(err, format.ErrUnknownFormat) {
-		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf("the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", source.Path, err))
+		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf(
+			"the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", source.Path, err))
 	} else if errors.Is(err, format.ErrStateMismatch) {
 		return m.guard.Fail(fault.ExitStateMismatch, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
 	} else if err != nil {

@@ -96,7 +96,8 @@ func (g *Group) openStores() (err error) {
 	if g.log, err = storage.OpenLogStore(g.options.Dir, g.options.Guard, logs); err != nil {
 		return err
 	}
-	if g.snapshots, err = storage.OpenSnapshotStore(g.options.Dir, g.options.Guard, g.options.Snapshot.SyncBytes, g.raftLogger().Named("snapshots")); err != nil {
+	logger := g.raftLogger().Named("snapshots")
+	if g.snapshots, err = storage.OpenSnapshotStore(g.options.Dir, g.options.Guard, g.options.Snapshot.SyncBytes, logger); err != nil {
 		return err
 	}
 	return g.snapshots.Verify()
@@ -118,7 +119,8 @@ func (g *Group) openRaft() error {
 		return math.MaxUint64 // the library has received no message
 	})
 	g.transport = newTransport(transportOptions{
-		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC, Leads: leads, Contacts: g.contacts, Commits: g.notifier,
+		Life: g.ctx, Network: g.options.Network, Group: g.options.ID, Timeout: g.options.Timing.RPC,
+		Leads: leads, Contacts: g.contacts, Commits: g.notifier,
 		History: g.history, Snapshots: g, Refers: g.options.Bodies != nil, Logger: g.raftLogger().Named("transport"),
 	})
 	g.machine.committed = g.notifier.committed

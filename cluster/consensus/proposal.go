@@ -34,14 +34,11 @@ func (g *Group) awaitResult(future raft.ApplyFuture) (fsm.EntryResult, error) {
 		}
 		return fsm.EntryResult{}, err
 	}
-	switch result := future.Response().(type) {
-	case fsm.EntryResult:
-		return result, nil
-	case *fsm.EntryResult:
-		return *result, nil
-	default:
-		return fsm.EntryResult{}, fmt.Errorf("%w: the state machine answered with %T", fault.ErrOutcomeUnknown, result)
+	result, ok := future.Response().(fsm.EntryResult)
+	if !ok {
+		return result, fmt.Errorf("%w: the state machine answered with %T", fault.ErrOutcomeUnknown, future.Response())
 	}
+	return result, nil
 }
 
 // translate classifies the library's errors. Only those before the entry is written mean that it

@@ -64,7 +64,8 @@ func (w *transferWatch) decide() {
 		return
 	}
 	if err := w.probe(); errors.Is(err, raft.ErrLeadershipTransferInProgress) && w.leads() {
-		w.fatal(fault.ExitStuckTransfer, fmt.Errorf("this node leads, but has refused every proposal for %v because of a leadership transfer that does not end; restarting it lets another node lead", w.timeout))
+		w.fatal(fault.ExitStuckTransfer, fmt.Errorf("this node leads, but has refused every proposal for %v "+
+			"because of a leadership transfer that does not end; restarting it lets another node lead", w.timeout))
 	}
 }
 

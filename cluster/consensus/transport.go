@@ -151,7 +151,9 @@ const snapshotStep = 256 << 10
 
 // InstallSnapshot sends a snapshot. If it refers to bodies in segments, the other node requests the
 // bodies that it lacks. If that failed the last time, the bodies are inlined.
-func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, content io.Reader) error {
+func (t *transport) InstallSnapshot(
+	id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, content io.Reader,
+) error {
 	if t.Refers {
 		p, err := t.Snapshots.pin(content)
 		if err != nil {
@@ -194,9 +196,6 @@ func (t *transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args
 func (t *transport) installTimeout(size int64) time.Duration {
 	return max(t.Timeout, t.Timeout*time.Duration(size/snapshotStep))
 }
-
-// disconnect aborts the exchanges with other nodes.
-func (t *transport) disconnect() { t.links.disconnect() }
 
 // Close ends the connections and stops answering.
 func (t *transport) Close() error {

@@ -120,7 +120,7 @@ func TestMessageWaitsForAnUnreachableNode(t *testing.T) {
 	stopped := make(chan struct{})
 	from.stopped = stopped
 	refusing.left.Store(1 << 30)
-	from.disconnect() // the next message needs a connection
+	from.links.disconnect() // the next message needs a connection
 	go func() {
 		for refusing.left.Load() > 1<<30-2 {
 			runtime.Gosched()

@@ -39,7 +39,7 @@ func (g *Group) finishInstall(newest raft.SnapshotMeta) error {
 			return err
 		}
 	}
-	g.options.Logger.Info("removing the log that an installed snapshot has replaced", "first", first, "last", last, "snapshot", newest.Index)
+	g.options.Logger.Info("removing the log that an installed snapshot replaced", "first", first, "last", last, "snapshot", newest.Index)
 	if err := g.log.DeleteRange(first, last); err != nil {
 		return fmt.Errorf("remove the log that a snapshot has replaced: %w", errors.Join(err, g.options.Guard.Poisoned()))
 	}

@@ -110,7 +110,7 @@ func (s *Scrubber) retry(ctx context.Context) {
 	if now := s.options.Clock.Monotonic(); len(s.open) > 0 && now-s.logged > warnInterval {
 		s.logged = now
 		for _, one := range s.open {
-			s.options.Logger.Warn("damaged bodies of messages cannot be healed yet", "bodies", len(s.open), "error", one.why)
+			s.options.Logger.Warn("damaged message bodies cannot be repaired yet", "bodies", len(s.open), "error", one.why)
 			return
 		}
 	}

@@ -67,7 +67,7 @@ func openFile(path string, random io.Reader, write func(do func() error) error) 
 		private, err = record.parse()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; move this file away if another node is left: this node then makes a new one and asks for access", path, err)
+		return nil, fmt.Errorf("%s: %w; if another node is left, move this file away: this node then makes a new one", path, err)
 	}
 	return private, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"github.com/seriatimq/seriatim/cluster/storage/encryption"
@@ -187,6 +186,3 @@ func openAny(private hpke.PrivateKey, s *access.SealingKey) (*Key, error) {
 	}
 	return nil, errors.New("the file given with --secrets-key is of a node that was no member when the backup was made")
 }
-
-// isKeyFileHolder reports whether a holder is a key of an encryption key file.
-func isKeyFileHolder(name string) bool { return strings.HasPrefix(name, keyFileHolder) }

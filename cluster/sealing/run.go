@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -142,7 +143,7 @@ func (k *Keeper) dropUnused(change *queue.SetSealingKey, c Cluster, s *access.Se
 	for _, w := range s.Wraps {
 		used := slices.Contains(voters, w.Holder) || slices.Contains(learners, w.Holder) ||
 			slices.ContainsFunc(own, func(h *holder) bool { return h.name == w.Holder })
-		if isKeyFileHolder(w.Holder) {
+		if strings.HasPrefix(w.Holder, keyFileHolder) {
 			used = used || k.keys == nil
 		}
 		if !used {
@@ -246,7 +247,7 @@ func (k *Keeper) wrapped(ctx context.Context, key *Key, c Cluster) (*access.Seal
 		}
 	}
 	if 2*with <= len(voters) {
-		return nil, fmt.Errorf("%w: only %d of %d voters sent their public keys for the sealing key", fault.ErrUnavailable, with, len(voters))
+		return nil, fmt.Errorf("%w: only %d of %d voters sent their public keys", fault.ErrUnavailable, with, len(voters))
 	}
 	s := &access.SealingKey{ID: key.ID()}
 	for holder, bytes := range public {
@@ -261,7 +262,9 @@ func (k *Keeper) wrapped(ctx context.Context, key *Key, c Cluster) (*access.Seal
 
 // Seal returns the command with a sealed secret. It waits until this node has the sealing key, and
 // draws one if the cluster has none; execute executes commands.
-func (k *Keeper) Seal(ctx context.Context, c Cluster, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
+func (k *Keeper) Seal(
+	ctx context.Context, c Cluster, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error,
+) (*queue.CreateAccessKey, error) {
 	for {
 		changed := k.changed.Changed() // first, to miss no change
 		if k.mayDraw(c.Access()) {

@@ -53,7 +53,7 @@ func checkBolt(path string) error {
 	}
 	pageBytes := int64(binary.NativeEndian.Uint32(head[boltOffsetPage:]))
 	if pageBytes < boltPageMin || pageBytes > boltPageMax {
-		return fmt.Errorf("%s: a page of %d bytes: %w", path, pageBytes, ErrDamaged)
+		return fmt.Errorf("%s: the page size is %d bytes: %w", path, pageBytes, ErrDamaged)
 	}
 	other, err := readBoltHead(file, pageBytes)
 	if err != nil {
@@ -61,7 +61,8 @@ func checkBolt(path string) error {
 	}
 	pages := max(binary.NativeEndian.Uint64(head[boltOffsetEnd:]), binary.NativeEndian.Uint64(other[boltOffsetEnd:]))
 	if pages > uint64(info.Size())/uint64(pageBytes) {
-		return fmt.Errorf("%s has %d bytes, but %d pages of %d bytes are in use: it was cut short: %w", path, info.Size(), pages, pageBytes, ErrDamaged)
+		return fmt.Errorf("%s was cut short: it has %d bytes, but %d pages of %d bytes are in use: %w",
+			path, info.Size(), pages, pageBytes, ErrDamaged)
 	}
 	if err := checkBoltPages(file, pageBytes, head, other); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -78,7 +78,7 @@ func (p *boltPages) walk(number uint64, keys keyRange) (last []byte, err error) 
 // read reads a page and checks its header.
 func (p *boltPages) read(number uint64) (*boltPage, error) {
 	if number < 2 || number >= p.end {
-		return nil, fmt.Errorf("page %d is not where a page can be: %w", number, ErrDamaged)
+		return nil, fmt.Errorf("there can be no page %d: %w", number, ErrDamaged)
 	}
 	page := &boltPage{boltPages: p, number: number, content: make([]byte, p.size)}
 	if err := page.readAt(page.content, 0); err != nil {

@@ -30,7 +30,7 @@ type Dir struct {
 	Path   string
 	NodeID string // name and eight hex digits
 	Boot   uint64 // counts the starts of this node; orders its addresses in gossip
-	// Keys encrypt files that are written after UseKeys; nil: files are not encrypted.
+	// Keys encrypt new files; nil: files are not encrypted. Set before the groups are opened.
 	Keys *encryption.Keyring
 	lock *os.File
 
@@ -122,7 +122,8 @@ func (d *Dir) load(nodeName string, random io.Reader) error {
 		return err
 	}
 	if identity.NodeName != nodeName {
-		return fmt.Errorf("%s belongs to node %q, not to %q: give the node its name back or another data directory", d.Path, identity.NodeName, nodeName)
+		return fmt.Errorf("%s belongs to node %q, not to %q: start the node with that name or with another data directory",
+			d.Path, identity.NodeName, nodeName)
 	}
 	d.NodeID = identity.NodeID
 
@@ -184,7 +185,7 @@ func (d *Dir) ClearMembership() error {
 	if err := os.Remove(d.File(MembershipName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return syncDir(d.Path)
+	return SyncDir(d.Path)
 }
 
 // File returns the path of a file of the node.

@@ -42,7 +42,8 @@ func NewDiskGuard(deadline time.Duration, fatal func(fault.ExitCode, error), run
 // Write runs one write or sync. what names the operation and the file in errors.
 func (d *DiskGuard) Write(what string, operation func() error) error {
 	watchdog := time.AfterFunc(d.deadline, func() {
-		_ = d.Fail(fault.ExitDiskHang, fmt.Errorf("%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
+		_ = d.Fail(fault.ExitDiskHang, fmt.Errorf(
+			"%s did not finish within %v: the disk hangs; this node ends so that another can lead", what, d.deadline))
 	})
 	err := d.perform(what, operation)
 	watchdog.Stop()
@@ -50,7 +51,8 @@ func (d *DiskGuard) Write(what string, operation func() error) error {
 		return poison
 	}
 	if err != nil {
-		return d.Fail(fault.ExitDiskError, fmt.Errorf("%s: %w; written data cannot be trusted any more, check the disk before starting this node again", what, err))
+		return d.Fail(fault.ExitDiskError, fmt.Errorf(
+			"%s: %w; written data cannot be trusted any more, check the disk before starting this node again", what, err))
 	}
 	return nil
 }
@@ -95,9 +97,9 @@ func (d *DiskGuard) FailRead(err error) error { return d.Fail(Unreadable(err)) }
 func Unreadable(err error) (fault.ExitCode, error) {
 	switch {
 	case Exhausted(err):
-		return fault.ExitDiskError, fmt.Errorf("%w; nothing is known against the disk: see what takes the file descriptors or the memory, and start this node again", err)
+		return fault.ExitDiskError, fmt.Errorf("%w; the disk may be sound: free file descriptors or memory, and start this node again", err)
 	case errors.Is(err, encryption.ErrKeyMissing):
-		return fault.ExitKeyMissing, fmt.Errorf("%w: add the line of that key to the file that encryption-key-file names, and start this node again", err)
+		return fault.ExitKeyMissing, fmt.Errorf("%w: add that key to the file of encryption-key-file, and start this node again", err)
 	case notGiven(err):
 		return fault.ExitDiskError, fmt.Errorf("%w; check the disk before starting this node again", err)
 	}

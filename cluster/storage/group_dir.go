@@ -98,13 +98,13 @@ func (g *GroupDir) make(s *sign) error {
 	}
 	// First sync the names of the stores and of their directory: with a marker but without its
 	// store the node would not start again.
-	if err := errors.Join(syncDir(g.path), syncDir(g.node.Path)); err != nil {
+	if err := errors.Join(SyncDir(g.path), SyncDir(g.node.Path)); err != nil {
 		return err
 	}
 	if err := writeSynced(g.node.File(s.name), nil); err != nil {
 		return err
 	}
-	if err := syncDir(g.node.Path); err != nil {
+	if err := SyncDir(g.node.Path); err != nil {
 		return err
 	}
 	s.made.Store(true)

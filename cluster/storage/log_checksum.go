@@ -147,7 +147,7 @@ func (s *entrySealer) decrypt(entry *raft.Log) error {
 	s.used.mu.Lock()
 	s.used.note(encryption.KeyOf(entry.Extensions[n:]), entry.Index)
 	s.used.mu.Unlock()
-	data, err := s.keys.OpenParts(entry.Extensions[n:], entry.Data, tiedTo(entry), entryPurpose)
+	data, err := s.keys.OpenParts(nil, entry.Extensions[n:], entry.Data, tiedTo(entry), entryPurpose)
 	if err != nil {
 		return fmt.Errorf("entry %d: %w", entry.Index, err)
 	}

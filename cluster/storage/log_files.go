@@ -67,7 +67,7 @@ func (l logFiles) Create(dir, name string, size uint64) (types.WritableFile, err
 		return nil, err
 	}
 	if made != nil {
-		full := func() error { return errors.Join(made.Sync(), syncDir(dir)) }
+		full := func() error { return errors.Join(made.Sync(), SyncDir(dir)) }
 		return &logFile{file: made, full: full, size: int64(size), zeroed: int64(size), spare: l.spare}, nil
 	}
 	file, err := l.FS.Create(dir, name, size)

@@ -71,7 +71,7 @@ func createLogMark(path string) (*logMark, error) {
 	if err := os.Rename(unfinished, path); err != nil {
 		return nil, err
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := SyncDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	return openLogMark(path, false)

@@ -64,7 +64,7 @@ func OpenLogStore(dir *GroupDir, guard *DiskGuard, options LogOptions) (*LogStor
 	if found, err := exists(dir.file(other)); err != nil {
 		return nil, err
 	} else if found {
-		return nil, fmt.Errorf("%s exists: this data directory was made with the other log store, start the node with that one", dir.file(other))
+		return nil, fmt.Errorf("%s exists: this data directory uses the other log store, start the node with that one", dir.file(other))
 	}
 	path := dir.file(name)
 	if found, err := exists(path); err != nil {

@@ -88,7 +88,7 @@ func (s *LogStore) ForgetDeleted() { s.due.deleted.set(s.Deleted()) }
 // SnapshotDueAfter sets the bytes after the last snapshot at which the next one is due.
 func (s *LogStore) SnapshotDueAfter(bytes int64) { s.due.threshold.Store(bytes) }
 
-// PostponeSnapshot delays the next snapshot, unless demanded, by one part-th of the usual bytes.
+// PostponeSnapshot delays the next snapshot, unless demanded, by 1/part of the usual bytes.
 func (s *LogStore) PostponeSnapshot(part int64) {
 	later := s.due.threshold.Load() / part
 	s.due.appended.postponed.Store(s.Appended() + later)

@@ -221,8 +221,8 @@ func (s *LogStore) Appended() int64 { return s.sizes.appended() }
 // Trailing returns the number of entries, counted back from last, that hold about bytes.
 func (s *LogStore) Trailing(last uint64, bytes int64) uint64 { return s.sizes.trailing(last, bytes) }
 
-// EndedAt returns the last entry that the log held, at the least, when the store was last closed. A
-// log that ends earlier was damaged or cut off.
+// EndedAt returns an entry that was in the log when it was last written before it was opened. A log
+// that ends earlier was damaged or cut off.
 func (s *LogStore) EndedAt() uint64 { return s.mark.index }
 
 // KnownCommitted returns an entry that was known to be committed, with all before it, when the log

@@ -32,7 +32,7 @@ func WriteRecord(path string, value any) error {
 	if err := os.Rename(unfinished, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
 // ReadRecord reads a file of WriteRecord. The error wraps fs.ErrNotExist if there is none, and
@@ -74,8 +74,8 @@ func writeSynced(path string, content []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// syncDir makes the names in a directory durable.
-func syncDir(path string) error {
+// SyncDir makes the names in a directory durable.
+func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
 		return err

@@ -54,7 +54,8 @@ func WriteRecovery(d *Dir, record Recovery) error {
 func CheckRecovered(d *Dir) error {
 	record, err := ReadRecovery(d)
 	if err == nil && record.Interrupted() {
-		err = fmt.Errorf("a recovery that keeps the log of %v was interrupted here: repeat seriatim cluster force-recover with the same options", record.Members)
+		err = fmt.Errorf("a recovery that keeps the log of %v was interrupted: repeat seriatim cluster force-recover with the same options",
+			record.Members)
 	}
 	return err
 }
@@ -78,7 +79,7 @@ func ResetToJoin(d *Dir, recovery Recovery) error {
 			}
 		}
 	}
-	if err := errors.Join(syncDir(archive), syncDir(d.Path)); err != nil {
+	if err := errors.Join(SyncDir(archive), SyncDir(d.Path)); err != nil {
 		return err
 	}
 	identity := identityRecord{}

@@ -56,7 +56,7 @@ func (s *SnapshotStore) behindHead(path string, content io.ReadCloser, meta *raf
 	if err != nil {
 		return failed(err)
 	}
-	return &snapshotReader{ReadCloser: bufferedFile{behind, content}, index: meta.Index, term: meta.Term, path: path}, encrypted, nil
+	return &snapshotReader{bufferedFile{behind, content}, Source{meta.Index, meta.Term, path}}, encrypted, nil
 }
 
 // Encrypted returns a writer that encrypts a snapshot to w. Its Close ends the snapshot and leaves
@@ -91,12 +91,10 @@ type bufferedFile struct {
 	io.Closer
 }
 
-// snapshotReader is a snapshot that knows its position.
+// snapshotReader is a snapshot that knows its Source.
 type snapshotReader struct {
 	io.ReadCloser
-	index uint64
-	term  uint64
-	path  string
+	source Source
 }
 
 // CreateIncoming makes a file for a snapshot that is assembled before it is installed. The caller
@@ -120,7 +118,7 @@ func SnapshotSource(content io.ReadCloser) (source Source, known bool) {
 	for {
 		switch reader := content.(type) {
 		case *snapshotReader:
-			return Source{Index: reader.index, Term: reader.term, Path: reader.path}, true
+			return reader.source, true
 		case raft.ReadCloserWrapper:
 			content = reader.WrappedReadCloser()
 		default:

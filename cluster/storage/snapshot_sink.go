@@ -71,7 +71,7 @@ func (s *snapshotSink) Close() error {
 		}
 	}
 	err := s.store.guard.Write("finish the snapshot "+s.path, func() error {
-		if err := syncDir(filepath.Dir(s.path)); err != nil {
+		if err := SyncDir(filepath.Dir(s.path)); err != nil {
 			return err
 		}
 		return s.inner.Close()

@@ -67,7 +67,7 @@ func OpenSnapshotStore(dir *GroupDir, guard *DiskGuard, syncBytes int64, logger 
 		// The library syncs the names of snapshots, but not that of their folder, which a power cut
 		// could remove. After a crash a newest snapshot may also lack its synced name, and older
 		// ones are removed for it below.
-		return errors.Join(makePrivate(s.path), syncDir(s.path), syncDir(filepath.Dir(s.path)))
+		return errors.Join(makePrivate(s.path), SyncDir(s.path), SyncDir(filepath.Dir(s.path)))
 	})
 	if err != nil {
 		return nil, err
@@ -276,7 +276,9 @@ func (s *SnapshotStore) retains(id string) bool {
 }
 
 // Create begins a snapshot.
-func (s *SnapshotStore) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, transport raft.Transport) (raft.SnapshotSink, error) {
+func (s *SnapshotStore) Create(
+	version raft.SnapshotVersion, index, term uint64, members raft.Configuration, membersIndex uint64, transport raft.Transport,
+) (raft.SnapshotSink, error) {
 	sink := &snapshotSink{store: s, index: index}
 	err := s.guard.Write("create a snapshot in "+s.path, func() (err error) {
 		for taken := true; taken && err == nil; {

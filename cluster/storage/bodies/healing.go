@@ -1,7 +1,6 @@
 package bodies
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,10 +60,7 @@ func (s *Store) Damaged() []content.Body {
 	return list
 }
 
-func byPlace(a, b content.Body) int {
-	at, than := a.Place(), b.Place()
-	return cmp.Or(cmp.Compare(at.Segment, than.Segment), cmp.Compare(at.Offset, than.Offset))
-}
+func byPlace(a, b content.Body) int { return comparePlaces(a.Place(), b.Place()) }
 
 // describe names the place of a body.
 func (s *Store) describe(body content.Body) string {
@@ -87,7 +83,7 @@ func (s *Store) damaged(body content.Body, why error) error {
 		h = &BeingHealed{Body: body, text: fmt.Sprintf("%s: %v; it is being fetched from another node", text, why), done: make(chan struct{})}
 		s.healing.found[at] = h
 		s.counts.damaged.Add(1)
-		s.options.Logger.Warn("a body of a message is damaged on this node's disk, it is being fetched from another node",
+		s.options.Logger.Warn("a message body is damaged on this node's disk, it is being fetched from another node",
 			"file", s.path(at.Segment), "offset", at.Offset, "bytes", body.Len(), "error", why)
 		s.healing.notify()
 	}
@@ -113,7 +109,7 @@ func (s *Store) soundAgain(body content.Body) {
 	waiting := h != nil && h.Body.Digest() == body.Digest() && h.Body.Len() == body.Len()
 	s.healing.mu.Unlock()
 	if waiting {
-		s.options.Logger.Warn("a body of a message that could not be read can be read again; look after the disk",
+		s.options.Logger.Warn("a message body that could not be read can be read again; check the disk",
 			"file", s.path(body.Place().Segment), "offset", body.Place().Offset, "bytes", body.Len())
 		s.healed(body, nil)
 	}
@@ -139,7 +135,7 @@ func (s *Store) Heal(body content.Body, text string) error {
 			return err
 		}
 	}
-	err := s.options.Guard.Write("write a damaged body anew in "+path, func() error {
+	err := s.options.Guard.Write("repair a body in "+path, func() error {
 		file, err := s.open(body.Place().Segment)
 		if err != nil {
 			return err
@@ -151,7 +147,8 @@ func (s *Store) Heal(body content.Body, text string) error {
 		return err
 	}
 	s.counts.healed.Add(1)
-	s.options.Logger.Warn("a damaged body of a message was written anew; look after the disk", "file", path, "offset", body.Place().Offset, "bytes", body.Len())
+	s.options.Logger.Warn("a damaged message body was repaired; check the disk",
+		"file", path, "offset", body.Place().Offset, "bytes", body.Len())
 	s.healed(body, nil)
 	return nil
 }
@@ -164,7 +161,7 @@ func (s *Store) GiveUp(body content.Body, why error) {
 	s.healing.mu.Lock()
 	s.healing.notify = nil // in tests the node continues
 	s.healing.mu.Unlock()
-	err := s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s is damaged and cannot be healed: %w; %s", s.describe(body), why, storage.ReplaceNode))
+	err := s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s is damaged and cannot be repaired: %w; %s", s.describe(body), why, storage.ReplaceNode))
 	s.healed(body, err)
 }
 

@@ -65,7 +65,7 @@ func (i *Intake) End(referred bool) {
 func (s *Store) tookIn(body content.Body) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.intakes > 0 && before(body.Place(), content.Place{Segment: s.tail.segment, Offset: s.tail.offset})
+	return s.intakes > 0 && comparePlaces(body.Place(), content.Place{Segment: s.tail.segment, Offset: s.tail.offset}) < 0
 }
 
 // sweep reclaims the bodies in the segments of an intake that the current state does not have.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -303,12 +302,4 @@ func (s *Store) open(segment uint32) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(s.path(segment), os.O_RDWR|os.O_CREATE, 0o600)
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -1,7 +1,6 @@
 package bodies
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/seriatimq/seriatim/queue/content"
@@ -92,7 +91,7 @@ func (t *tail) last() *chunk {
 func (t *tail) find(body content.Body) (record []byte, found bool) {
 	at := body.Place()
 	i, begins := slices.BinarySearchFunc(t.chunks, at, func(c *chunk, at content.Place) int {
-		return cmp.Or(cmp.Compare(c.segment, at.Segment), cmp.Compare(c.start, at.Offset))
+		return comparePlaces(content.Place{Segment: c.segment, Offset: c.start}, at)
 	})
 	if !begins {
 		i--

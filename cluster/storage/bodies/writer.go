@@ -1,9 +1,11 @@
 package bodies
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 
+	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
@@ -74,7 +76,7 @@ func (w *segmentWriter) next() (piece, bool) {
 			at := content.Place{Segment: c.segment, Offset: c.start + uint32(c.written)}
 			due := c.full
 			if sync > 0 {
-				due = before(at, s.askedEnd)
+				due = comparePlaces(at, s.askedEnd) < 0
 			}
 			if due && c.written < len(c.data) {
 				return piece{at: at, data: c.data[c.written:], large: c.large}, true
@@ -87,9 +89,9 @@ func (w *segmentWriter) next() (piece, bool) {
 	}
 }
 
-// before reports whether a lies before b.
-func before(a, b content.Place) bool {
-	return a.Segment < b.Segment || a.Segment == b.Segment && a.Offset < b.Offset
+// comparePlaces orders places as they are written.
+func comparePlaces(a, b content.Place) int {
+	return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.Offset, b.Offset))
 }
 
 // work writes a piece, or syncs.
@@ -170,7 +172,7 @@ func (w *segmentWriter) sync() error {
 		if !w.newNames {
 			return nil
 		}
-		return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
+		return errors.Join(storage.SyncDir(dir), storage.SyncDir(filepath.Dir(dir)))
 	})
 	if err == nil {
 		w.unsynced, w.newNames = 0, false

@@ -84,15 +84,11 @@ func (r *Keyring) Open(dst, record, tied []byte, purpose string) ([]byte, error)
 	if len(record) < RecordBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes", ErrNotAuthentic, len(record))
 	}
-	return r.open(dst, record[:HeadBytes], record[HeadBytes:], tied, purpose)
+	return r.OpenParts(dst, record[:HeadBytes], record[HeadBytes:], tied, purpose)
 }
 
 // OpenParts opens a record whose head is stored separately.
-func (r *Keyring) OpenParts(head, sealed, tied []byte, purpose string) ([]byte, error) {
-	return r.open(nil, head, sealed, tied, purpose)
-}
-
-func (r *Keyring) open(dst, head, sealed, tied []byte, purpose string) ([]byte, error) {
+func (r *Keyring) OpenParts(dst, head, sealed, tied []byte, purpose string) ([]byte, error) {
 	d := derivation{id: KeyID(head[:keyIDBytes]), salt: [saltBytes]byte(head[keyIDBytes:]), purpose: purpose}
 	aead, err := r.derive(d)
 	if err != nil {
