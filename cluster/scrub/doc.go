@@ -1,5 +1,5 @@
 // Package scrub finds damaged message bodies in the segment files of this node and fetches them
-// from other nodes. Package bodies checks and rewrites a body. A repair needs no log entry, because
+// from other nodes. Package bodies checks and rewrites a body. Healing needs no log entry, because
 // a body never changes and each node with the message has it.
 //
 // # Design
@@ -20,7 +20,7 @@
 //
 // # When a node gives up
 //
-// A repair ends when no message of this node has the body. While another node does not answer, this
+// Healing ends when no message of this node has the body. While another node does not answer, this
 // node keeps asking. A refusal does not prove that the body is lost: the other node may not have
 // the message yet, or may have deleted it already. So each answer contains the last entry that the
 // other node had applied. A refusal counts if that node had applied at least the entries that this

@@ -64,8 +64,8 @@ func (s *Scrubber) answer(q question) answer {
 	if !body.Stored() {
 		text = body.String()
 	} else if text, found = s.options.Bodies.Sound(body); !found {
-		// It is damaged here, too. This node heals it when it is read here: if a question started a
-		// repair, a body lost on all nodes would end all of them at once.
+		// It is damaged here, too. It is healed here when it is read here: if a question started that, a
+		// body lost on all nodes would end all of them at once.
 		return answer{Applied: applied}
 	}
 	text = text[q.From:]

@@ -68,7 +68,7 @@ func (s *Scrubber) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.found:
-			s.repair(ctx)
+			s.healFound(ctx)
 			pause = pauseMin
 		case <-retry:
 			s.retry(ctx)

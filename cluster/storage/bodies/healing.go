@@ -135,7 +135,7 @@ func (s *Store) Heal(body content.Body, text string) error {
 			return err
 		}
 	}
-	err := s.options.Guard.Write("repair a body in "+path, func() error {
+	err := s.options.Guard.Write("heal a body in "+path, func() error {
 		file, err := s.open(body.Place().Segment)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (s *Store) Heal(body content.Body, text string) error {
 		return err
 	}
 	s.counts.healed.Add(1)
-	s.options.Logger.Warn("a damaged message body was repaired; check the disk",
+	s.options.Logger.Warn("a damaged message body was healed; check the disk",
 		"file", path, "offset", body.Place().Offset, "bytes", body.Len())
 	s.healed(body, nil)
 	return nil
@@ -161,7 +161,7 @@ func (s *Store) GiveUp(body content.Body, why error) {
 	s.healing.mu.Lock()
 	s.healing.notify = nil // in tests the node continues
 	s.healing.mu.Unlock()
-	err := s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s is damaged and cannot be repaired: %w; %s", s.describe(body), why, storage.ReplaceNode))
+	err := s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s is damaged and cannot be healed: %w; %s", s.describe(body), why, storage.ReplaceNode))
 	s.healed(body, err)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 )
 
-// Times of a repair.
+// Times of healing.
 const (
 	askTimeout = 2 * time.Second
 	// An open body is retried after pauseMin, and then at growing intervals up to pauseMax.
@@ -39,14 +39,14 @@ type round struct{ silent map[string]bool }
 
 func newRound() round { return round{map[string]bool{}} }
 
-// repairWalks bounds the walks for a damaged body: a walk may miss a message that moves between
+// healWalks bounds the walks for a damaged body: a walk may miss a message that moves between
 // queues.
-const repairWalks = 2
+const healWalks = 2
 
-// repair heals all damage in the segments in which readers found damage.
-func (s *Scrubber) repair(ctx context.Context) {
+// healFound heals all damage in the segments in which readers found damage.
+func (s *Scrubber) healFound(ctx context.Context) {
 	waiting := s.unknown(s.options.Bodies.Damaged())
-	for range repairWalks {
+	for range healWalks {
 		if len(waiting) == 0 {
 			return
 		}
@@ -110,7 +110,7 @@ func (s *Scrubber) retry(ctx context.Context) {
 	if now := s.options.Clock.Monotonic(); len(s.open) > 0 && now-s.logged > warnInterval {
 		s.logged = now
 		for _, one := range s.open {
-			s.options.Logger.Warn("damaged message bodies cannot be repaired yet", "bodies", len(s.open), "error", one.why)
+			s.options.Logger.Warn("damaged message bodies cannot be healed yet", "bodies", len(s.open), "error", one.why)
 			return
 		}
 	}
