@@ -76,9 +76,6 @@ const appendEntriesMax = 64
 // nothing is written.
 const keepAlive = time.Second
 
-// openPipelines returns the number of open pipelines, 0 unless this node leads.
-func (c *commitNotifier) openPipelines() int { return int(c.open.Load()) }
-
 // watch sets the library. Call it once, before run.
 func (c *commitNotifier) watch(library commitSource) { c.raft = library }
 
