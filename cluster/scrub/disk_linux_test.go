@@ -44,5 +44,5 @@ func TestBodiesAreReadFromTheDisk(t *testing.T) {
 	if readFromDisk(t) == before {
 		t.Error("bodies were checked without the disk")
 	}
-	here.mustGoOn()
+	here.mustRun()
 }
