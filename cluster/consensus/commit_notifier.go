@@ -129,7 +129,7 @@ func (c *commitNotifier) notify(quiet time.Duration) (again bool) {
 	}
 	c.mu.Lock()
 	pipelines := make([]*notifyingPipeline, 0, len(c.pipelines))
-	for p := range c.pipelines { // in any order: they are independent
+	for p := range c.pipelines { // order does not matter: they are independent
 		pipelines = append(pipelines, p)
 	}
 	c.mu.Unlock()

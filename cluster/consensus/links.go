@@ -140,7 +140,7 @@ func (l *links) follow(another bool) {
 	l.mu.Lock()
 	l.following = another
 	if another {
-		for _, idle := range l.idle { // in any order: all are closed
+		for _, idle := range l.idle { // order does not matter: all are closed
 			kept = append(kept, idle...)
 		}
 		clear(l.idle)
@@ -174,7 +174,7 @@ func (l *links) drop(id raft.ServerID) {
 func (l *links) disconnect() {
 	l.mu.Lock()
 	open := make([]*link, 0, len(l.open))
-	for use := range l.open { // in any order: all are closed
+	for use := range l.open { // order does not matter: all are closed
 		open = append(open, use)
 	}
 	clear(l.open)
