@@ -76,9 +76,6 @@ const appendEntriesMax = 64
 // nothing is written.
 const keepAlive = time.Second
 
-// openPipelines returns the number of open pipelines, 0 unless this node leads.
-func (c *commitNotifier) openPipelines() int { return int(c.open.Load()) }
-
 // watch sets the library. Call it once, before run.
 func (c *commitNotifier) watch(library commitSource) { c.raft = library }
 
@@ -132,7 +129,7 @@ func (c *commitNotifier) notify(quiet time.Duration) (again bool) {
 	}
 	c.mu.Lock()
 	pipelines := make([]*notifyingPipeline, 0, len(c.pipelines))
-	for p := range c.pipelines { // in any order: they are independent
+	for p := range c.pipelines { // order does not matter: they are independent
 		pipelines = append(pipelines, p)
 	}
 	c.mu.Unlock()

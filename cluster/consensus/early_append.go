@@ -92,7 +92,7 @@ func (c *commitNotifier) begun(entries []*raft.Log) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for p := range c.pipelines { // in any order: they are independent
+	for p := range c.pipelines { // order does not matter: they are independent
 		if p.sender != nil {
 			p.begun(copied, size <= inlineMax)
 		}
