@@ -58,14 +58,17 @@ func backupCreateCommand(o *options) *cobra.Command {
 		Use: "create --file FILE", Short: "Write a backup of the cluster to a file or a pipe", Args: arguments.None,
 		Long: "Write a backup of the cluster to a file, or with --file - to standard output.\n\n" +
 			"The backup holds everything acknowledged before the command. A file gets its name only when it is complete and on disk.\n\n" +
-			"To send a backup to an object store, pipe it to the store's tool. Set pipefail, so that your shell reports an incomplete backup, " +
+			"To send a backup to an object store, pipe it to the store's tool. Set pipefail, so that your shell reports an " +
+			"incomplete backup, " +
 			"and delete the stored part in that case. The description of the backup then goes to standard error.",
-		Example: "  seriatim backup create --file orders.backup\n  seriatim backup create --admin 10.0.0.2:9325 --file nightly.backup --force -o json\n" +
+		Example: "  seriatim backup create --file orders.backup\n" +
+			"  seriatim backup create --admin 10.0.0.2:9325 --file nightly.backup --force -o json\n" +
 			"  set -o pipefail; seriatim backup create --file - | aws s3 cp - s3://backups/orders.backup\n" +
 			"  set -o pipefail; seriatim backup create --file - | rclone rcat store:backups/orders.backup",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			if file == "" {
-				return exit.New(exit.Usage, errors.New("--file is missing"), "name the file to write, --file FILE, or --file - for standard output")
+				return exit.New(exit.Usage, errors.New("--file is missing"),
+					"name the file to write, --file FILE, or --file - for standard output")
 			}
 			show, err := newProgress(cmd.ErrOrStderr(), report)
 			if err != nil {
@@ -193,14 +196,18 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 	count, err := io.Copy(io.MultiWriter(to, sum), show.reading(response.Body))
 	show.end()
 	if err != nil {
-		return created{}, unfinished(ctx, fmt.Errorf("the backup broke off after %s: %w", plural.Count(count, "byte", "bytes"), withoutPath(err)))
+		return created{}, unfinished(ctx,
+			fmt.Errorf("the backup broke off after %s: %w", plural.Count(count, "byte", "bytes"), withoutPath(err)))
 	}
 	size, checksum := response.Trailer.Get("X-Seriatim-Backup-Bytes"), response.Trailer.Get("X-Seriatim-Backup-Crc32c")
 	if size != decimal(count) || checksum != fmt.Sprintf("%08x", sum.Sum32()) {
-		return created{}, exit.New(exit.Failed, fmt.Errorf("%s with checksum %08x arrived, the server sent %q with %q", plural.Count(count, "byte", "bytes"), sum.Sum32(), size, checksum),
+		return created{}, exit.New(exit.Failed,
+			fmt.Errorf("%s with checksum %08x arrived, the server sent %q with %q", plural.Count(count, "byte", "bytes"), sum.Sum32(),
+				size, checksum),
 			takeAgain)
 	}
-	done := created{Bytes: count, StateHash: response.Header.Get("X-Seriatim-State-Hash"), ClusterID: response.Header.Get("X-Seriatim-Cluster-Id")}
+	done := created{Bytes: count, StateHash: response.Header.Get("X-Seriatim-State-Hash"),
+		ClusterID: response.Header.Get("X-Seriatim-Cluster-Id")}
 	var numbers [2]error
 	done.Index, numbers[0] = strconv.ParseUint(response.Header.Get("X-Seriatim-Index"), 10, 64)
 	done.LogTimeMs, numbers[1] = strconv.ParseInt(response.Header.Get("X-Seriatim-Log-Time"), 10, 64)
@@ -295,12 +302,16 @@ func backupRestoreCommand(o *options) *cobra.Command {
 		Long: "Restore a backup from a file, or with - from standard input, into a fresh cluster. " +
 			"The cluster must have formed with all its nodes and hold no queue and no topic.\n\n" +
 			"Messages, order and deduplication windows are as in the backup. The cluster refuses older receipt handles, so " +
-			"messages in flight come back when their visibility timeout ends. Sequence numbers continue far above those of the backup.\n\n" +
-			"The backup contains the secrets of access keys in sealed form. Only members of the cluster at the time of the backup can open them. " +
-			"If the backup is encrypted, every node with the encryption key file can, too. For other nodes, name the file secrets.key from the " +
+			"messages in flight come back when their visibility timeout ends. " +
+			"Sequence numbers continue far above those of the backup.\n\n" +
+			"The backup contains the secrets of access keys in sealed form. Only members of the cluster at the time of the backup " +
+			"can open them. " +
+			"If the backup is encrypted, every node with the encryption key file can, too. For other nodes, name the file " +
+			"secrets.key from the " +
 			"data directory of such a member with --secrets-key. With --without-access-keys this cluster keeps its own access keys.",
 		Example: "  seriatim backup verify nightly.backup && seriatim backup restore nightly.backup\n" +
-			"  seriatim backup restore nightly.backup --secrets-key n1-secrets.key\n  seriatim backup restore nightly.backup --without-access-keys\n" +
+			"  seriatim backup restore nightly.backup --secrets-key n1-secrets.key\n" +
+			"  seriatim backup restore nightly.backup --without-access-keys\n" +
 			"  aws s3 cp s3://backups/orders.backup - | seriatim backup restore -",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			show, err := newProgress(cmd.ErrOrStderr(), report)
@@ -308,7 +319,8 @@ func backupRestoreCommand(o *options) *cobra.Command {
 				return err
 			}
 			if secretsKey != "" && without {
-				return exit.New(exit.Usage, errors.New("--secrets-key and --without-access-keys exclude each other"), "use the first to restore the access keys of the backup, the second to leave them out")
+				return exit.New(exit.Usage, errors.New("--secrets-key and --without-access-keys exclude each other"),
+					"use the first to restore the access keys of the backup, the second to leave them out")
 			}
 			secrets, err := readSecretsKey(secretsKey)
 			if err != nil {
@@ -360,7 +372,8 @@ func readSecretsKey(name string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--secrets-key: %w", err)
 	case len(content) == 0 || len(content) > secretsKeyBytesMax:
-		return nil, exit.New(exit.Usage, fmt.Errorf("%s is not the file secrets.key of a node", name), "it is in the data directory of each node")
+		return nil, exit.New(exit.Usage, fmt.Errorf("%s is not the file secrets.key of a node", name),
+			"it is in the data directory of each node")
 	}
 	return content, nil
 }
@@ -396,7 +409,8 @@ func openBackup(name string, stdin io.Reader) (backup io.ReadCloser, size int64,
 }
 
 // restoreBackup uploads a backup and waits until all of it is restored.
-func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, secretsKey []byte, withoutAccessKeys bool, show *progress) (cluster.Restored, error) {
+func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, secretsKey []byte, withoutAccessKeys bool,
+	show *progress) (cluster.Restored, error) {
 	response, err := w.stream(ctx, func(base string) (*http.Request, error) {
 		target := base + "/v1/restore"
 		if withoutAccessKeys {
@@ -425,7 +439,8 @@ func (w *wire) restoreBackup(ctx context.Context, backup io.Reader, size int64, 
 	}
 	var done cluster.Restored
 	if err := json.NewDecoder(io.LimitReader(response.Body, answerBytesMax)).Decode(&done); err != nil {
-		return cluster.Restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err), "seriatim queue list shows whether the restore succeeded")
+		return cluster.Restored{}, exit.New(exit.Unavailable, fmt.Errorf("unreadable answer: %w", err),
+			"seriatim queue list shows whether the restore succeeded")
 	}
 	return done, nil
 }

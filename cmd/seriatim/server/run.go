@@ -165,7 +165,8 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if cfg.Logging.AuditFile != "" {
 		audit = audit.With("node", cfg.Node.Name)
 	}
-	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators, poster: push.New(push.Addresses{Allowed: allowed, Own: net.InterfaceAddrs})}
+	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators,
+		poster: push.New(push.Addresses{Allowed: allowed, Own: net.InterfaceAddrs})}
 	nodeConfig.Poster, nodeConfig.Limits.Check = r.poster, names(cfg).CheckPolicy
 	if r.traces, err = p.openTraces(ctx, cfg); err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
@@ -221,7 +222,8 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
-		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Tokens: ops.Tokens{Find: r.operators, OwnFile: r.ownToken},
+		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries,
+		Tokens:   ops.Tokens{Find: r.operators, OwnFile: r.ownToken},
 		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
 		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
 		LastBackup: r.backup.at(), OnBackup: func(at time.Time) { r.backup.keep(cfg.Node.DataDir, at, p.log) },
@@ -234,10 +236,12 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Sample: new(service.Sample), Refusals: new(service.RefusalSample),
 	}
 	r.grpc = grpc.New(requests, grpc.Options{
-		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls, Random: rand.Reader, Now: time.Now, Logger: p.log,
+		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls,
+		Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
 	r.adminPort, err = transport.Listen(requests, transport.Config{
-		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
+		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax,
+		Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
 	})
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)
