@@ -47,14 +47,15 @@ var attributePages = []attributePage{
 			"ContentDeduplicationMode":   "With `IdAndContent`, a message is a duplicate if its id or its content repeats.",
 			"DataProtectionPolicy":       "Stored and returned for AWS clients.",
 			"DeduplicationWindowSeconds": "Seconds for which the topic remembers the id of an accepted message.",
-			"DeliveryPolicy":             "Says how often and how fast deliveries to HTTP subscribers are repeated, unless their subscription says so.",
-			"DisplayName":                "Stored and returned for AWS clients. It has at most 100 characters.",
-			"FifoThroughputScope":        "Says within which messages an id must not repeat: those of the topic, or of the message group.",
-			"FifoTopic":                  "Makes a FIFO topic. Its name ends in `.fifo`.",
-			"KmsMasterKeyId":             "Refused, because there are no keys of KMS. With `accept-kms-keys` it is stored and ignored.",
-			"Policy":                     "The access policy of the topic.",
-			"SignatureVersion":           "Stored and returned for AWS clients. Messages are not signed.",
-			"TracingConfig":              "Stored and returned for AWS clients.",
+			"DeliveryPolicy": "Says how often and how fast deliveries to HTTP subscribers are repeated, unless their " +
+				"subscription says so.",
+			"DisplayName":         "Stored and returned for AWS clients. It has at most 100 characters.",
+			"FifoThroughputScope": "Says within which messages an id must not repeat: those of the topic, or of the message group.",
+			"FifoTopic":           "Makes a FIFO topic. Its name ends in `.fifo`.",
+			"KmsMasterKeyId":      "Refused, because there are no keys of KMS. With `accept-kms-keys` it is stored and ignored.",
+			"Policy":              "The access policy of the topic.",
+			"SignatureVersion":    "Stored and returned for AWS clients. Messages are not signed.",
+			"TracingConfig":       "Stored and returned for AWS clients.",
 		},
 		examples: map[string]string{
 			"ArchivePolicy":              `{"MessageRetentionPeriod":"30"}`,
@@ -67,7 +68,8 @@ var attributePages = []attributePage{
 		},
 	},
 	{
-		file: "subscription-attributes.md", title: "Subscription attributes", kind: "Topics", service: "SNS", rows: attributes.DescribeSubscriptions(),
+		file: "subscription-attributes.md", title: "Subscription attributes", kind: "Topics", service: "SNS",
+		rows: attributes.DescribeSubscriptions(),
 		intro: "Set them with any client of the SNS API, or when you subscribe with the tool:\n\n" +
 			"```sh\nseriatim topic subscribe sales.fifo fraud.fifo --attribute 'FilterPolicy={\"amount\":[{\"numeric\":[\">\",1000]}]}'\n" +
 			"seriatim topic subscriptions sales.fifo -o json\n```\n",

@@ -53,7 +53,8 @@ func TestURLNamesTheAccount(t *testing.T) {
 	must(t, "account", "create", tenant, "--endpoint", endpoint)
 	for _, account := range []string{"000000000000", tenant} {
 		must(t, "queue", "create", "q.fifo", "--account", account, "--endpoint", endpoint)
-		must(t, "msg", "send", "q.fifo", "of "+account, "--group", "g", "--deduplication-id", account, "--account", account, "--endpoint", endpoint)
+		must(t, "msg", "send", "q.fifo", "of "+account, "--group", "g", "--deduplication-id", account, "--account", account,
+			"--endpoint", endpoint)
 	}
 	for _, account := range []string{"000000000000", tenant} {
 		for _, name := range []string{endpoint + "/" + account + "/q.fifo", account + "/q.fifo"} {

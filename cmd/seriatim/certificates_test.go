@@ -171,7 +171,8 @@ func (i issued) client(http2, kept bool) *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!http2)
 	protocols.SetHTTP2(http2)
-	return &http.Client{Timeout: waitMax, Transport: &http.Transport{TLSClientConfig: i.trusted(), Protocols: protocols, DisableKeepAlives: !kept}}
+	return &http.Client{Timeout: waitMax,
+		Transport: &http.Transport{TLSClientConfig: i.trusted(), Protocols: protocols, DisableKeepAlives: !kept}}
 }
 
 // awaitShown waits until new connections show a certificate.
@@ -250,7 +251,8 @@ func TestAdminPortIsClosedByDefault(t *testing.T) {
 	}
 	must(t, "cluster", "status", "--admin", admin)
 	must(t, "backup", "create", "--admin", admin, "--file", filepath.Join(t.TempDir(), "backup"))
-	if out, code := tool(t, "cluster", "status", "--admin", admin, "--admin-token-file", writeToken(t, "of-another-node")); code != 4 || !strings.Contains(out, "this token is not valid here") {
+	if out, code := tool(t, "cluster", "status", "--admin", admin, "--admin-token-file", writeToken(t, "of-another-node")); code != 4 ||
+		!strings.Contains(out, "this token is not valid here") {
 		t.Errorf("a wrong token: exit code %d\n%s", code, out)
 	}
 	token, err := os.ReadFile(file)

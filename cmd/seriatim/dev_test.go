@@ -97,7 +97,8 @@ func TestDevSurvivesItsLeader(t *testing.T) {
 	}
 	// With the endpoints that dev printed, every command works without one node.
 	all := []string{"--timeout", waitMax.String(), "--endpoint", endpoints(base, lead)}
-	if out := must(t, append([]string{"msg", "receive", "a.fifo", "--wait", "5", "--delete"}, all...)...); !strings.Contains(out, "deleted 1") {
+	if out := must(t, append([]string{"msg", "receive", "a.fifo", "--wait", "5", "--delete"}, all...)...); !strings.Contains(out,
+		"deleted 1") {
 		t.Error(out)
 	}
 	for _, command := range []string{"queue list", "status", "cluster members", "upgrade status"} {
@@ -131,7 +132,8 @@ func TestGroupExplainNamesTheHolder(t *testing.T) {
 	}
 	for node := 1; node <= 3; node++ {
 		for _, group := range []string{"g", "h"} {
-			if text := explain(node, group); !strings.Contains(text, "The receiver is the client at 127.0.0.1:") || !strings.Contains(text, "the node node-2 served it at ") {
+			if text := explain(node, group); !strings.Contains(text, "The receiver is the client at 127.0.0.1:") ||
+				!strings.Contains(text, "the node node-2 served it at ") {
 				t.Errorf("node %d says about %s: %s", node, group, text)
 			}
 			var g struct {
@@ -140,7 +142,8 @@ func TestGroupExplainNamesTheHolder(t *testing.T) {
 					SinceMs       int64
 				}
 			}
-			if err := json.Unmarshal([]byte(explain(node, group, "-o", "json")), &g); err != nil || !strings.HasPrefix(g.Holder.Address, "127.0.0.1:") || g.Holder.Node != "node-2" || g.Holder.SinceMs == 0 {
+			if err := json.Unmarshal([]byte(explain(node, group, "-o", "json")), &g); err != nil ||
+				!strings.HasPrefix(g.Holder.Address, "127.0.0.1:") || g.Holder.Node != "node-2" || g.Holder.SinceMs == 0 {
 				t.Errorf("node %d says %+v about %s, %v", node, g, group, err)
 			}
 		}
@@ -149,7 +152,8 @@ func TestGroupExplainNamesTheHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitClosed(t, fmt.Sprintf("127.0.0.1:%d", base+10))
-	if text := explain(1, "g", "--timeout", waitMax.String()); !strings.Contains(text, "A receiver has its first message") || !strings.Contains(text, "is not known") || !strings.Contains(text, "did not tell: node-2.") {
+	if text := explain(1, "g", "--timeout", waitMax.String()); !strings.Contains(text, "A receiver has its first message") ||
+		!strings.Contains(text, "is not known") || !strings.Contains(text, "did not tell: node-2.") {
 		t.Errorf("without the node that served it: %s", text)
 	}
 }
@@ -230,7 +234,8 @@ func TestServerStops(t *testing.T) {
 	base, dir := freeBase(t, 1), t.TempDir()
 	port := func(offset int) string { return fmt.Sprintf("127.0.0.1:%d", base+offset) }
 	args := []string{
-		"server", "--node-name", "n", "--data-dir", dir, "--auth=false", "--insecure-admin", "--client-addr", port(0), "--admin-addr", port(1),
+		"server", "--node-name", "n", "--data-dir", dir, "--auth=false", "--insecure-admin", "--client-addr", port(0),
+		"--admin-addr", port(1),
 		"--peer-addr", port(2), "--gossip-addr", port(3),
 	}
 	p := startProcess(t, nil, args...)

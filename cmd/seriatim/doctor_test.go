@@ -48,12 +48,14 @@ func TestDoctor(t *testing.T) {
 	if found.Level != worst || code != exits[worst] {
 		t.Errorf("all in all %s with exit code %d, want %s", found.Level, code, worst)
 	}
-	if out, _ := tool(t, "doctor", "--admin", admin); !strings.Contains(out, "WARNING - quorum: no node may fail; there is 1 voter") || !strings.Contains(out, "OK - members") {
+	if out, _ := tool(t, "doctor", "--admin", admin); !strings.Contains(out, "WARNING - quorum: no node may fail; there is 1 voter") ||
+		!strings.Contains(out, "OK - members") {
 		t.Errorf("printed was\n%s", out)
 	}
 	p.signal(t, syscall.SIGTERM)
 	p.wait(t)
-	if out, code := tool(t, "doctor", "--admin", admin); code != 2 || !strings.Contains(out, "CRITICAL - members: http://"+admin+" does not answer") {
+	if out, code := tool(t, "doctor", "--admin", admin); code != 2 ||
+		!strings.Contains(out, "CRITICAL - members: http://"+admin+" does not answer") {
 		t.Errorf("of a node that is away: exit code %d\n%s", code, out)
 	}
 }
@@ -71,7 +73,8 @@ func TestRefusedSendsAreNamed(t *testing.T) {
 		code    int
 		says    []string
 	}{
-		{"cluster status", 1, []string{"Sends are refused: 1 of 1 voters answer", "Critical: n1: " + why, "accepted again from", "seriatim doctor"}},
+		{"cluster status", 1,
+			[]string{"Sends are refused: 1 of 1 voters answer", "Critical: n1: " + why, "accepted again from", "seriatim doctor"}},
 		{"doctor", 2, []string{"CRITICAL - sends: n1: " + why, "receives and deletes go on"}},
 		{"check sends", 2, []string{"CRITICAL - sends: n1: " + why}},
 		{"check replicas", 0, []string{"OK - replicas"}},
@@ -119,7 +122,8 @@ func TestLimitsAreNamed(t *testing.T) {
 			t.Errorf("check %s: exit code %d\n%s", c.check, code, out)
 		}
 	}
-	if out, code := tool(t, "cluster", "status", "--admin", admin); code != 1 || !strings.Contains(out, "Critical (dedup): 1 of 1") || !strings.Contains(out, "the queue jobs.fifo remembers 1 deduplication ids, of 1") {
+	if out, code := tool(t, "cluster", "status", "--admin", admin); code != 1 || !strings.Contains(out, "Critical (dedup): 1 of 1") ||
+		!strings.Contains(out, "the queue jobs.fifo remembers 1 deduplication ids, of 1") {
 		t.Errorf("cluster status: exit code %d\n%s", code, out)
 	}
 }

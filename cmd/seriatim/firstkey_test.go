@@ -35,7 +35,8 @@ func TestServerBeginsWithAKey(t *testing.T) {
 	p := startServer(t, base, dir, nil, "--auth=true", "--log-level", "debug")
 	p.err.wait(t, `"msg":"ready"`, 1)
 	at := endpoint(base, 1)
-	if out, code := tool(t, "queue", "create", "orders.fifo", "--endpoint", at); code == 0 || !strings.Contains(out, "MissingAuthenticationToken") {
+	if out, code := tool(t, "queue", "create", "orders.fifo", "--endpoint", at); code == 0 ||
+		!strings.Contains(out, "MissingAuthenticationToken") {
 		t.Errorf("unsigned: exit code %d\n%s", code, out)
 	}
 	secret := keyEnvironment(t, filepath.Join(dir, "first-key"))
@@ -124,7 +125,8 @@ func TestPrintedConfigurationHasNoSecrets(t *testing.T) {
 	if err := os.WriteFile(key, []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := tool(t, "server", "--print-config", "--first-key-file", key, "--data-dir", dir); code != 78 || strings.Contains(out, secret) {
+	if out, code := tool(t, "server", "--print-config", "--first-key-file", key, "--data-dir", dir); code != 78 ||
+		strings.Contains(out, secret) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }

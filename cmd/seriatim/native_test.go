@@ -26,18 +26,21 @@ func TestNativePrompts(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after the node has ended
 	endpoint := devNode(t)
 	for _, args := range []string{
-		"queue create q.fifo", "msg send q.fifo one -g a -d id", "session accept q.fifo a --lock 600", "session state set q.fifo b x", "dedup window q.fifo 1h",
+		"queue create q.fifo", "msg send q.fifo one -g a -d id", "session accept q.fifo a --lock 600", "session state set q.fifo b x",
+		"dedup window q.fifo 1h",
 	} {
 		must(t, append(strings.Fields(args), "--endpoint", endpoint)...)
 	}
 	for _, c := range []struct{ args, name, prompt, done, after, shows string }{
-		{"group release q.fifo a", "a", "has locked the group as a session", "a session lock was in force", "group explain q.fifo a", "Nothing holds the group"},
+		{"group release q.fifo a", "a", "has locked the group as a session", "a session lock was in force", "group explain q.fifo a",
+			"Nothing holds the group"},
 		{"dedup window q.fifo 10m", "q.fifo", "and 1 id is remembered: those that are older than 10m", "", "dedup window q.fifo", "10m\n"},
 		{"dedup forget q.fifo id", "id", "the id to forget", "forgotten id", "dedup stats q.fifo", "Live          0\n"},
 		{"session state clear q.fifo b", "b", "whose state is to be cleared", "cleared b", "session state get q.fifo b", "no state"},
 	} {
 		args := append(strings.Fields(c.args), "--endpoint", endpoint)
-		if _, words, code := typed(t, "other\n", args...); code != exit.Usage || !strings.Contains(words, c.prompt) || !strings.Contains(words, "nothing was changed") {
+		if _, words, code := typed(t, "other\n", args...); code != exit.Usage || !strings.Contains(words, c.prompt) ||
+			!strings.Contains(words, "nothing was changed") {
 			t.Errorf("%s, another name typed: exit code %d\n%s", c.args, code, words)
 		}
 		after := append(strings.Fields(c.after), "--endpoint", endpoint)
@@ -83,7 +86,8 @@ func TestInterruptedSession(t *testing.T) {
 	must(t, "session", "state", "set", "orders.fifo", "s", "x", "--endpoint", endpoint)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	run(ctx, []string{"session", "state", "get", "orders.fifo", "s", "--endpoint", endpoint}, strings.NewReader(""), breaker{interrupt}, io.Discard)
+	run(ctx, []string{"session", "state", "get", "orders.fifo", "s", "--endpoint", endpoint}, strings.NewReader(""),
+		breaker{interrupt}, io.Discard)
 	if ctx.Err() == nil {
 		t.Fatal("it was not interrupted")
 	}
@@ -107,7 +111,8 @@ func TestNativeFailures(t *testing.T) {
 		{"nobody", "--endpoint 127.0.0.1:1", "seriatim dev", exit.Unavailable},
 		{"nobody at both", "--endpoint 127.0.0.1:1,127.0.0.1:2", "none of 2 nodes answers at its client port", exit.Unavailable},
 		{"the second answers", "--endpoint 127.0.0.1:1," + endpoint, "", exit.OK},
-		{"no TLS there", "--endpoint " + strings.Replace(endpoint, "http:", "https:", 1), "write it with http:// instead of https://", exit.Unavailable},
+		{"no TLS there", "--endpoint " + strings.Replace(endpoint, "http:", "https:", 1), "write it with http:// instead of https://",
+			exit.Unavailable},
 		{"mixed", "--endpoint https://127.0.0.1:1,http://127.0.0.1:2", "write all of them in the same way", exit.Usage},
 		{"silence", "--timeout 200ms --endpoint " + silent, "raise --timeout", exit.Timeout},
 		{"the admin port", "--endpoint " + adminOf(t, endpoint), "set --endpoint or SERIATIM_ENDPOINT to a client port", exit.Usage},

@@ -24,7 +24,8 @@ func TestTopicPrompt(t *testing.T) {
 		{arn, "news.fifo\n", "old.fifo has 1 subscription.\n", "nothing was changed", "old.fifo"},
 	} {
 		_, words, code := typed(t, c.input, "topic", "delete", c.topic, "--endpoint", endpoint)
-		if code != exit.Usage || !strings.Contains(words, "the name of the topic to delete") || !strings.Contains(words, c.says) || !strings.HasPrefix(words, c.has) {
+		if code != exit.Usage || !strings.Contains(words, "the name of the topic to delete") || !strings.Contains(words, c.says) ||
+			!strings.HasPrefix(words, c.has) {
 			t.Errorf("%s, %q typed: exit code %d\n%s", c.topic, c.input, code, words)
 		}
 		if out, _, _ := typed(t, "", "topic", "list", "--endpoint", endpoint); !strings.Contains(out, c.left) {
@@ -34,7 +35,8 @@ func TestTopicPrompt(t *testing.T) {
 	if _, words, code := typed(t, "old.fifo\n", "topic", "delete", arn, "--endpoint", endpoint); code != exit.OK {
 		t.Errorf("exit code %d\n%s", code, words)
 	}
-	if _, words, code := typed(t, "", "topic", "delete", "news.fifo", "--yes", "--endpoint", endpoint); code != exit.OK || strings.Contains(words, "type") {
+	if _, words, code := typed(t, "", "topic", "delete", "news.fifo", "--yes", "--endpoint", endpoint); code != exit.OK ||
+		strings.Contains(words, "type") {
 		t.Errorf("with --yes: exit code %d\n%s", code, words)
 	}
 	if out, _, _ := typed(t, "", "topic", "list", "--endpoint", endpoint); strings.Contains(out, ".fifo") {
@@ -52,7 +54,8 @@ func TestNamesAreCompleted(t *testing.T) {
 	} {
 		must(t, append(strings.Fields(args), "--endpoint", endpoint)...)
 	}
-	queues := "msg schedule, msg cancel, session list, session accept, session renew, session release, session state get, session state set, " +
+	queues := "msg schedule, msg cancel, session list, session accept, session renew, session release, session state get, session " +
+		"state set, " +
 		"session state clear, dedup lookup, dedup stats, dedup forget, dedup window, group list, group show, group explain, group release"
 	for command := range strings.SplitSeq(queues, ", ") {
 		want := "jobs.fifo\n:4\n"
@@ -63,7 +66,8 @@ func TestNamesAreCompleted(t *testing.T) {
 			t.Errorf("%s offers %q of nobody", command, got)
 		}
 	}
-	for command := range strings.SplitSeq("session accept, session renew, session release, session state get, group show, group explain, group release", ", ") {
+	for command := range strings.SplitSeq("session accept, session renew, session release, session state get, group show, group "+
+		"explain, group release", ", ") {
 		if got := completed(t, endpoint, command, "jobs.fifo", "job"); got != "job-1\n:4\n" {
 			t.Errorf("%s offers the groups %q", command, got)
 		}
@@ -71,7 +75,8 @@ func TestNamesAreCompleted(t *testing.T) {
 			t.Errorf("%s offers %q where it takes no name", command, got)
 		}
 	}
-	for command := range strings.SplitSeq("topic show, topic set, topic delete, topic publish, topic subscribe, topic subscriptions, topic unsubscribe", ", ") {
+	for command := range strings.SplitSeq("topic show, topic set, topic delete, topic publish, topic subscribe, topic subscriptions, "+
+		"topic unsubscribe", ", ") {
 		if got := completed(t, endpoint, command, "j"); got != "journal.fifo\n:4\n" {
 			t.Errorf("%s offers %q", command, got)
 		}

@@ -85,7 +85,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 	must(t, "cert", "issue", "n1", "--dir", dir)
 	must(t, "cert", "token", "anna", "--role", "admin", "--dir", dir)
 	settings := []string{
-		"--auth", "--log-level", "debug", "--admin-tokens-file", file("admin-tokens"), "--audit-log-file", file("audit.log"), "--node-name", "n1",
+		"--auth", "--log-level", "debug", "--admin-tokens-file", file("admin-tokens"), "--audit-log-file", file("audit.log"),
+		"--node-name", "n1",
 		"--peer-cert", file("n1.crt"), "--peer-key", file("n1.key"), "--peer-ca", file("ca.crt"), "--gossip-key-file", file("gossip.key"),
 	}
 	data := t.TempDir()
@@ -149,7 +150,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 	_, first, _ := strings.Cut(content(t, filepath.Join(data, "first-key")), "AWS_SECRET_ACCESS_KEY=")
 	shown.lacks(t, map[string]string{
 		"the secret of the first key": strings.TrimSpace(first),
-		"the secret of an access key": key.Secret, "a wrong secret": wrong, "a token": content(t, file("anna.token")), "an unknown token": "a-token-of-nobody", "the gossip key": content(t, file("gossip.key")),
+		"the secret of an access key": key.Secret, "a wrong secret": wrong, "a token": content(t, file("anna.token")),
+		"an unknown token": "a-token-of-nobody", "the gossip key": content(t, file("gossip.key")),
 		"the key of a certificate": pemBody(t, file("n1.key")), "a body": body, "an attribute of a message": attribute,
 	})
 	for _, line := range []string{

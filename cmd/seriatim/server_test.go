@@ -20,7 +20,8 @@ func startServer(t *testing.T, base int, dir string, env []string, args ...strin
 	t.Helper()
 	at := func(offset int) string { return fmt.Sprintf("127.0.0.1:%d", base+offset) }
 	return startProcess(t, env, append([]string{
-		"server", "--node-name", "n1", "--data-dir", dir, "--log-format", "json", "--log-segment-size", "4MiB", "--auth=false", "--insecure-admin", "--insecure-peers",
+		"server", "--node-name", "n1", "--data-dir", dir, "--log-format", "json", "--log-segment-size", "4MiB", "--auth=false",
+		"--insecure-admin", "--insecure-peers",
 		"--client-addr", at(0), "--admin-addr", at(1), "--peer-addr", at(2), "--gossip-addr", at(3),
 	}, args...)...)
 }
@@ -74,15 +75,18 @@ func TestServerUnderAServiceManager(t *testing.T) {
 func TestFirstServerOfThree(t *testing.T) {
 	socket, expect := manager(t)
 	base := freeBase(t, 1)
-	p := startServer(t, base, t.TempDir(), []string{"NOTIFY_SOCKET=" + socket}, "--bootstrap-expect", "3", "--join", "127.0.0.1:9,127.0.0.1:"+strconv.Itoa(base+3))
+	p := startServer(t, base, t.TempDir(), []string{"NOTIFY_SOCKET=" + socket}, "--bootstrap-expect", "3", "--join",
+		"127.0.0.1:9,127.0.0.1:"+strconv.Itoa(base+3))
 	expect("READY=1")
 	expect("STATUS=not ready: this node belongs to no cluster yet: waiting for 2 of 3 initial members: n1 is here")
 	admin := "127.0.0.1:" + strconv.Itoa(base+1)
 	out, code := tool(t, "cluster", "status", "--admin", admin)
-	if code != 5 || !strings.Contains(out, "No cluster yet: waiting for 2 of 3 initial members: n1 is here, looking for more at 127.0.0.1:9") {
+	if code != 5 || !strings.Contains(out,
+		"No cluster yet: waiting for 2 of 3 initial members: n1 is here, looking for more at 127.0.0.1:9") {
 		t.Errorf("cluster status: exit code %d\n%s", code, out)
 	}
-	if out, code := tool(t, "status", "--admin", admin); code != 5 || !strings.Contains(out, "waiting for 2 of 3") || strings.Contains(out, "learner") {
+	if out, code := tool(t, "status", "--admin", admin); code != 5 || !strings.Contains(out, "waiting for 2 of 3") ||
+		strings.Contains(out, "learner") {
 		t.Errorf("status: exit code %d\n%s", code, out)
 	}
 	p.signal(t, syscall.SIGTERM)
@@ -110,7 +114,8 @@ func TestDevRemovesItsDataWhenTheTerminalIsClosed(t *testing.T) {
 	for _, nodes := range []int{1, 3} {
 		t.Run(strconv.Itoa(nodes), func(t *testing.T) {
 			tmp := t.TempDir()
-			p := startProcess(t, []string{"TMPDIR=" + tmp}, "dev", "--nodes", strconv.Itoa(nodes), "--base-port", strconv.Itoa(freeBase(t, nodes)))
+			p := startProcess(t, []string{"TMPDIR=" + tmp}, "dev", "--nodes", strconv.Itoa(nodes), "--base-port",
+				strconv.Itoa(freeBase(t, nodes)))
 			p.out.wait(t, `^ready`, 1)
 			p.signal(t, syscall.SIGHUP)
 			p.wait(t)

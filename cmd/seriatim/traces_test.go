@@ -32,7 +32,8 @@ func TestServerTraces(t *testing.T) {
 	p := startServer(t, base, t.TempDir(), []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}, "--trace-ratio", "0")
 	p.err.wait(t, `"msg":"ready"`, 1)
 	client := sqs.New(sqs.Options{
-		BaseEndpoint: aws.String(endpoint(base, 1)), Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
+		BaseEndpoint: aws.String(endpoint(base, 1)), Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", ""),
 	})
 	tracedBy := func(trace, span string) func(*sqs.Options) {
 		return sqs.WithAPIOptions(smithyhttp.AddHeaderValue("traceparent", "00-"+trace+"-"+span+"-01"))
@@ -41,15 +42,18 @@ func TestServerTraces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attributes := map[string]types.MessageAttributeValue{"traceparent": {DataType: aws.String("String"), StringValue: aws.String("00-" + sender + "-" + senderSpan + "-01")}}
+	attributes := map[string]types.MessageAttributeValue{"traceparent": {DataType: aws.String("String"),
+		StringValue: aws.String("00-" + sender + "-" + senderSpan + "-01")}}
 	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{
 		QueueUrl: made.QueueUrl, MessageBody: aws.String("hello"), MessageAttributes: attributes,
-		MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String(header)}},
+		MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"),
+			StringValue: aws.String(header)}},
 	}, tracedBy(sender, senderSpan)); err != nil {
 		t.Fatal(err) // the SDK compares the digests
 	}
 	got, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
-		QueueUrl: made.QueueUrl, WaitTimeSeconds: 20, MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{"AWSTraceHeader"},
+		QueueUrl: made.QueueUrl, WaitTimeSeconds: 20, MessageAttributeNames: []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"AWSTraceHeader"},
 	}, tracedBy(receiver, receiverSpan))
 	if err != nil || len(got.Messages) != 1 {
 		t.Fatal(got, err)
@@ -58,7 +62,8 @@ func TestServerTraces(t *testing.T) {
 	if m.Attributes["AWSTraceHeader"] != header || len(m.MessageAttributes) != 1 {
 		t.Errorf("the message has the attributes %v and %v", m.Attributes, m.MessageAttributes)
 	}
-	if _, err := client.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: made.QueueUrl, ReceiptHandle: aws.String("wrong")}, tracedBy(receiver, receiverSpan)); err == nil {
+	if _, err := client.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: made.QueueUrl, ReceiptHandle: aws.String("wrong")},
+		tracedBy(receiver, receiverSpan)); err == nil {
 		t.Error("a wrong receipt handle was accepted")
 	}
 	p.signal(t, syscall.SIGTERM) // which exports what waits
@@ -68,9 +73,11 @@ func TestServerTraces(t *testing.T) {
 	var spans []string
 	all, _ := collector.Spans()
 	for _, s := range all {
-		text := s.GetName() + " in " + hex.EncodeToString(s.GetTraceId()) + " below " + hex.EncodeToString(s.GetParentSpanId()) + " " + s.GetStatus().GetMessage()
+		text := s.GetName() + " in " + hex.EncodeToString(s.GetTraceId()) + " below " + hex.EncodeToString(s.GetParentSpanId()) + " " +
+			s.GetStatus().GetMessage()
 		for _, l := range s.GetLinks() {
-			text += fmt.Sprintf(" from %x %x %s", l.GetTraceId(), l.GetSpanId(), tracingtest.Attributes(l.GetAttributes())["messaging.message.id"])
+			text += fmt.Sprintf(" from %x %x %s", l.GetTraceId(), l.GetSpanId(),
+				tracingtest.Attributes(l.GetAttributes())["messaging.message.id"])
 		}
 		spans = append(spans, text)
 	}

@@ -45,7 +45,8 @@ func check(cmd *cobra.Command, args, names []string, wanted int, repeated bool) 
 		return exit.New(exit.Usage, fmt.Errorf("unexpected argument %q: %s takes flags only", args[0], cmd.CommandPath()),
 			"run '"+cmd.CommandPath()+" --help' for the flags")
 	case len(args) > len(names) && !repeated:
-		return exit.New(exit.Usage, fmt.Errorf("unexpected argument %q after %s", args[len(names)], strings.Join(names, " and ")), "usage: "+cmd.UseLine())
+		return exit.New(exit.Usage, fmt.Errorf("unexpected argument %q after %s", args[len(names)], strings.Join(names, " and ")),
+			"usage: "+cmd.UseLine())
 	}
 	return nil
 }

@@ -49,7 +49,8 @@ func TestArguments(t *testing.T) {
 func TestGroup(t *testing.T) {
 	root := &cobra.Command{Use: "tool", Args: cobra.ArbitraryArgs, RunE: arguments.Group, SilenceErrors: true, SilenceUsage: true}
 	queue := &cobra.Command{Use: "queue", RunE: arguments.Group}
-	queue.AddCommand(&cobra.Command{Use: "list", Run: func(*cobra.Command, []string) {}}, &cobra.Command{Use: "purge", Run: func(*cobra.Command, []string) {}})
+	queue.AddCommand(&cobra.Command{Use: "list", Run: func(*cobra.Command, []string) {}},
+		&cobra.Command{Use: "purge", Run: func(*cobra.Command, []string) {}})
 	root.AddCommand(queue)
 	root.SetOut(io.Discard)
 	tests := []struct{ args, text, hint string }{

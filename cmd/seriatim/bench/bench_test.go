@@ -89,7 +89,8 @@ func TestRate(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	r = &run{Load: Load{Clients: 1, Batch: 1, Rate: 10}, started: now.Add(-time.Minute), warmEnd: now.Add(-30 * time.Second), deadline: now.Add(time.Hour)}
+	r = &run{Load: Load{Clients: 1, Batch: 1, Rate: 10}, started: now.Add(-time.Minute), warmEnd: now.Add(-30 * time.Second),
+		deadline: now.Add(time.Hour)}
 	w := &worker{run: r}
 	for n, want := range map[int64]time.Time{500: r.started.Add(50 * time.Second), 100: r.warmEnd} {
 		if got := w.awaitTurn(t.Context(), n); !got.Equal(want) {
@@ -201,7 +202,8 @@ func TestRepeatedIDs(t *testing.T) {
 	r, _ := fakeRun(t, map[string]string{"GetQueueAttributes": attributes(12, 0)})
 	r.Repeat = 50
 	for _, c := range []struct{ fresh, before, unknown, broken int64 }{
-		{12, 0, 0, 0}, {11, 0, 0, 1}, {13, 0, 0, -1}, {10, 0, 2, 0}, {10, 0, 5, 0}, {10, 0, 1, 1}, {13, 0, 2, -1}, {7, 5, 0, 0}, {6, 5, 0, 1},
+		{12, 0, 0, 0}, {11, 0, 0, 1}, {13, 0, 0, -1}, {10, 0, 2, 0}, {10, 0, 5, 0}, {10, 0, 1, 1}, {13, 0, 2, -1}, {7, 5, 0, 0},
+		{6, 5, 0, 1},
 	} {
 		s, report := &sends{run: r, before: c.before}, &Report{}
 		s.fresh.Store(c.fresh)
@@ -295,7 +297,8 @@ var interrupted func() // by a call whose answer is interrupt
 // attributes are those of a queue with messages.
 func attributes(visible, inFlight int64) string {
 	text, _ := json.Marshal(map[string]map[string]string{"Attributes": {
-		"ApproximateNumberOfMessages": fmt.Sprint(visible), "ApproximateNumberOfMessagesNotVisible": fmt.Sprint(inFlight), "ApproximateNumberOfMessagesDelayed": "0",
+		"ApproximateNumberOfMessages": fmt.Sprint(visible), "ApproximateNumberOfMessagesNotVisible": fmt.Sprint(inFlight),
+		"ApproximateNumberOfMessagesDelayed": "0",
 	}})
 	return string(text)
 }
@@ -331,7 +334,8 @@ func fakeRun(t *testing.T, answers map[string]string) (r *run, calls func() []st
 		Addresses: []string{strings.TrimPrefix(server.URL, "http://")}, Timeout: time.Minute,
 		Status: func(context.Context) (Status, error) { return Status{}, nil },
 	}
-	r = &run{Load: Load{Workload: &Workloads[1], Protocol: HTTP, Clients: 1, Batch: 1, Groups: 1, Size: 10}, target: target, admin: newSQSCaller(target, 0), started: time.Now()}
+	r = &run{Load: Load{Workload: &Workloads[1], Protocol: HTTP, Clients: 1, Batch: 1, Groups: 1, Size: 10}, target: target,
+		admin: newSQSCaller(target, 0), started: time.Now()}
 	t.Cleanup(r.admin.close)
 	return r, func() []string {
 		mu.Lock()

@@ -124,7 +124,8 @@ func codeOf(err error) string {
 		return ""
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "ConnectionRefused"
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), answered && answer.Code() == codes.DeadlineExceeded:
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
+		answered && answer.Code() == codes.DeadlineExceeded:
 		return "Timeout"
 	case answered:
 		return answer.Code().String()
@@ -142,7 +143,8 @@ func isFinal(err error) bool {
 		code = failure.Code
 	}
 	switch code {
-	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,
+		codes.FailedPrecondition, codes.Unimplemented:
 		return true
 	default:
 		return false
@@ -158,7 +160,8 @@ func explain(err error) error {
 	case !answered && codeOf(err) == "Timeout":
 		return exit.New(exit.Timeout, err, "raise --timeout")
 	case !answered:
-		return exit.New(exit.Unavailable, err, "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node")
+		return exit.New(exit.Unavailable, err,
+			"is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node")
 	case refused.code == "QueueDoesNotExist":
 		return exit.New(exit.NotFound, err, "seriatim queue list shows the queues that exist")
 	case refused.status == 401 || refused.status == 403:

@@ -32,19 +32,22 @@ type Workload struct {
 // Workloads lists all kinds of load.
 var Workloads = []Workload{
 	{
-		Name: "send", Short: "Send messages with unique deduplication ids", Clients: 64, Protocols: []string{HTTP, GRPC, Stream}, Batched: true, start: newSends,
+		Name: "send", Short: "Send messages with unique deduplication ids", Clients: 64, Protocols: []string{HTTP, GRPC, Stream},
+		Batched: true, start: newSends,
 		Long: "Send messages with unique deduplication ids, each client to its own groups, and receive none of them.\n" +
 			"Clients count failed calls and do not repeat them. On a stream the Go client chooses the batches.\n\n" +
 			"With --repeat that percentage of the messages has an earlier id of the same client. The answer must then contain the\n" +
 			"message id of the first answer, and at the end the queue must hold one message for each id. Clients repeat failed\n" +
 			"calls until they succeed. Such a run takes at most 4 minutes, because a queue forgets ids after 5.",
-		Example: "  seriatim bench send --clients 64 --batch 10 --endpoint http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344\n" +
+		Example: "  seriatim bench send --clients 64 --batch 10 --endpoint " +
+			"http://127.0.0.1:9324,http://127.0.0.1:9334,http://127.0.0.1:9344\n" +
 			"  seriatim bench send --clients 64 --protocol grpc --connections 4\n" +
 			"  seriatim bench send --repeat 50\n" +
 			"  seriatim bench send --count 1000000 --batch 10 --size 1024 --queue parked.fifo --keep",
 	},
 	{
-		Name: "fifo", Short: "Send, receive and delete, and check order, loss and duplicates", Clients: 64, Protocols: []string{HTTP, GRPC}, Batched: true, start: newLives,
+		Name: "fifo", Short: "Send, receive and delete, and check order, loss and duplicates", Clients: 64, Protocols: []string{HTTP, GRPC},
+		Batched: true, start: newLives,
 		Long: "Send, receive and delete, and check order, loss and duplicates.\n\n" +
 			"Each client sends a batch, then receives and deletes as many messages as it sent, of any group. A group has one\n" +
 			"sender, so its order is known, and the command checks it across all clients. Clients repeat failed sends and deletes\n" +
@@ -54,14 +57,16 @@ var Workloads = []Workload{
 		Example: "  seriatim bench fifo --clients 64\n  seriatim bench fifo --clients 64 --batch 10 --duration 30s -o json",
 	},
 	{
-		Name: "consume", Short: "Fill a queue, then receive and delete all of it", Clients: 64, Protocols: []string{HTTP, GRPC, Stream}, Batched: true, start: newConsumes,
+		Name: "consume", Short: "Fill a queue, then receive and delete all of it", Clients: 64, Protocols: []string{HTTP, GRPC, Stream},
+		Batched: true, start: newConsumes,
 		Long: "Fill a queue with --count messages, 100000 unless given, then receive and delete all of them, and check order,\n" +
 			"loss and duplicates. The measurement covers only the second part. A life begins with the delivery and ends with the\n" +
 			"confirmed deletion. On a stream a client holds up to 1000 messages, and lives have no times.",
 		Example: "  seriatim bench consume --batch 10\n  seriatim bench consume --clients 4 --groups 64 --protocol stream --count 500000",
 	},
 	{
-		Name: "poll", Short: "Keep many consumers waiting and measure how fast a message wakes one", Clients: 1000, Protocols: []string{HTTP}, start: newPolls,
+		Name: "poll", Short: "Keep many consumers waiting and measure how fast a message wakes one", Clients: 1000,
+		Protocols: []string{HTTP}, start: newPolls,
 		Long: "Keep many consumers waiting and measure how fast a message wakes one.\n\n" +
 			"All clients wait in long polls of 20 seconds on one queue. First the command counts new log entries without messages,\n" +
 			"because waiting should write none. Then it sends ten messages a second, to each endpoint in turn. Receive is the time\n" +
@@ -139,7 +144,8 @@ func (l *Load) Check() error {
 	case l.Existing && (l.Queue == "" || len(l.Attributes) > 0):
 		return errors.New("--existing needs --queue, and an existing queue keeps its attributes")
 	case l.Repeat > 0 && (l.Duration+l.Warmup > repeatTime || l.Protocol == Stream):
-		return fmt.Errorf("--repeat: --duration and --warmup must be together at most %v, and --protocol must not be %s", repeatTime, Stream)
+		return fmt.Errorf("--repeat: --duration and --warmup must be together at most %v, and --protocol must not be %s",
+			repeatTime, Stream)
 	case (name == "fifo" || name == "consume") && l.Groups < l.Clients:
 		return fmt.Errorf("--groups %d: %d clients need as many, because a group has one sender", l.Groups, l.Clients)
 	}

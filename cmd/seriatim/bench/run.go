@@ -62,7 +62,8 @@ func Run(ctx context.Context, target Target, load Load) (report *Report, err err
 		defer func() {
 			// An interrupted run deletes its queue, too. The interruption closed the connection.
 			r.admin.close()
-			err = errors.Join(err, explain(r.admin.call(context.WithoutCancel(ctx), "DeleteQueue", map[string]string{"QueueUrl": r.admin.queueURL}, nil, 0)))
+			err = errors.Join(err,
+				explain(r.admin.call(context.WithoutCancel(ctx), "DeleteQueue", map[string]string{"QueueUrl": r.admin.queueURL}, nil, 0)))
 		}()
 	}
 	defer func() {
@@ -132,7 +133,8 @@ func (r *run) prepareQueue(ctx context.Context) error {
 func (r *run) held(ctx context.Context) (sum int64, err error) {
 	var out struct{ Attributes map[string]string }
 	names := []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"}
-	if err := r.admin.call(ctx, "GetQueueAttributes", map[string]any{"QueueUrl": r.admin.queueURL, "AttributeNames": names}, &out, 0); err != nil {
+	if err := r.admin.call(ctx, "GetQueueAttributes", map[string]any{"QueueUrl": r.admin.queueURL, "AttributeNames": names}, &out,
+		0); err != nil {
 		return 0, explain(err)
 	}
 	for _, name := range names {

@@ -198,7 +198,8 @@ func incomplete(got, want int) error {
 	if got == want {
 		return nil
 	}
-	return &refusal{status: http.StatusServiceUnavailable, code: "IncompleteAnswer", text: fmt.Sprintf("an answer about %d messages, want %d", got, want)}
+	return &refusal{status: http.StatusServiceUnavailable, code: "IncompleteAnswer",
+		text: fmt.Sprintf("an answer about %d messages, want %d", got, want)}
 }
 
 func (c *sqsCaller) send(ctx context.Context, messages []message) (ids []string, err error) {

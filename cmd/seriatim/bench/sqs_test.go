@@ -42,7 +42,8 @@ func TestConnection(t *testing.T) {
 		fmt.Fprintf(w, `{"MessageId":"%s %s %s %s %s"}`, r.RemoteAddr, r.URL.Path, r.Header.Get("X-Amz-Target"), r.Header.Get("Content-Type"), in.ID)
 	}))
 	defer server.Close()
-	c := newSQSCaller(Target{Addresses: []string{strings.TrimPrefix(server.URL, "http://")}, Timeout: time.Minute, Account: "111111111111"}, 0)
+	c := newSQSCaller(Target{Addresses: []string{strings.TrimPrefix(server.URL, "http://")}, Timeout: time.Minute, Account: "111111111111"},
+		0)
 	defer c.close()
 	call := func(id string) (string, error) {
 		var out batchAnswer
@@ -94,7 +95,8 @@ func TestTLSAndSignature(t *testing.T) {
 	}))
 	defer server.Close()
 	target := Target{
-		Addresses: []string{strings.TrimPrefix(server.URL, "https://")}, Timeout: time.Minute, TLS: server.Client().Transport.(*http.Transport).TLSClientConfig,
+		Addresses: []string{strings.TrimPrefix(server.URL, "https://")}, Timeout: time.Minute,
+		TLS:    server.Client().Transport.(*http.Transport).TLSClientConfig,
 		Signer: &sigv4.Signer{KeyID: "AKIDEXAMPLE", Secret: "secret", Region: "us-east-1", Service: "sqs", Now: time.Now},
 	}
 	c := newSQSCaller(target, 0)

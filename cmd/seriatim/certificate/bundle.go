@@ -38,7 +38,8 @@ type bundle struct {
 
 func bundleCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "bundle", Short: "Make all certificates, keys and tokens of a cluster, and renew the certificate of the nodes", Args: arguments.None,
+		Use: "bundle", Short: "Make all certificates, keys and tokens of a cluster, and renew the certificate of the nodes",
+		Args: arguments.None,
 		Long: "Make all certificates, keys and tokens of a cluster that are not there yet, in these folders below --dir:\n\n" +
 			"  authority  ca.crt, ca.key: only this command needs the key\n" +
 			"  nodes      ca.crt, tls.crt, tls.key: one certificate for all nodes, for each of their ports\n" +
@@ -53,7 +54,8 @@ func bundleCommand() *cobra.Command {
 	f := c.Flags()
 	dir := directory(c)
 	name := f.String("kubernetes", "", "write secrets whose names begin with this, instead of folders")
-	hosts := f.StringArray("host", nil, "a name or address of the nodes, such as *.example.org or 10.0.0.1, may be repeated; loopback is always included")
+	hosts := f.StringArray("host", nil,
+		"a name or address of the nodes, such as *.example.org or 10.0.0.1, may be repeated; loopback is always included")
 	valid := lasting(c, leafValid, "how long the certificate of the nodes is valid")
 	without := f.Bool("without-certificates", false, "do not make authority and nodes, because for example cert-manager does")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -67,7 +69,8 @@ func bundleCommand() *cobra.Command {
 		if *name != "" {
 			secrets, err := inPod(*name)
 			if err != nil {
-				return exit.New(exit.Usage, err, "--kubernetes works only in a pod with a service account; elsewhere use --dir and kubectl create secret")
+				return exit.New(exit.Usage, err,
+					"--kubernetes works only in a pod with a service account; elsewhere use --dir and kubectl create secret")
 			}
 			b.store = secrets
 		}
@@ -160,7 +163,8 @@ func (b bundle) certificates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.put(ctx, "nodes", files{"ca.crt": root, "tls.crt": chain, "tls.key": key}, "issued, valid until "+issued.certificate.NotAfter.UTC().Format(time.RFC3339))
+	return b.put(ctx, "nodes", files{"ca.crt": root, "tls.crt": chain, "tls.key": key},
+		"issued, valid until "+issued.certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
 func (b bundle) newAuthority(ctx context.Context) (*pair, error) {

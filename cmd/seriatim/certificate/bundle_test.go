@@ -41,7 +41,8 @@ func must(t *testing.T, b bundle) *x509.Certificate {
 	}
 	authorities := x509.NewCertPool()
 	authorities.AppendCertsFromPEM(nodes["ca.crt"])
-	if _, err := leaf.certificate.Verify(x509.VerifyOptions{Roots: authorities, CurrentTime: b.now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+	if _, err := leaf.certificate.Verify(x509.VerifyOptions{Roots: authorities, CurrentTime: b.now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		t.Errorf("the certificate is not of its authority: %v", err)
 	}
 	return leaf.certificate
@@ -61,11 +62,13 @@ func TestBundle(t *testing.T) {
 			b, _ := at(s, now, "*.nodes")
 			first := must(t, b)
 			kept := all(t, s)
-			if len(kept["authority"]) != 2 || len(kept["gossip"]) != 1 || len(kept["admin"]) != len(callers)+1 || len(kept["first-key"]) != 2 {
+			if len(kept["authority"]) != 2 || len(kept["gossip"]) != 1 || len(kept["admin"]) != len(callers)+1 ||
+				len(kept["first-key"]) != 2 {
 				t.Errorf("made was %v", kept)
 			}
 			b, out := at(s, now.Add(59*day), "n1.nodes")
-			if again := must(t, b); !again.Equal(first) || strings.Contains(out.String(), "made") || strings.Contains(out.String(), "issued") {
+			if again := must(t, b); !again.Equal(first) || strings.Contains(out.String(), "made") ||
+				strings.Contains(out.String(), "issued") {
 				t.Errorf("made again: %s", out)
 			}
 			if diff := cmp.Diff(kept, all(t, s)); diff != "" {
@@ -119,7 +122,8 @@ func TestBundleWithoutCertificates(t *testing.T) {
 	if err := b.complete(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if parts := all(t, b.store); parts["authority"] != nil || parts["nodes"] != nil || parts["gossip"] == nil || parts["admin"] == nil || parts["first-key"] == nil {
+	if parts := all(t, b.store); parts["authority"] != nil || parts["nodes"] != nil || parts["gossip"] == nil || parts["admin"] == nil ||
+		parts["first-key"] == nil {
 		t.Errorf("made was %v", parts)
 	}
 }

@@ -84,10 +84,12 @@ func fitting(hosts []string) error {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._*"
 	for _, host := range hosts {
 		if nodecert.IsMark(host) {
-			return exit.New(exit.Usage, fmt.Errorf("--host %q is the mark of a node's certificate", host), "cert issue NAME sets the mark of NAME")
+			return exit.New(exit.Usage, fmt.Errorf("--host %q is the mark of a node's certificate", host),
+				"cert issue NAME sets the mark of NAME")
 		}
 		if net.ParseIP(host) == nil && (host == "" || strings.Trim(host, letters) != "") {
-			return exit.New(exit.Usage, fmt.Errorf("--host %q is neither a name nor an address", host), "write it like n1.example.org or 10.0.0.1, and repeat --host for each")
+			return exit.New(exit.Usage, fmt.Errorf("--host %q is neither a name nor an address", host),
+				"write it like n1.example.org or 10.0.0.1, and repeat --host for each")
 		}
 	}
 	return nil
@@ -121,7 +123,8 @@ func authorityCommand() *cobra.Command {
 			return existing(errors.Join(err, os.Remove(filepath.Join(*dir, gossipKeyName))))
 		}
 		if _, err := os.Stat(filepath.Join(usualDir, authorityName+chainSuffix)); err == nil && filepath.Clean(*dir) != usualDir {
-			cmd.PrintErrf("warning: %s holds an authority, too. Nodes that trust one authority refuse certificates of the other: use this one only for another cluster.\n", usualDir)
+			cmd.PrintErrf("warning: %s holds an authority, too. Nodes that trust one authority refuse certificates of the other: use "+
+				"this one only for another cluster.\n", usualDir)
 		}
 		return made(cmd.OutOrStdout(), *dir, authority, authorityName+chainSuffix, authorityName+keySuffix, gossipKeyName)
 	}
@@ -153,7 +156,8 @@ func issueCommand() *cobra.Command {
 			"With --role clients the certificate is for the client and the admin port, and opens no peer port. NAME is one of its\n" +
 			"hosts. Add the names and addresses under which clients reach the node.\n\n" +
 			"cert renew renews both kinds.",
-		Example: "  seriatim cert issue n1\n  seriatim cert issue n1-clients --role clients --host n1.example.org --host 10.0.0.1 --host 127.0.0.1",
+		Example: "  seriatim cert issue n1\n" +
+			"  seriatim cert issue n1-clients --role clients --host n1.example.org --host 10.0.0.1 --host 127.0.0.1",
 	}
 	dir := directory(c)
 	role := c.Flags().String("role", roleNode, "node, or clients for a certificate of the client and the admin port")
@@ -168,7 +172,8 @@ func issueCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		issued, err := newCertificate(authority, order{name: name, role: *role, hosts: append([]string{name}, *hosts...), now: time.Now(), valid: *valid})
+		issued, err := newCertificate(authority,
+			order{name: name, role: *role, hosts: append([]string{name}, *hosts...), now: time.Now(), valid: *valid})
 		if err != nil {
 			return err
 		}
@@ -202,7 +207,8 @@ func knownRole(role string) error {
 func authorityOf(dir string) (*pair, error) {
 	authority, err := readAuthority(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.New(exit.NotFound, err, "name the directory with the ca.crt and ca.key of the cluster: --dir DIR. Only for a new cluster: seriatim cert ca --dir "+dir)
+		return nil, exit.New(exit.NotFound, err,
+			"name the directory with the ca.crt and ca.key of the cluster: --dir DIR. Only for a new cluster: seriatim cert ca --dir "+dir)
 	}
 	return authority, err
 }

@@ -87,7 +87,8 @@ func TestTokenBelowAnUnendedLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Split(string(text), "\n"); len(lines) != 3 || lines[0] != before || !strings.HasSuffix(lines[1], " bob") || lines[2] != "" {
+	if lines := strings.Split(string(text), "\n"); len(lines) != 3 || lines[0] != before || !strings.HasSuffix(lines[1], " bob") ||
+		lines[2] != "" {
 		t.Errorf("%q", text)
 	}
 }
@@ -165,7 +166,8 @@ func TestHostsThatFitNobody(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for _, args := range [][]string{{"ca"}, {"issue", "n1", "--host", "*.Example.org", "--host", "10.0.0.1", "--host", "::1", "--host", "my_node-1.local."}} {
+	for _, args := range [][]string{{"ca"},
+		{"issue", "n1", "--host", "*.Example.org", "--host", "10.0.0.1", "--host", "::1", "--host", "my_node-1.local."}} {
 		if _, err := run(append(args, "--dir", dir)...); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
@@ -208,7 +210,8 @@ func TestRoles(t *testing.T) {
 		t.Errorf("for clients: %v, %v", front.DNSNames, front.ExtKeyUsage)
 	}
 	for _, args := range [][]string{
-		{"issue", "x", "--role", "clients", "--host", "n1.node.seriatim"}, {"issue", "x", "--host", "*.node.seriatim"}, {"bundle", "--host", "n1.node.seriatim"},
+		{"issue", "x", "--role", "clients", "--host", "n1.node.seriatim"}, {"issue", "x", "--host", "*.node.seriatim"},
+		{"bundle", "--host", "n1.node.seriatim"},
 		{"issue", "n1.node.seriatim", "--role", "clients"}, {"issue", "x", "--role", "root"},
 	} {
 		if _, err := run(append(args, "--dir", dir)...); exit.CodeOf(err) != exit.Usage {
@@ -222,13 +225,15 @@ func TestRenew(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range [][]string{
-		{"ca"}, {"issue", "n1", "--host", "10.0.0.1", "--host", "n1.example.org", "--valid", "48h"}, {"issue", "front", "--role", "clients", "--valid", "48h"},
+		{"ca"}, {"issue", "n1", "--host", "10.0.0.1", "--host", "n1.example.org", "--valid", "48h"},
+		{"issue", "front", "--role", "clients", "--valid", "48h"},
 	} {
 		if _, err := run(append(args, "--dir", dir)...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := run("issue", "n1", "--dir", dir); exit.CodeOf(err) != exit.Conflict || !strings.Contains(exit.HintOf(err), "seriatim cert renew n1 --dir "+dir) {
+	if _, err := run("issue", "n1", "--dir", dir); exit.CodeOf(err) != exit.Conflict ||
+		!strings.Contains(exit.HintOf(err), "seriatim cert renew n1 --dir "+dir) {
 		t.Errorf("issued twice: %v, %q", err, exit.HintOf(err))
 	}
 	for _, name := range []string{"n1", "front"} {
@@ -240,7 +245,8 @@ func TestRenew(t *testing.T) {
 		if !renewed.fits() || !renewed.certificate.NotAfter.After(old.certificate.NotAfter.Add(300*day)) {
 			t.Errorf("%s is valid until %v", name, renewed.certificate.NotAfter)
 		}
-		if !slices.Equal(renewed.certificate.DNSNames, old.certificate.DNSNames) || len(renewed.certificate.IPAddresses) != len(old.certificate.IPAddresses) ||
+		if !slices.Equal(renewed.certificate.DNSNames, old.certificate.DNSNames) ||
+			len(renewed.certificate.IPAddresses) != len(old.certificate.IPAddresses) ||
 			!slices.Equal(renewed.certificate.ExtKeyUsage, old.certificate.ExtKeyUsage) {
 			t.Errorf("%s: %v became %v", name, old.certificate.DNSNames, renewed.certificate.DNSNames)
 		}
@@ -261,10 +267,12 @@ func TestRenew(t *testing.T) {
 	if _, err := run("renew", "n1", "--dir", other); exit.CodeOf(err) != exit.Conflict {
 		t.Errorf("renewed by another authority: %v", err)
 	}
-	if _, err := run("renew", "n2", "--dir", dir); exit.CodeOf(err) != exit.NotFound || !strings.Contains(exit.HintOf(err), "cert issue n2") {
+	if _, err := run("renew", "n2", "--dir", dir); exit.CodeOf(err) != exit.NotFound ||
+		!strings.Contains(exit.HintOf(err), "cert issue n2") {
 		t.Errorf("renewed what is not there: %v", err)
 	}
-	if _, err := run("issue", "n2", "--dir", t.TempDir()); exit.CodeOf(err) != exit.NotFound || !strings.Contains(exit.HintOf(err), "Only for a new cluster") {
+	if _, err := run("issue", "n2", "--dir", t.TempDir()); exit.CodeOf(err) != exit.NotFound ||
+		!strings.Contains(exit.HintOf(err), "Only for a new cluster") {
 		t.Errorf("without an authority: %v, %q", err, exit.HintOf(err))
 	}
 }

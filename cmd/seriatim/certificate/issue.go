@@ -150,7 +150,8 @@ func (p *pair) encode() (chain, key []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: chainBlock, Bytes: p.certificate.Raw}), pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: raw}), nil
+	chain = pem.EncodeToMemory(&pem.Block{Type: chainBlock, Bytes: p.certificate.Raw})
+	return chain, pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: raw}), nil
 }
 
 // writeNew writes a file that must not exist. If it fails, it removes the file.

@@ -62,7 +62,8 @@ func renewCommand() *cobra.Command {
 // renew returns a certificate like old, with its key and a later end.
 func renew(authority, old *pair, name string, now time.Time, valid time.Duration) (*pair, error) {
 	if err := old.certificate.CheckSignatureFrom(authority.certificate); err != nil {
-		return nil, exit.New(exit.Conflict, fmt.Errorf("%s%s is not a certificate of %s%s: %w", name, chainSuffix, authorityName, chainSuffix, err),
+		return nil, exit.New(exit.Conflict,
+			fmt.Errorf("%s%s is not a certificate of %s%s: %w", name, chainSuffix, authorityName, chainSuffix, err),
 			"name the directory of its authority with --dir")
 	}
 	if !old.fits() {

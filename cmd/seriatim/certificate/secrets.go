@@ -70,8 +70,9 @@ func openSecrets(api, account, prefix string) (*secrets, error) {
 	}
 	return &secrets{
 		url: api + "/api/v1/namespaces/" + url.PathEscape(given["namespace"]) + "/secrets", prefix: prefix, token: given["token"],
-		client: &http.Client{Timeout: apiTimeout, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}},
-		found:  map[string]secret{},
+		client: &http.Client{Timeout: apiTimeout,
+			Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}}},
+		found: map[string]secret{},
 	}, nil
 }
 
@@ -96,7 +97,8 @@ func (s *secrets) write(ctx context.Context, part string, content files) error {
 	if !there {
 		_, err := s.call(ctx, http.MethodPost, "", secret{
 			APIVersion: "v1", Kind: "Secret", Type: "Opaque", Data: content,
-			Metadata: map[string]any{"name": s.name(part), "labels": map[string]string{"app.kubernetes.io/managed-by": "seriatim", "app.kubernetes.io/instance": s.prefix}},
+			Metadata: map[string]any{"name": s.name(part),
+				"labels": map[string]string{"app.kubernetes.io/managed-by": "seriatim", "app.kubernetes.io/instance": s.prefix}},
 		}, nil)
 		return err
 	}

@@ -36,10 +36,12 @@ func tokenCommand() *cobra.Command {
 		Example: "  seriatim cert token prometheus --role viewer\n  seriatim cluster drain --admin-token-file certs/anna.token",
 	}
 	dir := directory(c)
-	role := c.Flags().String("role", "viewer", "viewer (status, numbers, names), operator (also stored messages, drains, leadership) or admin (everything)")
+	role := c.Flags().String("role", "viewer",
+		"viewer (status, numbers, names), operator (also stored messages, drains, leadership) or admin (everything)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !fileName(args[0]) {
-			return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a token", args[0]), "use the name of the caller, without blanks")
+			return exit.New(exit.Usage, fmt.Errorf("%q cannot be the name of a token", args[0]),
+				"use the name of the caller, without blanks")
 		}
 		if !slices.Contains(roles, *role) {
 			return exit.New(exit.Usage, fmt.Errorf("there is no role %q", *role), "use viewer, operator or admin")

@@ -30,12 +30,14 @@ func keyCommand(o *options) *cobra.Command {
 			long: "Accept requests that are signed with a key that was disabled.",
 		}),
 		keyChangeCommand(o, keyChange{
-			use: "disable ID", path: "disable", past: "disabled", short: "Refuse a key until it is enabled again", effect: "Requests that are signed with the key are refused until it is enabled again.",
-			long: "Refuse requests that are signed with a key, until it is enabled again.",
+			use: "disable ID", path: "disable", past: "disabled", short: "Refuse a key until it is enabled again",
+			effect: "Requests that are signed with the key are refused until it is enabled again.",
+			long:   "Refuse requests that are signed with a key, until it is enabled again.",
 		}),
 		keyChangeCommand(o, keyChange{
-			use: "revoke ID", path: "delete", past: "revoked", short: "Revoke a key for good", effect: "Requests that are signed with the key are refused for good.",
-			long: "Revoke a key for good. Requests that are signed with it are refused.",
+			use: "revoke ID", path: "delete", past: "revoked", short: "Revoke a key for good",
+			effect: "Requests that are signed with the key are refused for good.",
+			long:   "Revoke a key for good. Requests that are signed with it are refused.",
 		}))
 }
 
@@ -50,7 +52,8 @@ func keyCreateCommand(o *options) *cobra.Command {
 			"  seriatim key create --id AKIAIOSFODNN7EXAMPLE --secret-file secret.txt",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) (err error) {
 			if (in.ID == "") != (secretFile == "") {
-				return exit.New(exit.Usage, errors.New("--id and --secret-file belong together"), "give both to use a key from elsewhere, or none to draw a new one")
+				return exit.New(exit.Usage, errors.New("--id and --secret-file belong together"),
+					"give both to use a key from elsewhere, or none to draw a new one")
 			}
 			if secretFile != "" {
 				if in.Secret, err = readAccessFile("secret-file", secretFile, arguments.Input(cmd)); err != nil {
@@ -154,7 +157,8 @@ func keyRotateCommand(o *options) *cobra.Command {
 					continue
 				}
 				var made document.AccessKey
-				if err := w.post(cmd.Context(), accessKeysPath, document.NewAccessKey{Account: k.Account, User: k.User}, &made); err != nil {
+				if err := w.post(cmd.Context(), accessKeysPath, document.NewAccessKey{Account: k.Account, User: k.User},
+					&made); err != nil {
 					return err
 				}
 				return p.showKey(made)
@@ -178,11 +182,13 @@ func keyChangeCommand(o *options, change keyChange) *cobra.Command {
 		ValidArgsFunction: o.completeKeys,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			if change.effect != "" {
-				if err := q.ask(cmd, p, change.effect, args[0]+" again to "+change.use[:len(change.use)-len(" ID")]+" it", args[0]); err != nil {
+				if err := q.ask(cmd, p, change.effect, args[0]+" again to "+change.use[:len(change.use)-len(" ID")]+" it",
+					args[0]); err != nil {
 					return err
 				}
 			}
-			if err := w.post(cmd.Context(), accessKeysPath+"/"+url.PathEscape(args[0])+"/"+change.path, struct{}{}, &struct{}{}); err != nil {
+			if err := w.post(cmd.Context(), accessKeysPath+"/"+url.PathEscape(args[0])+"/"+change.path, struct{}{},
+				&struct{}{}); err != nil {
 				return err
 			}
 			return p.done(map[string]any{"id": args[0], "done": change.past}, "%s is %s", args[0], change.past)

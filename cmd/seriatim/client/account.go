@@ -38,8 +38,9 @@ func accountCreateCommand(o *options) *cobra.Command {
 	var q document.Quota
 	c := &cobra.Command{
 		Use: "create ACCOUNT", Short: "Create an account", Args: arguments.Exactly("ACCOUNT"),
-		Long:    "Create an account. Its id has 12 digits. Without limits it has no quota.",
-		Example: "  seriatim account create 111111111111\n  seriatim account create 111111111111 --queues 100 --messages 1000000\n  seriatim key create --account 111111111111",
+		Long: "Create an account. Its id has 12 digits. Without limits it has no quota.",
+		Example: "  seriatim account create 111111111111\n  seriatim account create 111111111111 --queues 100 --messages 1000000\n" +
+			"  seriatim key create --account 111111111111",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			in := document.NewAccount{Account: args[0], Quota: q}
 			if err := w.post(cmd.Context(), accountsPath, in, &struct{}{}); err != nil {
@@ -128,7 +129,8 @@ func accountQuotaCommand(o *options) *cobra.Command {
 		Use: "quota ACCOUNT", Short: "Set the quota of an account", Args: arguments.Exactly("ACCOUNT"),
 		Long: "Set the quota of an account. Limits that you do not name stay as they are, and 0 removes one. The account keeps its\n" +
 			"queues, topics and messages, even beyond a limit.",
-		Example:           "  seriatim account quota 111111111111 --queues 100 --bytes 1073741824\n  seriatim account quota 111111111111 --queues 0",
+		Example: "  seriatim account quota 111111111111 --queues 100 --bytes 1073741824\n" +
+			"  seriatim account quota 111111111111 --queues 0",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			a, err := w.account(cmd.Context(), args[0])
@@ -152,7 +154,8 @@ func accountQuotaCommand(o *options) *cobra.Command {
 				}
 			}
 			if !changed {
-				return exit.New(exit.Usage, errors.New("no limit is given"), "name one, such as --queues 100; seriatim account show prints the present ones")
+				return exit.New(exit.Usage, errors.New("no limit is given"),
+					"name one, such as --queues 100; seriatim account show prints the present ones")
 			}
 			if err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/quota", a.Quota, &struct{}{}); err != nil {
 				return err
@@ -172,7 +175,8 @@ func accountDeleteCommand(o *options) *cobra.Command {
 		Example:           "  seriatim account delete 111111111111 --yes",
 		ValidArgsFunction: o.completeAccounts,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			if err := q.ask(cmd, p, "The account "+args[0]+" and its quota are deleted if it is empty.", "the number of the account", args[0]); err != nil {
+			if err := q.ask(cmd, p, "The account "+args[0]+" and its quota are deleted if it is empty.", "the number of the account",
+				args[0]); err != nil {
 				return err
 			}
 			err := w.post(cmd.Context(), accountsPath+"/"+url.PathEscape(args[0])+"/delete", struct{}{}, &struct{}{})

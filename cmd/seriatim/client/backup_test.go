@@ -57,7 +57,8 @@ func TestBackupCreate(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			directory := t.TempDir()
 			file := filepath.Join(directory, "b")
-			r := runTool(t, backupServer(t, test.content, test.whole, test.abort), "", "backup", "create", "--file", file, "-o", "json", "--progress", "json")
+			r := runTool(t, backupServer(t, test.content, test.whole, test.abort), "", "backup", "create", "--file", file, "-o", "json",
+				"--progress", "json")
 			if code := exit.CodeOf(r.err); code != test.code {
 				t.Fatalf("exit code %d: %v", code, r.err)
 			}

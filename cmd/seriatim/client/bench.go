@@ -43,7 +43,8 @@ func (o *options) workload(w *bench.Workload) *cobra.Command {
 	f := c.Flags()
 	f.IntVarP(&l.Clients, "clients", "c", w.Clients, "clients, each with one request at a time")
 	f.IntVarP(&l.Size, "size", "s", 256, "bytes of a message body")
-	f.Int64VarP(&l.Count, "count", "n", 0, "end after this number of messages, not counting the warm-up; 0: at the end of --duration, consume: 100000")
+	f.Int64VarP(&l.Count, "count", "n", 0,
+		"end after this number of messages, not counting the warm-up; 0: at the end of --duration, consume: 100000")
 	f.DurationVar(&l.Duration, "duration", 10*time.Second, "end after this time, not counting the warm-up; with --count, 10m by default")
 	f.DurationVar(&l.Warmup, "warmup", warmup, "run this long before measuring")
 	f.StringVar(&l.Queue, "queue", "", "name of the FIFO queue to make, which must not exist (default: bench-<random>.fifo)")
@@ -52,7 +53,8 @@ func (o *options) workload(w *bench.Workload) *cobra.Command {
 	if len(w.Protocols) > 1 {
 		f.StringVar(&l.Protocol, "protocol", l.Protocol, "one of "+strings.Join(w.Protocols, ", "))
 		complete(c, "protocol", w.Protocols...)
-		f.IntVar(&l.Connections, "connections", 0, "connections that the clients share, with --protocol grpc (default: one for each client)")
+		f.IntVar(&l.Connections, "connections", 0,
+			"connections that the clients share, with --protocol grpc (default: one for each client)")
 	}
 	if w.Batched {
 		f.IntVarP(&l.Batch, "batch", "b", 1, "messages in one call, 1 to 10; 1 calls the actions for one message")
@@ -93,13 +95,14 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 	if err != nil {
 		return err
 	}
-	target := bench.Target{Signer: w.signer, Account: o.account, Timeout: o.timeout, Status: func(ctx context.Context) (bench.Status, error) {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		var st cluster.Status
-		err := w.get(ctx, "/v1/status", nil, &st)
-		return bench.Status{Version: st.Version, Nodes: 1 + len(st.Peers), CommitIndex: st.CommitIndex}, err
-	}}
+	target := bench.Target{Signer: w.signer, Account: o.account, Timeout: o.timeout,
+		Status: func(ctx context.Context) (bench.Status, error) {
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			defer cancel()
+			var st cluster.Status
+			err := w.get(ctx, "/v1/status", nil, &st)
+			return bench.Status{Version: st.Version, Nodes: 1 + len(st.Peers), CommitIndex: st.CommitIndex}, err
+		}}
 	secure := 0
 	for _, address := range w.client.addresses {
 		u, err := url.Parse(address)
@@ -116,7 +119,8 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 	}
 	if secure > 0 {
 		if secure < len(target.Addresses) {
-			return exit.New(exit.Usage, errors.New("--endpoint: some nodes have https:// and some have not"), "use https:// for all or for none")
+			return exit.New(exit.Usage, errors.New("--endpoint: some nodes have https:// and some have not"),
+				"use https:// for all or for none")
 		}
 		if target.TLS, err = trustedBy(o.caFile); err != nil {
 			return err
@@ -144,7 +148,8 @@ func printBench(p *printer, b *bench.Report) error {
 		{"Workload", fmt.Sprintf("%s, %s, batches of %d, %d-byte bodies, %s", b.Workload,
 			plural.Count(b.Clients, "client", "clients"), b.Batch, b.BodyBytes, plural.Count(b.Groups, "group", "groups"))},
 		{"Protocol", b.Protocol},
-		{"Server", fmt.Sprintf("%s, %s, on %s: %s", b.Server.Version, plural.Count(b.Server.Nodes, "node", "nodes"), where, strings.Join(b.Endpoints, " "))},
+		{"Server", fmt.Sprintf("%s, %s, on %s: %s", b.Server.Version, plural.Count(b.Server.Nodes, "node", "nodes"), where,
+			strings.Join(b.Endpoints, " "))},
 		{"Durability", b.Server.Durability},
 		{"Generator", fmt.Sprintf("%s %s, %s, %.1f us of processor time a call", b.Generator.GoVersion, b.Generator.System,
 			plural.Count(b.Generator.CPUs, "CPU", "CPUs"), b.Generator.CallUs)},

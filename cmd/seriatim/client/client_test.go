@@ -113,13 +113,15 @@ func TestRequests(t *testing.T) {
 			"",
 			map[string]string{"CreateQueue": `{"QueueUrl":"` + q + `"}`},
 			call{"CreateQueue", map[string]any{
-				"QueueName": "q.fifo", "Attributes": map[string]any{"FifoQueue": "true", "VisibilityTimeout": "60"}, "tags": map[string]any{"team": "a=b"},
+				"QueueName": "q.fifo", "Attributes": map[string]any{"FifoQueue": "true", "VisibilityTimeout": "60"},
+				"tags": map[string]any{"team": "a=b"},
 			}},
 		},
 		{
 			"send all members",
 			[]string{
-				"msg", "send", "q.fifo", "body", "-g", "g1", "-d", "d1", "--delay", "3", "-a", "k=v", "-a", "n:Number=5", "-a", "b:Binary=\x00\x01",
+				"msg", "send", "q.fifo", "body", "-g", "g1", "-d", "d1", "--delay", "3", "-a", "k=v", "-a", "n:Number=5", "-a",
+				"b:Binary=\x00\x01",
 				"--trace-header", "Root=1",
 			},
 			"",
@@ -147,7 +149,8 @@ func TestRequests(t *testing.T) {
 			"",
 			map[string]string{"ReceiveMessage": `{}`},
 			call{"ReceiveMessage", map[string]any{
-				"QueueUrl": q, "MaxNumberOfMessages": 1.0, "MessageSystemAttributeNames": []any{"All"}, "MessageAttributeNames": []any{"All"},
+				"QueueUrl": q, "MaxNumberOfMessages": 1.0, "MessageSystemAttributeNames": []any{"All"},
+				"MessageAttributeNames": []any{"All"},
 			}},
 		},
 		{
@@ -156,8 +159,9 @@ func TestRequests(t *testing.T) {
 			"",
 			map[string]string{"ReceiveMessage": `{}`},
 			call{"ReceiveMessage", map[string]any{
-				"QueueUrl": q, "MaxNumberOfMessages": 1.0, "MessageSystemAttributeNames": []any{"All"}, "MessageAttributeNames": []any{"All"},
-				"WaitTimeSeconds": 0.0, "VisibilityTimeout": 0.0, "ReceiveRequestAttemptId": "a",
+				"QueueUrl": q, "MaxNumberOfMessages": 1.0, "MessageSystemAttributeNames": []any{"All"},
+				"MessageAttributeNames": []any{"All"},
+				"WaitTimeSeconds":       0.0, "VisibilityTimeout": 0.0, "ReceiveRequestAttemptId": "a",
 			}},
 		},
 		{
@@ -192,21 +196,24 @@ func TestRequests(t *testing.T) {
 			[]string{"msg", "extend", q, "h", "--visibility-timeout", "0"},
 			"",
 			map[string]string{"ChangeMessageVisibilityBatch": `{}`},
-			call{"ChangeMessageVisibilityBatch", map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 0.0}}}},
+			call{"ChangeMessageVisibilityBatch",
+				map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 0.0}}}},
 		},
 		{
 			"release",
 			[]string{"msg", "release", q, "h"},
 			"",
 			map[string]string{"ChangeMessageVisibilityBatch": `{}`},
-			call{"ChangeMessageVisibilityBatch", map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 0.0}}}},
+			call{"ChangeMessageVisibilityBatch",
+				map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 0.0}}}},
 		},
 		{
 			"redrive with all flags",
 			[]string{"dlq", "redrive", q, "--to", q, "--rate", "5", "--detach", "--yes"},
 			"",
 			map[string]string{"GetQueueAttributes": `{"Attributes":{"QueueArn":"arn:q"}}`, "StartMessageMoveTask": `{"TaskHandle":"h"}`},
-			call{"StartMessageMoveTask", map[string]any{"SourceArn": "arn:q", "DestinationArn": "arn:q", "MaxNumberOfMessagesPerSecond": 5.0}},
+			call{"StartMessageMoveTask",
+				map[string]any{"SourceArn": "arn:q", "DestinationArn": "arn:q", "MaxNumberOfMessagesPerSecond": 5.0}},
 		},
 		{
 			"cancel",
@@ -298,7 +305,8 @@ func TestBodiesAreText(t *testing.T) {
 		{"topic", "publish", "t"},
 	} {
 		r := runTool(t, "http://127.0.0.1:1", "\xffPNG", args...)
-		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "UTF-8") || !strings.Contains(exit.HintOf(r.err), "Binary") {
+		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "UTF-8") ||
+			!strings.Contains(exit.HintOf(r.err), "Binary") {
 			t.Errorf("%q: exit code %d: %v", args, exit.CodeOf(r.err), r.err)
 		}
 	}
@@ -404,7 +412,8 @@ func TestSomeBatchesDone(t *testing.T) {
 		says(503, `{"__type":"x#OutcomeUnknown","message":"perhaps"}`)(w, nil)
 	})
 	r := runTool(t, address, "", append([]string{"msg", "delete", "http://h/0/q"}, strings.Split("a b c d e f g h i j k", " ")...)...)
-	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(r.words, "not deleted: d") || !strings.Contains(r.words, "deleted 9 of 11 before an error") {
+	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(r.words, "not deleted: d") ||
+		!strings.Contains(r.words, "deleted 9 of 11 before an error") {
 		t.Errorf("exit code %d, %q: %v", exit.CodeOf(r.err), r.words, r.err)
 	}
 }
@@ -438,7 +447,8 @@ func TestNotConfirmed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": counts}) // DeleteQueue would fail the test
 			r := runTool(t, endpoint, stdin, "queue", "delete", "q.fifo")
-			if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.words, "q.fifo has 2 visible, 1 in flight, 0 deferred and 0 delayed") {
+			if exit.CodeOf(r.err) != exit.Usage ||
+				!strings.Contains(r.words, "q.fifo has 2 visible, 1 in flight, 0 deferred and 0 delayed") {
 				t.Errorf("got %v, %q", r.err, r.words)
 			}
 		})
@@ -502,7 +512,8 @@ func TestInputFiles(t *testing.T) {
 		{"key create --id k --secret-file " + file("\n"), "is empty"},
 		{"status --admin-token-file " + file("\n"), "is empty"},
 	} {
-		if r := runTool(t, endpoint, "", strings.Fields(test.args)...); exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), test.want) {
+		if r := runTool(t, endpoint, "", strings.Fields(test.args)...); exit.CodeOf(r.err) != exit.Usage ||
+			!strings.Contains(r.err.Error(), test.want) {
 			t.Errorf("%s: exit code %d: %v", test.args, exit.CodeOf(r.err), r.err)
 		}
 	}
@@ -564,7 +575,8 @@ func TestTimeoutAndInterrupt(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
-	if err := w.call(ctx, "PurgeQueue", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted || exit.HintOf(err) != native.UnknownHint {
+	if err := w.call(ctx, "PurgeQueue", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted ||
+		exit.HintOf(err) != native.UnknownHint {
 		t.Errorf("of a change that was sent: %v, hint %q", err, exit.HintOf(err))
 	}
 }
@@ -586,7 +598,8 @@ func TestEmptyListsAreLists(t *testing.T) {
 		"GET /v1/cluster/members": `{"healthy":true,"members":[{}],"warnings":null}`,
 	})
 	for command, lists := range map[string][]string{
-		"status -o json": {"warnings", "peers"}, "cluster status -o json": {"warnings", "waiting"}, "cluster members -o json": {"warnings", "waiting"},
+		"status -o json": {"warnings", "peers"}, "cluster status -o json": {"warnings", "waiting"},
+		"cluster members -o json": {"warnings", "waiting"},
 	} {
 		r := runTool(t, endpoint, "", strings.Fields(command)...)
 		var got map[string]json.RawMessage
@@ -622,7 +635,8 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: endpoint %s, admin %s", tt.in, u, adminOf(u))
 		}
 	}
-	for _, bad := range []string{"ftp://x:1", "http://", "http://x:1/path", "://", "http://x:1?y", "http://user:secret@x:1", "http://x:1#y"} {
+	for _, bad := range []string{"ftp://x:1", "http://", "http://x:1/path", "://", "http://x:1?y", "http://user:secret@x:1",
+		"http://x:1#y"} {
 		if u, err := parseAddress("endpoint", bad); err == nil {
 			t.Errorf("%q became %v", bad, (*url.URL)(u))
 		}
@@ -664,7 +678,8 @@ func TestNotWritten(t *testing.T) {
 
 // TestListLimits: the tool refuses a limit below 1 and a negative --since.
 func TestListLimits(t *testing.T) {
-	for _, args := range []string{"session list q.fifo --limit 0", "session list q.fifo --limit -1", "session list q.fifo --since -1h", "group list q.fifo --limit 0", "group list q.fifo --limit -5"} {
+	for _, args := range []string{"session list q.fifo --limit 0", "session list q.fifo --limit -1", "session list q.fifo --since -1h",
+		"group list q.fifo --limit 0", "group list q.fifo --limit -5"} {
 		if r := runTool(t, closedPort(t), "", strings.Fields(args)...); exit.CodeOf(r.err) != exit.Usage {
 			t.Errorf("%s: exit code %d: %v", args, exit.CodeOf(r.err), r.err)
 		}
@@ -676,7 +691,8 @@ func TestTextsOfJSON(t *testing.T) {
 	endpoint, _ := fakeServer(t, map[string]string{"GetQueueUrl": `{"QueueUrl":"http://h/1/q"}`}) // all else would fail the test
 	for _, args := range [][]string{
 		{"queue", "tag", "q", "k=\xff"}, {"queue", "create", "q", "--tag", "\xff=v"}, {"queue", "update", "q", "-a", "Policy=\xff"},
-		{"msg", "send", "q", "x", "--trace-header", "Root=\xff"}, {"msg", "schedule", "q.fifo", "x", "--in", "1h", "--trace-header", "Root=\xff"},
+		{"msg", "send", "q", "x", "--trace-header", "Root=\xff"},
+		{"msg", "schedule", "q.fifo", "x", "--in", "1h", "--trace-header", "Root=\xff"},
 	} {
 		if r := runTool(t, endpoint, "", args...); exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "UTF-8") {
 			t.Errorf("%q: exit code %d: %v", args, exit.CodeOf(r.err), r.err)
@@ -696,7 +712,8 @@ func TestSecretOfOtherBytes(t *testing.T) {
 
 // TestScheduledTooFar: the tool refuses a date without dashes and a time in microseconds.
 func TestScheduledTooFar(t *testing.T) {
-	for _, when := range []string{"--at 20261224180000", "--at 1795658527720123", "--at 1795658527720123456", "--at 9999-12-31T00:00:00Z", "--in 1000000h"} {
+	for _, when := range []string{"--at 20261224180000", "--at 1795658527720123", "--at 1795658527720123456", "--at 9999-12-31T00:00:00Z",
+		"--in 1000000h"} {
 		args := append([]string{"msg", "schedule", "q.fifo", "x", "-g", "g", "-d", "1"}, strings.Fields(when)...)
 		if r := runTool(t, closedPort(t), "", args...); exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), "years") {
 			t.Errorf("%s: exit code %d: %v", when, exit.CodeOf(r.err), r.err)

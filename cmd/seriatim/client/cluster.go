@@ -26,7 +26,8 @@ const membersPath = "/v1/cluster/members"
 
 func clusterCommand(o *options) *cobra.Command {
 	return group("cluster", "Show the cluster and change its members",
-		"Show the cluster and change its members.\n\nYou can send every command to any node. NODE is a node id, or a name that only one node has.\n"+
+		"Show the cluster and change its members.\n\n"+
+			"You can send every command to any node. NODE is a node id, or a name that only one node has.\n"+
 			"Unreachable nodes are never removed automatically; you decide.",
 		clusterStatusCommand(o), clusterMembersCommand(o),
 		changeCommand(o, changeText{
@@ -74,7 +75,8 @@ func (w *wire) members(ctx context.Context, local bool) (memberList, error) {
 
 // fill replaces nil lists, which would be null in JSON.
 func (l *memberList) fill() {
-	l.Members, l.Waiting, l.Findings, l.Warnings = emptyIfNil(l.Members), emptyIfNil(l.Waiting), emptyIfNil(l.Findings), emptyIfNil(l.Warnings)
+	l.Members, l.Waiting = emptyIfNil(l.Members), emptyIfNil(l.Waiting)
+	l.Findings, l.Warnings = emptyIfNil(l.Findings), emptyIfNil(l.Warnings)
 }
 
 func clusterStatusCommand(o *options) *cobra.Command {
@@ -170,7 +172,8 @@ func (l memberList) table() table {
 		case len(l.Members) == 0: // there is no cluster yet
 			note = ""
 		case l.LeaderID == "":
-			note = "joins when there is a leader; if most members are lost for good: seriatim cluster force-recover on the others (docs/operate/backup.md#a-lost-majority)"
+			note = "joins when there is a leader; if most members are lost for good: seriatim cluster force-recover on the others " +
+				"(docs/operate/backup.md#a-lost-majority)"
 		}
 		t.add(waiting.NodeID, waiting.Name, "waiting", "yes", "-", "-", orDash(waiting.Address), note)
 	}
@@ -219,7 +222,8 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 					return w.absent(cmd.Context(), p, args[0])
 				}
 				if !list.has(args[0]) {
-					return exit.New(exit.NotFound, fmt.Errorf("no member has the id or name %s", args[0]), "seriatim cluster members lists them")
+					return exit.New(exit.NotFound, fmt.Errorf("no member has the id or name %s", args[0]),
+						"seriatim cluster members lists them")
 				}
 				if ifIndex == 0 {
 					ifIndex = list.Index
@@ -241,7 +245,8 @@ func changeCommand(o *options, text changeText) *cobra.Command {
 	if text.path == "remove" {
 		c.Flags().BoolVar(&ifPresent, "if-present", false, "a node that is no member is no error")
 	}
-	c.Flags().Uint64Var(&ifIndex, "if-index", 0, "only if the members have not changed since this index, which cluster members -o json shows")
+	c.Flags().Uint64Var(&ifIndex, "if-index", 0,
+		"only if the members have not changed since this index, which cluster members -o json shows")
 	return c
 }
 
@@ -263,8 +268,8 @@ func transferCommand(o *options) *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use: "transfer-leader [NODE]", Short: "Hand leadership to another node", Args: arguments.Optional("NODE"),
-		Long: "Hand leadership to NODE, or to the best of the other voters. Such a voter answers, is up to date and not drained, and has\n" +
-			"room on its disk and a clock within bounds. Requests wait for a few milliseconds.",
+		Long: "Hand leadership to NODE, or to the best of the other voters. Such a voter answers, is up to date and not drained,\n" +
+			"and has room on its disk and a clock within bounds. Requests wait for a few milliseconds.",
 		Example:           "  seriatim cluster transfer-leader\n  seriatim cluster transfer-leader --to n2",
 		ValidArgsFunction: o.completeMembers,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
@@ -323,7 +328,8 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 			case <-waited:
 			case <-cmd.Context().Done():
 				if failed == nil {
-					failed = exit.New(exit.Interrupted, errors.New("interrupted while waiting; the node is drained"), "seriatim cluster uncordon ends the drain")
+					failed = exit.New(exit.Interrupted, errors.New("interrupted while waiting; the node is drained"),
+						"seriatim cluster uncordon ends the drain")
 				}
 			}
 			if failed != nil {
@@ -335,7 +341,8 @@ func drainCommand(o *options, verb, short, long string) *cobra.Command {
 		}),
 	}
 	if verb == "drain" {
-		c.Flags().DurationVar(&wait, "wait", 0, "return only after this time, in which load balancers notice that the node is not ready; it still answers")
+		c.Flags().DurationVar(&wait, "wait", 0,
+			"return only after this time, in which load balancers notice that the node is not ready; it still answers")
 	}
 	return c
 }

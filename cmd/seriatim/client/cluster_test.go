@@ -86,7 +86,8 @@ func TestClusterCommands(t *testing.T) {
 			"status, one is silent", "cluster status", "",
 			map[string]string{members: "200 " + degradedMembers},
 			exit.Failed,
-			[]string{"Degraded: 2 of 3 voters answer, leader n1; no further node may fail\n", "Warning: n3: its disk is nearly full\n", "drained"},
+			[]string{"Degraded: 2 of 3 voters answer, leader n1; no further node may fail\n", "Warning: n3: its disk is nearly full\n",
+				"drained"},
 			"",
 		},
 		{
@@ -117,7 +118,8 @@ func TestClusterCommands(t *testing.T) {
 			[]string{"no member has the id or name n9"},
 			"",
 		},
-		{"members of this node", "cluster members --local", "", map[string]string{local: "200 " + healthyMembers}, exit.OK, []string{"10.0.0.2:9326"}, ""},
+		{"members of this node", "cluster members --local", "", map[string]string{local: "200 " + healthyMembers}, exit.OK,
+			[]string{"10.0.0.2:9326"}, ""},
 		{
 			"remove, confirmed", "cluster remove n3", "n3\n",
 			map[string]string{members: "200 " + healthyMembers, "POST /v1/cluster/remove": "200 " + healthyMembers},
@@ -125,7 +127,8 @@ func TestClusterCommands(t *testing.T) {
 			[]string{"Type n3 again", "n3: removed"},
 			`{"ifIndex":7,"node":"n3"}`,
 		},
-		{"remove, not confirmed", "cluster remove n3", "n2\n", map[string]string{members: "200 " + healthyMembers}, exit.Usage, []string{"nothing was changed"}, ""},
+		{"remove, not confirmed", "cluster remove n3", "n2\n", map[string]string{members: "200 " + healthyMembers}, exit.Usage,
+			[]string{"nothing was changed"}, ""},
 		{
 			"remove what is no member", "cluster remove n9", "n9\n",
 			map[string]string{members: "200 " + healthyMembers},
@@ -196,7 +199,8 @@ func TestClusterCommands(t *testing.T) {
 		{"drain without a successor", "cluster drain --wait 1ms", "", map[string]string{"POST /v1/cluster/drain": `503 {"error":"still the leader"}`}, exit.Unavailable, []string{"still the leader"}, `{}`},
 		{"check ready", "check ready", "", map[string]string{"GET /readyz": "200 ok"}, exit.OK, []string{"ready", "ok"}, ""},
 		{"check ready as JSON", "check ready -o json", "", map[string]string{"GET /readyz": "200 ok"}, exit.OK, []string{`"answer": "ok"`}, ""},
-		{"check ready, refused", "check ready", "", map[string]string{"GET /readyz": "503 not ready: no leader is known"}, exit.Failed, []string{"no leader is known"}, ""},
+		{"check ready, refused", "check ready", "", map[string]string{"GET /readyz": "503 not ready: no leader is known"}, exit.Failed,
+			[]string{"no leader is known"}, ""},
 		{"check live", "check live", "", map[string]string{"GET /livez": "200 ok"}, exit.OK, []string{"live"}, ""},
 		{"uncordon", "cluster uncordon", "", map[string]string{"POST /v1/cluster/uncordon": `200 {"nodeId":"n1-00000001","drained":false}`}, exit.OK, []string{"false"}, `{}`},
 		{"no name", "cluster replace", "", nil, exit.Usage, []string{"NAME is missing"}, ""},
@@ -233,7 +237,8 @@ func TestDrainWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
 	got := runToolIn(ctx, endpoint, "", "cluster", "drain", "--wait", "1h")
-	if exit.CodeOf(got.err) != exit.Interrupted || !strings.Contains(got.err.Error(), "is drained") || !strings.Contains(exit.HintOf(got.err), "uncordon") {
+	if exit.CodeOf(got.err) != exit.Interrupted || !strings.Contains(got.err.Error(), "is drained") ||
+		!strings.Contains(exit.HintOf(got.err), "uncordon") {
 		t.Errorf("who interrupts a wait must hear that the node stays drained: %v", got.err)
 	}
 	begun := time.Now()
@@ -247,7 +252,8 @@ func TestKeysOfASilentMember(t *testing.T) {
 	const reported = `{"name":"n1","encryption":{"keys":[{"id":"aa","encrypts":true,"inFile":true,"needed":true,"for":["what is written"]},{"id":"bb","inFile":true,"for":[]}],"clearText":["1 snapshot"]}}`
 	address, _ := node(t, says(200, `{"members":[`+reported+`]}`))
 	r := runTool(t, address, "", "encryption-key", "status")
-	for _, line := range []string{"n1    aa          true      true     what is written", "n1    bb          false     true     nothing", "n1    clear text  -         -        1 snapshot"} {
+	for _, line := range []string{"n1    aa          true      true     what is written", "n1    bb          false     true     nothing",
+		"n1    clear text  -         -        1 snapshot"} {
 		if !strings.Contains(r.out, line) {
 			t.Errorf("%q is missing in\n%s", line, r.out)
 		}

@@ -173,7 +173,8 @@ func (o *options) completeUsers(cmd *cobra.Command, args []string, _ string) ([]
 }
 
 // offerNative is like offer, for names from the native API.
-func (o *options) offerNative(cmd *cobra.Command, args []string, list func(context.Context, *native.Conn) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func (o *options) offerNative(cmd *cobra.Command, args []string, list func(context.Context, *native.Conn) ([]string, error)) ([]string,
+	cobra.ShellCompDirective) {
 	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) {
 		n, err := o.openNative(w)
 		if err != nil {
@@ -186,7 +187,8 @@ func (o *options) offerNative(cmd *cobra.Command, args []string, list func(conte
 
 // offer completes the first argument of a command with names from a server. It offers none if no
 // server answers within completionTimeout.
-func (o *options) offer(cmd *cobra.Command, args []string, list func(context.Context, *wire) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func (o *options) offer(cmd *cobra.Command, args []string, list func(context.Context, *wire) ([]string, error)) ([]string,
+	cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -18,7 +18,8 @@ import (
 
 func deadLetterCommand(o *options) *cobra.Command {
 	return group("dlq", "Look at dead-letter queues and move messages out of them",
-		"Look at dead-letter queues and move messages out of them.\n\nA queue gets a dead-letter queue by its RedrivePolicy: seriatim queue update --help shows how.\n"+
+		"Look at dead-letter queues and move messages out of them.\n\n"+
+			"A queue gets a dead-letter queue by its RedrivePolicy: seriatim queue update --help shows how.\n"+
 			"NAME is the name or URL of a dead-letter queue.",
 		deadLetterListCommand(o), redriveCommand(o), tasksCommand(o), cancelCommand(o))
 }
@@ -225,7 +226,8 @@ func cancelCommand(o *options) *cobra.Command {
 			}
 			i := slices.IndexFunc(tasks, func(t moveTask) bool { return t.Status == taskRunning })
 			if i < 0 {
-				return exit.New(exit.NotFound, fmt.Errorf("no redrive of %s is running", nameOf(args[0])), "seriatim dlq tasks NAME lists the last ones")
+				return exit.New(exit.NotFound, fmt.Errorf("no redrive of %s is running", nameOf(args[0])),
+					"seriatim dlq tasks NAME lists the last ones")
 			}
 			moved, err := w.cancelTask(cmd.Context(), tasks[i].Handle)
 			if err != nil {

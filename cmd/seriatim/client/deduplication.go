@@ -43,8 +43,9 @@ func dedupLookupCommand(o *options) *cobra.Command {
 	f := &idFlags{}
 	topic := false
 	c := &cobra.Command{
-		Use: "lookup QUEUE ID", Short: "Show whether a message with this deduplication id would be dropped, and the first message with the id",
-		Args: arguments.Exactly("QUEUE", "ID"),
+		Use:   "lookup QUEUE ID",
+		Short: "Show whether a message with this deduplication id would be dropped, and the first message with the id",
+		Args:  arguments.Exactly("QUEUE", "ID"),
 		Long: "Show whether a message with this deduplication id would be dropped now, and the first message with the id.\n" +
 			"With content-based deduplication the id is the SHA-256 of the body: printf %s BODY | sha256sum\n\n" +
 			"A topic has its own deduplication, apart from its queues: add --topic to look at the topic of that name.\n\n" +
@@ -89,7 +90,8 @@ func (o *options) lookUpAtQueue(ctx context.Context, w *wire, p *printer, name s
 	if err != nil {
 		return err
 	}
-	return p.printKnown(out, "queue "+nameOf(name), "send", "a topic has its own deduplication: add --topic to look at the topic of that name")
+	return p.printKnown(out, "queue "+nameOf(name), "send",
+		"a topic has its own deduplication: add --topic to look at the topic of that name")
 }
 
 // lookUpAtTopic prints the entry of a topic for an id.
@@ -100,7 +102,8 @@ func (w *wire) lookUpAtTopic(ctx context.Context, p *printer, name string, id ap
 	if err != nil {
 		return err
 	}
-	return p.printKnown(out, "topic "+lastElement(name), "publish", "the queues of its subscriptions have their own deduplication: leave out --topic to look at a queue")
+	return p.printKnown(out, "topic "+lastElement(name), "publish",
+		"the queues of its subscriptions have their own deduplication: leave out --topic to look at a queue")
 }
 
 // printKnown prints the entry of a queue or topic for an id. An unknown id is an error.
@@ -128,7 +131,8 @@ func fifoQueue(name string) error {
 	if typeOf(name) == "fifo" {
 		return nil
 	}
-	return exit.New(exit.Usage, fmt.Errorf("%s is the name of a standard queue, which has no deduplication window and remembers no ids", nameOf(name)), "the name of a FIFO queue ends in .fifo")
+	return exit.New(exit.Usage, fmt.Errorf("%s is the name of a standard queue, which has no deduplication window and remembers no ids",
+		nameOf(name)), "the name of a FIFO queue ends in .fifo")
 }
 
 // dedupStats counts the deduplication ids of a queue in JSON output.
@@ -191,7 +195,8 @@ func dedupStatsCommand(o *options) *cobra.Command {
 func dedupForgetCommand(o *options) *cobra.Command {
 	f, q := &idFlags{}, &question{}
 	c := &cobra.Command{
-		Use: "forget QUEUE ID", Short: "Let a deduplication id be sent again before its window is over", Args: arguments.Exactly("QUEUE", "ID"),
+		Use: "forget QUEUE ID", Short: "Let a deduplication id be sent again before its window is over",
+		Args: arguments.Exactly("QUEUE", "ID"),
 		Long: "Let a deduplication id be sent again before its window is over. A sender that repeats the first message because it lost\n" +
 			"the answer then stores it a second time.",
 		Example:           "  seriatim dedup forget orders.fifo order-17 --yes",
@@ -200,7 +205,8 @@ func dedupForgetCommand(o *options) *cobra.Command {
 			if err := fifoQueue(args[0]); err != nil {
 				return err
 			}
-			if err := q.ask(cmd, p, "The queue will accept a message with the id "+args[1]+" a second time.", "the id to forget", args[1]); err != nil {
+			if err := q.ask(cmd, p, "The queue will accept a message with the id "+args[1]+" a second time.", "the id to forget",
+				args[1]); err != nil {
 				return err
 			}
 			err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
@@ -225,7 +231,8 @@ func dedupWindowCommand(o *options) *cobra.Command {
 			"seconds.\n\n" +
 			"With a shorter window the queue forgets older ids at once, and a longer one does not bring them back. So the command\n" +
 			"asks before it shortens the window. A longer one costs memory, see seriatim dedup stats.",
-		Example:           "  seriatim dedup window orders.fifo\n  seriatim dedup window orders.fifo 7d\n  seriatim dedup window orders.fifo 5m --yes",
+		Example: "  seriatim dedup window orders.fifo\n  seriatim dedup window orders.fifo 7d\n" +
+			"  seriatim dedup window orders.fifo 5m --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			return window(cmd, n, p, q, args)

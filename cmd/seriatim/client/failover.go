@@ -154,7 +154,8 @@ func (w *wire) authorize(q *http.Request) {
 func (w *wire) learnToken(refused *http.Response) bool {
 	to := refused.Request.URL
 	file, named := strings.CutPrefix(refused.Header.Get("WWW-Authenticate"), "Bearer token-file=")
-	if _, learnt := w.ownTokens.Load(to.Host); refused.StatusCode != http.StatusUnauthorized || !named || learnt || w.token != "" || !isLoopback(to.Hostname()) {
+	if _, learnt := w.ownTokens.Load(to.Host); refused.StatusCode != http.StatusUnauthorized || !named || learnt || w.token != "" ||
+		!isLoopback(to.Hostname()) {
 		return false
 	}
 	file, err := strconv.Unquote(file)

@@ -79,12 +79,15 @@ func TestFailover(t *testing.T) {
 		{"a receive that breaks off", breaks, says(200, `{}`), []string{"msg", "receive", url}, exit.OK, 1, "no message"},
 		{"a send that breaks off", breaks, says(200, sent), []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "may or may not"},
 		{"a send with an id that breaks off", breaks, says(200, sent), []string{"msg", "send", url, "x", "-d", "1"}, exit.OK, 1, "m  1"},
-		{"an admin change that breaks off", breaks, says(200, healthyMembers), []string{"cluster", "add", "n4"}, exit.Unavailable, 0, "may or may not"},
+		{"an admin change that breaks off", breaks, says(200, healthyMembers), []string{"cluster", "add", "n4"}, exit.Unavailable, 0,
+			"may or may not"},
 		{"no leader there", says(503, noLeader), says(200, sent), []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
 		{"outcome unknown", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "OutcomeUnknown"},
-		{"outcome unknown, with an id", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x", "-d", "1"}, exit.OK, 1, "m  1"},
+		{"outcome unknown, with an id", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x", "-d", "1"},
+			exit.OK, 1, "m  1"},
 		{"a refusal is an answer", says(400, `{"__type":"x#QueueDoesNotExist","message":"none"}`), says(200, sent), []string{"msg", "send", url, "x"}, exit.NotFound, 0, "none"},
-		{"no leader anywhere", says(503, noLeader), says(503, noLeader), []string{"msg", "send", url, "x"}, exit.Unavailable, 1, "no leader"},
+		{"no leader anywhere", says(503, noLeader), says(503, noLeader), []string{"msg", "send", url, "x"}, exit.Unavailable, 1,
+			"no leader"},
 		{"all dead", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "none of 2 nodes answers at its client port"},
 		{"all dead, and what to do", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "a majority of the voters must run"},
 		{"ready is about one node", says(503, "not ready"), says(200, "ok"), []string{"check", "ready"}, exit.Usage, 0, "about one node"},
@@ -235,7 +238,8 @@ func TestTLS(t *testing.T) {
 				if got.err != nil {
 					message = got.err.Error() + "\n" + exit.HintOf(got.err)
 				}
-				if exit.CodeOf(got.err) != test.code || !strings.Contains(message, test.text) || strings.Contains(message, "is the server running") {
+				if exit.CodeOf(got.err) != test.code || !strings.Contains(message, test.text) ||
+					strings.Contains(message, "is the server running") {
 					t.Errorf("%s: code %d, want %d and %q in %q", command, exit.CodeOf(got.err), test.code, test.text, message)
 				}
 			}
@@ -257,11 +261,13 @@ func TestTokenInTheClear(t *testing.T) {
 	}
 	for _, command := range []string{"status", "backup create --file " + filepath.Join(t.TempDir(), "b")} {
 		err := run(append(strings.Fields(command), "--endpoint", "https://n1.invalid:9324")...)
-		if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "in the clear") || !strings.Contains(exit.HintOf(err), "--admin https://n1.invalid:9325") {
+		if exit.CodeOf(err) != exit.Usage || !strings.Contains(err.Error(), "in the clear") ||
+			!strings.Contains(exit.HintOf(err), "--admin https://n1.invalid:9325") {
 			t.Errorf("%s: exit code %d, hint %q: %v", command, exit.CodeOf(err), exit.HintOf(err), err)
 		}
 		for _, meant := range [][]string{
-			{"--endpoint", "https://127.0.0.1:1"}, {"--endpoint", "http://n1.invalid:9324"}, {"--endpoint", "https://n1.invalid:9324", "--admin", "http://127.0.0.1:1"},
+			{"--endpoint", "https://127.0.0.1:1"}, {"--endpoint", "http://n1.invalid:9324"},
+			{"--endpoint", "https://n1.invalid:9324", "--admin", "http://127.0.0.1:1"},
 		} {
 			if err := run(append(strings.Fields(command), meant...)...); exit.CodeOf(err) != exit.Unavailable {
 				t.Errorf("%s %v: exit code %d: %v", command, meant, exit.CodeOf(err), err)
@@ -298,7 +304,8 @@ func TestWrongPort(t *testing.T) {
 // TestAddressWithPassword: no error shows the password in an address, even if the address has
 // another mistake.
 func TestAddressWithPassword(t *testing.T) {
-	for _, text := range []string{"http://anna:geheim@10.0.0.1:9325", "http://anna:geheim@10.0.0.1:9325/x", "http://anna:geheim%zz@10.0.0.1:9325", "anna:geheim@10.0.0.1?x=y", "ftp://anna:geheim@10.0.0.1"} {
+	for _, text := range []string{"http://anna:geheim@10.0.0.1:9325", "http://anna:geheim@10.0.0.1:9325/x",
+		"http://anna:geheim%zz@10.0.0.1:9325", "anna:geheim@10.0.0.1?x=y", "ftp://anna:geheim@10.0.0.1"} {
 		_, err := parseAddress("admin", text)
 		if exit.CodeOf(err) != exit.Usage || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("exit code %d: %v", exit.CodeOf(err), err)

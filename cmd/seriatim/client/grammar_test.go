@@ -22,7 +22,8 @@ func TestOneOfThem(t *testing.T) {
 	}{
 		{"msg delete " + u + " a", map[string]string{"DeleteMessageBatch": failed}, "1 of 1 message was not deleted"},
 		{"msg delete " + u + " a b", map[string]string{"DeleteMessageBatch": failed}, "1 of 2 messages was not deleted"},
-		{"queue purge " + u, map[string]string{"GetQueueAttributes": counts}, "q has 1 visible, 0 in flight, 0 deferred and 1 delayed message.\n"},
+		{"queue purge " + u, map[string]string{"GetQueueAttributes": counts},
+			"q has 1 visible, 0 in flight, 0 deferred and 1 delayed message.\n"},
 		{
 			"dlq redrive --yes " + u,
 			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`, "ListMessageMoveTasks": ended("CANCELLED")},

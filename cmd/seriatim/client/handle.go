@@ -34,7 +34,8 @@ func extendCommand(o *options) *cobra.Command {
 		Example: "  seriatim msg extend orders.fifo 7f6e... --visibility-timeout 600",
 	}, func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error {
 		if !cmd.Flags().Changed("visibility-timeout") {
-			return exit.New(exit.Usage, fmt.Errorf("--visibility-timeout is missing"), "give the seconds from now: --visibility-timeout 600")
+			return exit.New(exit.Usage, fmt.Errorf("--visibility-timeout is missing"),
+				"give the seconds from now: --visibility-timeout 600")
 		}
 		return w.change(cmd, p, queueURL, handles, handleChange{"ChangeMessageVisibilityBatch", &seconds, "extended"})
 	})
@@ -54,7 +55,8 @@ func releaseCommand(o *options) *cobra.Command {
 }
 
 // handleCommand completes a command that changes received messages.
-func handleCommand(o *options, c *cobra.Command, do func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error) *cobra.Command {
+func handleCommand(o *options, c *cobra.Command,
+	do func(w *wire, cmd *cobra.Command, p *printer, queueURL string, handles []string) error) *cobra.Command {
 	c.Args, c.ValidArgsFunction = arguments.AtLeast("QUEUE", "RECEIPT-HANDLE"), o.completeQueues
 	c.RunE = o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 		u, err := w.queueURL(cmd.Context(), args[0])
@@ -97,7 +99,9 @@ func (w *wire) change(cmd *cobra.Command, p *printer, queueURL string, handles [
 // changed prints the number of changed messages. It returns an error if some were refused.
 func (p *printer) changed(refused []refusedHandle, total int, past string) error {
 	if len(refused) > 0 {
-		return exit.New(exit.Partial, fmt.Errorf("%d of %s %s not %s", len(refused), plural.Count(total, "message", "messages"), plural.Form(len(refused), "was", "were"), past), "")
+		return exit.New(exit.Partial,
+			fmt.Errorf("%d of %s %s not %s", len(refused), plural.Count(total, "message", "messages"),
+				plural.Form(len(refused), "was", "were"), past), "")
 	}
 	p.say("%s %d", past, total)
 	return nil

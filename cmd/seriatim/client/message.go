@@ -19,7 +19,8 @@ import (
 func messageCommand(o *options) *cobra.Command {
 	return group("msg", "Send, schedule, receive, peek at, extend, release and delete messages",
 		"Send, schedule, receive, peek at, extend, release and delete messages.\n\nQUEUE is a queue name or a queue URL.",
-		sendCommand(o), scheduleCommand(o), cancelScheduledCommand(o), receiveCommand(o), peekCommand(o), extendCommand(o), releaseCommand(o),
+		sendCommand(o), scheduleCommand(o), cancelScheduledCommand(o), receiveCommand(o), peekCommand(o), extendCommand(o),
+		releaseCommand(o),
 		deleteCommand(o))
 }
 
@@ -53,7 +54,8 @@ func sendCommand(o *options) *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.group, "group", "g", "", "message group id, required on FIFO queues")
-	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "", "deduplication id: a second message with it is dropped while the window lasts")
+	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "",
+		"deduplication id: a second message with it is dropped while the window lasts")
 	fl.IntVar(&f.delay, "delay", 0, "seconds until the message can be received, 0 to 900")
 	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
 	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
@@ -225,7 +227,8 @@ func receiveCommand(o *options) *cobra.Command {
 	fl.IntVarP(&f.count, "max", "n", 1, "most messages to receive, 1 to 10")
 	fl.IntVarP(&f.wait, "wait", "w", 0, "seconds to wait for a message, 0 to 20 (default: the queue's ReceiveMessageWaitTimeSeconds)")
 	fl.IntVar(&f.visibility, "visibility-timeout", 0, "seconds to hide them, 0 to 43200 (default: the queue's VisibilityTimeout)")
-	fl.StringVar(&f.attempt, "attempt-id", "", "ReceiveRequestAttemptId of FIFO queues: with the same id, a repeated receive returns the same messages")
+	fl.StringVar(&f.attempt, "attempt-id", "",
+		"ReceiveRequestAttemptId of FIFO queues: with the same id, a repeated receive returns the same messages")
 	fl.BoolVar(&f.remove, "delete", false, "delete the messages after printing them")
 	return c
 }

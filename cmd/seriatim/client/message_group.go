@@ -49,7 +49,8 @@ type firstMessage struct {
 
 func describeGroup(g *api.Group) messageGroup {
 	out := messageGroup{
-		GroupID: g.ID, State: string(g.State), UntilMs: millis(g.Until), Messages: g.Messages, InFlight: g.InFlight, Explanation: g.Explanation,
+		GroupID: g.ID, State: string(g.State), UntilMs: millis(g.Until), Messages: g.Messages, InFlight: g.InFlight,
+		Explanation: g.Explanation,
 	}
 	if f := g.First; f.SequenceNumber != 0 {
 		out.First = &firstMessage{f.MessageID, sequenceText(f.SequenceNumber), millis(f.SentAt), f.ReceiveCount}
@@ -108,7 +109,8 @@ func groupListCommand(o *options) *cobra.Command {
 			"  delayed      the first message is delayed\n" +
 			"  dead-letter  the next receive moves the first message\n" +
 			"  limit        the queue has reached its limit of messages in flight",
-		Example:           "  seriatim group list orders.fifo\n  seriatim group list orders.fifo --prefix customer- -o json | jq '.groups[] | select(.state != \"ready\")'",
+		Example: "  seriatim group list orders.fifo\n" +
+			"  seriatim group list orders.fifo --prefix customer- -o json | jq '.groups[] | select(.state != \"ready\")'",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			if err := checkLimit(limit); err != nil {
@@ -186,7 +188,8 @@ func groupShowCommand(o *options) *cobra.Command {
 	}, func(p *printer, g messageGroup) error {
 		return p.print(g, func() table {
 			t := table{rows: [][]string{
-				{"Group", g.GroupID}, {"State", g.State}, {"Until", untilText(g.UntilMs)}, {"Messages", decimal(g.Messages)}, {"In flight", decimal(g.InFlight)},
+				{"Group", g.GroupID}, {"State", g.State}, {"Until", untilText(g.UntilMs)}, {"Messages", decimal(g.Messages)},
+				{"In flight", decimal(g.InFlight)},
 			}}
 			if f := g.First; f != nil {
 				t.add("First message", f.MessageID)
@@ -208,7 +211,8 @@ func groupShowCommand(o *options) *cobra.Command {
 func groupExplainCommand(o *options) *cobra.Command {
 	return readGroup(o, &cobra.Command{
 		Use: "explain QUEUE GROUP", Short: "Explain why a group delivers no messages, and which client holds them",
-		Long: "Explain why a group delivers no messages, or that it does. If a receiver holds the group, the answer has its address, the id\n" +
+		Long: "Explain why a group delivers no messages, or that it does. If a receiver holds the group, the answer has its address, " +
+			"the id\n" +
 			"of its access key, its node, and the time since then. Nodes keep these details only in memory.",
 		Example: "  seriatim group explain orders.fifo customer-9",
 	}, func(p *printer, g messageGroup) error {

@@ -51,8 +51,10 @@ type options struct {
 func Commands() []*cobra.Command {
 	o := &options{}
 	list := []*cobra.Command{
-		statusCommand(o), checkCommand(o), doctorCommand(o), debugCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o), queueCommand(o), messageCommand(o), groupCommand(o),
-		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), encryptionCommand(o), keyCommand(o), policyCommand(o), benchCommand(o),
+		statusCommand(o), checkCommand(o), doctorCommand(o), debugCommand(o), clusterCommand(o), backupCommand(o), upgradeCommand(o),
+		queueCommand(o), messageCommand(o), groupCommand(o),
+		sessionCommand(o), deduplicationCommand(o), topicCommand(o), deadLetterCommand(o), accountCommand(o), encryptionCommand(o),
+		keyCommand(o), policyCommand(o), benchCommand(o),
 	}
 	for _, c := range list {
 		o.bind(c)
@@ -62,11 +64,14 @@ func Commands() []*cobra.Command {
 
 func (o *options) bind(c *cobra.Command) {
 	f := c.PersistentFlags()
-	f.StringSliceVar(&o.endpoints, "endpoint", listOr(EnvEndpoint, defaultEndpoint), "client ports of nodes, repeated or with commas: the next is asked if one does not answer; env "+EnvEndpoint)
-	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin), "admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
+	f.StringSliceVar(&o.endpoints, "endpoint", listOr(EnvEndpoint, defaultEndpoint),
+		"client ports of nodes, repeated or with commas: the next is asked if one does not answer; env "+EnvEndpoint)
+	f.StringSliceVar(&o.admins, "admin", listOr(EnvAdmin),
+		"admin ports of nodes, repeated or with commas; env "+EnvAdmin+" (default: the endpoints' hosts, port + 1)")
 	f.StringVar(&o.caFile, "ca-file", "", "PEM file of authorities to trust for https, beside the system's")
 	f.StringVar(&o.account, "account", "", "account of requests without a signature, 12 digits (default: that of the cluster)")
-	f.StringVar(&o.tokenFile, "admin-token-file", "", "file with the token for the admin port (default: the token in env "+EnvAdminToken+", else that of a node on this machine)")
+	f.StringVar(&o.tokenFile, "admin-token-file", "",
+		"file with the token for the admin port (default: the token in env "+EnvAdminToken+", else that of a node on this machine)")
 	f.StringVarP(&o.output, "output", "o", envOr(EnvOutput, formatTable), "table or json, env "+EnvOutput)
 	f.Lookup("endpoint").DefValue = strings.Join(o.endpoints, ",")
 	complete(c, "output", formatTable, formatJSON)
@@ -101,9 +106,11 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 		return nil, nil, err
 	}
 	if o.account != "" && !isAccount(o.account) {
-		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--account %q is not an account", o.account), "an account has 12 digits; seriatim account list shows them")
+		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--account %q is not an account", o.account),
+			"an account has 12 digits; seriatim account list shows them")
 	}
-	w := &wire{client: client, admin: admin, path: "/", token: token, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv), ownTokens: new(sync.Map)}
+	w := &wire{client: client, admin: admin, path: "/", token: token, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv),
+		ownTokens: new(sync.Map)}
 	if o.account != "" {
 		w.path += o.account + "/"
 	}
@@ -173,7 +180,8 @@ func (o *options) ports() (client, admin *port, err error) {
 // parseAddress parses a URL, or host:port, which means http.
 func parseAddress(flag, text string) (*url.URL, error) {
 	if strings.Contains(text, "@") { // errors would show the password
-		return nil, exit.New(exit.Usage, fmt.Errorf("--%s: an address has no user and password", flag), "name the token for the admin port with --admin-token-file, and a key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+		return nil, exit.New(exit.Usage, fmt.Errorf("--%s: an address has no user and password", flag),
+			"name the token for the admin port with --admin-token-file, and a key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	full := text
 	if !strings.Contains(full, "://") {
@@ -256,7 +264,8 @@ func ended(err error) error {
 }
 
 // runNative is like run, for a command that calls the native API.
-func (o *options) runNative(do func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error) func(*cobra.Command, []string) error {
+func (o *options) runNative(do func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error) func(*cobra.Command,
+	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		w, p, err := o.open(cmd)
 		if err != nil {

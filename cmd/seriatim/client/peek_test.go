@@ -18,7 +18,8 @@ func TestPeekAtNoQueue(t *testing.T) {
 	}
 	for status, body := range map[int]string{404: "404 page not found", 400: `{"error":"limit must be a number"}`, 503: `{"error":"no leader"}`} {
 		address, _ := node(t, says(status, body))
-		if r := runTool(t, address, "", "msg", "peek", "jobs"); exit.CodeOf(r.err) == exit.NotFound || strings.Contains(r.err.Error(), "NonExistentQueue") {
+		if r := runTool(t, address, "", "msg", "peek", "jobs"); exit.CodeOf(r.err) == exit.NotFound ||
+			strings.Contains(r.err.Error(), "NonExistentQueue") {
 			t.Errorf("%s: exit code %d: %v", body, exit.CodeOf(r.err), r.err)
 		}
 	}

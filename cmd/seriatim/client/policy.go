@@ -65,7 +65,8 @@ func policyDeleteCommand(o *options) *cobra.Command {
 			if _, err := w.userPolicy(cmd.Context(), args[0], account); err != nil {
 				return err
 			}
-			if err := q.ask(cmd, p, args[0]+" keeps only the permissions from policies of queues and topics.", "the name of the user", args[0]); err != nil {
+			if err := q.ask(cmd, p, args[0]+" keeps only the permissions from policies of queues and topics.", "the name of the user",
+				args[0]); err != nil {
 				return err
 			}
 			return w.putPolicy(cmd, p, document.UserPolicy{Account: account, User: args[0]}, "deleted")
@@ -100,7 +101,8 @@ func (w *wire) userPolicy(ctx context.Context, user, account string) (document.U
 			return u, nil
 		}
 	}
-	return document.UserPolicy{}, exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", user), "seriatim policy list shows the users with a policy")
+	return document.UserPolicy{}, exit.New(exit.NotFound, fmt.Errorf("the user %s has no policy", user),
+		"seriatim policy list shows the users with a policy")
 }
 
 func policyListCommand(o *options) *cobra.Command {
@@ -160,7 +162,8 @@ func policySimulateCommand(o *options) *cobra.Command {
 	query, flags := url.Values{}, []string{"user", "key", "account", "action", "resource"}
 	var given []string
 	c := &cobra.Command{
-		Use: "simulate --user USER|--key ID --action ACTION --resource RESOURCE", Short: "Show whether a request would be allowed, and the deciding statement", Args: arguments.None,
+		Use:   "simulate --user USER|--key ID --action ACTION --resource RESOURCE",
+		Short: "Show whether a request would be allowed, and the deciding statement", Args: arguments.None,
 		Long: "Show whether the stored policies would allow a request, and the policy and statement that decide. The command sends\n" +
 			"nothing to the queue or topic. The exit code is 0 if the request is allowed and 4 if it is denied.",
 		Example: `  seriatim policy simulate --user orders-service --action sqs:SendMessage --resource orders.fifo
@@ -188,7 +191,8 @@ func policySimulateCommand(o *options) *cobra.Command {
 	names(o.completeAccounts).of(c, "account")
 	complete(c, "action", permissions()...)
 	names(o.completeQueues).of(c, "resource")
-	c.Flags().StringArrayVar(&given, "context", nil, "NAME=VALUE of a condition key, repeated: aws:SourceIp, aws:UserAgent, aws:SecureTransport, aws:CurrentTime")
+	c.Flags().StringArrayVar(&given, "context", nil,
+		"NAME=VALUE of a condition key, repeated: aws:SourceIp, aws:UserAgent, aws:SecureTransport, aws:CurrentTime")
 	return c
 }
 

@@ -11,7 +11,8 @@ import (
 // Every destructive command asks for confirmation, and has the flags --yes and --dry-run.
 func TestDestructiveCommandsAsk(t *testing.T) {
 	t.Parallel()
-	verbs := []string{"purge", "delete", "remove", "replace", "forget", "revoke", "disable", "finalize", "unsubscribe", "redrive", "cancel", "clear", "release", "window"}
+	verbs := []string{"purge", "delete", "remove", "replace", "forget", "revoke", "disable", "finalize", "unsubscribe", "redrive", "cancel",
+		"clear", "release", "window"}
 	// These commands delete only their own data, or data that comes back.
 	free := []string{"msg delete", "msg release", "session release", "dlq cancel"}
 	asking := 0

@@ -97,7 +97,8 @@ func (p *progress) report() {
 	case progressJSON:
 		_ = json.NewEncoder(p.words).Encode(map[string]any{"bytes": bytes, "seconds": elapsed}) // an error means that no reader is left
 	case progressAuto:
-		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", float64(bytes)/(1<<20), float64(bytes)/(1<<20)/max(elapsed, 0.001)) //nolint:errcheck // no reader is left
+		size := float64(bytes) / (1 << 20)
+		fmt.Fprintf(p.words, "\r%.1f MiB, %.1f MiB/s ", size, size/max(elapsed, 0.001)) //nolint:errcheck // no reader is left
 	default:
 		return
 	}

@@ -159,7 +159,8 @@ func destroy(cmd *cobra.Command, w *wire, p *printer, ask *question, name, actio
 	if err != nil {
 		return err
 	}
-	effect := fmt.Sprintf("%s has %d visible, %d in flight, %d deferred and %s.", q.Name, q.Visible, q.InFlight, q.Deferred, plural.Count(q.Delayed, "delayed message", "delayed messages"))
+	effect := fmt.Sprintf("%s has %d visible, %d in flight, %d deferred and %s.", q.Name, q.Visible, q.InFlight, q.Deferred,
+		plural.Count(q.Delayed, "delayed message", "delayed messages"))
 	if err := ask.ask(cmd, p, effect, "the name of the queue to "+verb, q.Name); err != nil {
 		return err
 	}
@@ -281,7 +282,8 @@ func pairs(what string, list []string, hint string) (map[string]string, error) {
 func stdin(cmd *cobra.Command, what string, asked bool) (io.Reader, error) {
 	if f, ok := cmd.InOrStdin().(*os.File); ok && !asked {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			return nil, exit.New(exit.Usage, errors.New(strings.ToUpper(what)+" is missing"), "give the "+what+" as an argument or on standard input")
+			return nil, exit.New(exit.Usage, errors.New(strings.ToUpper(what)+" is missing"),
+				"give the "+what+" as an argument or on standard input")
 		}
 	}
 	return arguments.Input(cmd), nil
@@ -294,7 +296,8 @@ func queueUpdateCommand(o *options) *cobra.Command {
 		Long: "Change attributes of a queue; all others stay as they are. An empty value removes a Policy or a RedrivePolicy.\n\n" +
 			"seriatim queue show NAME prints the attributes.",
 		Example: "  seriatim queue update orders.fifo --attribute VisibilityTimeout=120\n" +
-			"  seriatim queue update jobs -a 'RedrivePolicy={\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:jobs-dead\",\"maxReceiveCount\":5}'\n" +
+			"  seriatim queue update jobs -a " +
+			"'RedrivePolicy={\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:jobs-dead\",\"maxReceiveCount\":5}'\n" +
 			"  seriatim queue update jobs -a RedrivePolicy=",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {

@@ -24,7 +24,8 @@ func queueListCommand(o *options) *cobra.Command {
 	var counts bool
 	c := &cobra.Command{
 		Use: "list", Short: "List queues with their message counts", Args: arguments.None,
-		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json\n  seriatim queue list --counts=false   # names only",
+		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json\n" +
+			"  seriatim queue list --counts=false   # names only",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			urls, err := w.listQueues(cmd.Context(), prefix)
 			if err != nil {
@@ -116,7 +117,9 @@ func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) (
 	queues := make([]queueInfo, 0, len(urls))
 	for _, u := range urls {
 		if c, exists := found[nameOf(u)]; exists { // else it was deleted meanwhile
-			queues = append(queues, queueInfo{Name: c.Name, URL: u, Type: typeOf(u), Visible: c.Visible, InFlight: c.InFlight, Delayed: c.Delayed, Deferred: c.Deferred})
+			queues = append(queues,
+				queueInfo{Name: c.Name, URL: u, Type: typeOf(u), Visible: c.Visible, InFlight: c.InFlight, Delayed: c.Delayed,
+					Deferred: c.Deferred})
 		}
 	}
 	return queues, nil

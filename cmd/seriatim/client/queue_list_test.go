@@ -109,7 +109,8 @@ func TestListMany(t *testing.T) {
 			_, _ = io.WriteString(w, text)
 		})
 		got := runTool(t, address, "", "queue", "list")
-		if got.err != nil || strings.Count(got.out, "  standard  2        1          0        0\n") != queues || open != (asked.Load() == 0) {
+		if got.err != nil || strings.Count(got.out, "  standard  2        1          0        0\n") != queues ||
+			open != (asked.Load() == 0) {
 			t.Errorf("admin port open: %t: %v, %d queues asked\n%.300s", open, got.err, asked.Load(), got.out)
 		}
 	}

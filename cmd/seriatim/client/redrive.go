@@ -28,12 +28,14 @@ type redriveFlags struct {
 func redriveCommand(o *options) *cobra.Command {
 	f := &redriveFlags{}
 	c := &cobra.Command{
-		Use: "redrive NAME", Short: "Move the messages of a dead-letter queue back, and wait until it is done", Args: arguments.Exactly("NAME"),
+		Use: "redrive NAME", Short: "Move the messages of a dead-letter queue back, and wait until it is done",
+		Args: arguments.Exactly("NAME"),
 		Long: "Move the available messages of a dead-letter queue back to the queues they came from, or to another queue, and wait\n" +
 			"until it is done. They arrive as new messages with receive count 0.\n\n" +
 			"Ctrl-C cancels the redrive: moved messages stay moved, the others stay in the dead-letter queue. With --detach the\n" +
 			"command only starts it; seriatim dlq tasks shows the progress, seriatim dlq cancel ends it.",
-		Example:           "  seriatim dlq redrive jobs-dead --yes\n  seriatim dlq redrive jobs-dead --to jobs-slow --rate 50\n  seriatim dlq redrive jobs-dead --yes --progress json -o json",
+		Example: "  seriatim dlq redrive jobs-dead --yes\n  seriatim dlq redrive jobs-dead --to jobs-slow --rate 50\n" +
+			"  seriatim dlq redrive jobs-dead --yes --progress json -o json",
 		ValidArgsFunction: o.completeDeadLetterQueues,
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
 			return w.redrive(cmd, p, f, args[0])
@@ -71,7 +73,8 @@ func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name str
 	if f.to != "" {
 		to = nameOf(f.to)
 	}
-	if err := f.asked.ask(cmd, p, fmt.Sprintf("The available messages of %s move to %s.", nameOf(name), to), "the name of the dead-letter queue", nameOf(name)); err != nil {
+	if err := f.asked.ask(cmd, p, fmt.Sprintf("The available messages of %s move to %s.", nameOf(name), to),
+		"the name of the dead-letter queue", nameOf(name)); err != nil {
 		return err
 	}
 	var started struct{ TaskHandle string }
@@ -92,10 +95,13 @@ func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name str
 	}
 	switch {
 	case task.Status == "FAILED":
-		return exit.New(exit.Failed, fmt.Errorf("the redrive failed after %s: %s", plural.Count(task.Moved, "message", "messages"), task.Reason),
+		return exit.New(exit.Failed,
+			fmt.Errorf("the redrive failed after %s: %s", plural.Count(task.Moved, "message", "messages"), task.Reason),
 			"moved messages stay moved; messages without a recorded source need --to QUEUE")
 	case task.Status != "COMPLETED":
-		return exit.New(exit.Failed, fmt.Errorf("another client cancelled the redrive after %s", plural.Count(task.Moved, "message", "messages")), "moved messages stay moved")
+		return exit.New(exit.Failed,
+			fmt.Errorf("another client cancelled the redrive after %s",
+				plural.Count(task.Moved, "message", "messages")), "moved messages stay moved")
 	}
 	return nil
 }
@@ -124,7 +130,8 @@ func (w *wire) follow(ctx context.Context, arn, handle string, show *progress) (
 			return t.Handle == handle || t.StartedAtMs == startedAt || startedAt == 0 && t.Status != taskRunning
 		})
 		if i < 0 {
-			return moveTask{}, exit.New(exit.Failed, errors.New("the redrive is not listed any more"), "the queue was deleted, or newer redrives replaced it in the list")
+			return moveTask{}, exit.New(exit.Failed, errors.New("the redrive is not listed any more"),
+				"the queue was deleted, or newer redrives replaced it in the list")
 		}
 		startedAt = tasks[i].StartedAtMs
 		show.moved(tasks[i].Moved, tasks[i].ToMove)
@@ -143,7 +150,8 @@ func (w *wire) follow(ctx context.Context, arn, handle string, show *progress) (
 func (w *wire) abandon(ctx context.Context, handle string) error {
 	moved, err := w.cancelTask(context.WithoutCancel(ctx), handle)
 	if err != nil {
-		return exit.New(exit.Interrupted, fmt.Errorf("interrupted, and the redrive could not be cancelled: %w", err), "seriatim dlq tasks NAME shows whether it still runs")
+		return exit.New(exit.Interrupted, fmt.Errorf("interrupted, and the redrive could not be cancelled: %w", err),
+			"seriatim dlq tasks NAME shows whether it still runs")
 	}
 	return exit.New(exit.Interrupted, fmt.Errorf("interrupted: the redrive was cancelled, %s", movedText(moved)),
 		"start it again to move the rest")

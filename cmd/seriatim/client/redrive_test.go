@@ -59,10 +59,13 @@ func TestRedrive(t *testing.T) {
 			listedTask("mine", "RUNNING", 2, 7) + "," + older,
 			listedTask("other", "RUNNING", 1, 8) + "," + listedTask("", "COMPLETED", 5, 7) + "," + older,
 		}, exit.OK, "COMPLETED  5"},
-		{"another was started before the first look", []string{listedTask("other", "RUNNING", 1, 8) + "," + listedTask("", "COMPLETED", 5, 7)}, exit.OK, "COMPLETED  5"},
+		{"another was started before the first look",
+			[]string{listedTask("other", "RUNNING", 1, 8) + "," + listedTask("", "COMPLETED", 5, 7)}, exit.OK, "COMPLETED  5"},
 		{"failed", []string{listedTask("", "FAILED", 2, 7)}, exit.Failed, "failed after 2 messages: gone"},
-		{"cancelled by another client", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("", "CANCELLED", 2, 7)}, exit.Failed, "another client cancelled the redrive after 2"},
-		{"forgotten", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("other", "RUNNING", 2, 9)}, exit.Failed, "not listed any more"},
+		{"cancelled by another client", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("", "CANCELLED", 2, 7)}, exit.Failed,
+			"another client cancelled the redrive after 2"},
+		{"forgotten", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("other", "RUNNING", 2, 9)}, exit.Failed,
+			"not listed any more"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -93,7 +96,8 @@ func TestRedriveInterrupted(t *testing.T) {
 		}
 	}, &cancelled)
 	got := runToolIn(ctx, address, "", "dlq", "redrive", "http://h/0/d", "--yes")
-	if exit.CodeOf(got.err) != exit.Interrupted || !strings.Contains(got.err.Error(), "was cancelled, 3 messages were moved") || cancelled.Load() != 1 {
+	if exit.CodeOf(got.err) != exit.Interrupted || !strings.Contains(got.err.Error(), "was cancelled, 3 messages were moved") ||
+		cancelled.Load() != 1 {
 		t.Errorf("%v, cancelled %d times", got.err, cancelled.Load())
 	}
 }

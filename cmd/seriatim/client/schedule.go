@@ -29,7 +29,8 @@ func sequenceText(n uint64) string {
 func parseSequence(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, exit.New(exit.Usage, fmt.Errorf("%q is no sequence number", text), "seriatim msg schedule prints it, and seriatim msg peek QUEUE shows the scheduled messages")
+		return 0, exit.New(exit.Usage, fmt.Errorf("%q is no sequence number", text),
+			"seriatim msg schedule prints it, and seriatim msg peek QUEUE shows the scheduled messages")
 	}
 	return n, nil
 }
@@ -48,7 +49,8 @@ func scheduleCommand(o *options) *cobra.Command {
 		Use: "schedule QUEUE [BODY] --at TIME|--in DURATION", Short: "Send one message for delivery at a given time",
 		Long: "Send one message to a FIFO queue for delivery at a given time. Without BODY, or with -, the body is read from standard\n" +
 			"input. The queue checks for duplicates now. seriatim msg cancel cancels the message by the printed sequence number.",
-		Example: "  seriatim msg schedule orders.fifo '{\"remind\":17}' --at 2026-12-24T18:00:00Z --group customer-9 --deduplication-id remind-17\n" +
+		Example: "  seriatim msg schedule orders.fifo '{\"remind\":17}' --at 2026-12-24T18:00:00Z --group customer-9 " +
+			"--deduplication-id remind-17\n" +
 			"  seriatim msg schedule orders.fifo hello --in 90s --group g --deduplication-id 1",
 		Args:              arguments.OptionalLast("QUEUE", "BODY"),
 		ValidArgsFunction: o.completeQueues,
@@ -60,7 +62,8 @@ func scheduleCommand(o *options) *cobra.Command {
 	fl.StringVar(&f.at, "at", "", "time of delivery, such as 2026-12-24T18:00:00Z or with an offset, or in milliseconds since 1970")
 	fl.DurationVar(&f.in, "in", 0, "time until delivery, such as 90s or 24h, by the clock of this machine")
 	fl.StringVarP(&f.group, "group", "g", "", "message group id")
-	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "", "deduplication id: a second message with it is dropped while the window lasts")
+	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "",
+		"deduplication id: a second message with it is dropped while the window lasts")
 	fl.StringVar(&f.partitionKey, "partition-key", "", "partition key; a group must be equal to it")
 	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
 	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
@@ -95,10 +98,12 @@ func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 	if millis, err := strconv.ParseInt(f.at, 10, 64); err == nil {
 		at := time.UnixMilli(millis).UTC()
 		if at.Before(earliestDue) { // a number of seconds, or a date
-			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970 and means %s", f.at, at.Format(time.RFC3339)), hint)
+			return time.Time{}, exit.New(exit.Usage,
+				fmt.Errorf("--at %s is in milliseconds since 1970 and means %s", f.at, at.Format(time.RFC3339)), hint)
 		}
 		if at.After(last) { // a date with a time, or microseconds
-			return time.Time{}, exit.New(exit.Usage, fmt.Errorf("--at %s is in milliseconds since 1970 and means a time more than %d years away", f.at, dueYears), hint)
+			return time.Time{}, exit.New(exit.Usage,
+				fmt.Errorf("--at %s is in milliseconds since 1970 and means a time more than %d years away", f.at, dueYears), hint)
 		}
 		return at, nil
 	}
@@ -178,7 +183,8 @@ func cancelScheduledCommand(o *options) *cobra.Command {
 		Args: arguments.AtLeast("QUEUE", "SEQUENCE-NUMBER"),
 		Long: "Delete scheduled messages by the sequence numbers that seriatim msg schedule printed. You cannot cancel a message\n" +
 			"whose time has come. The queue remembers the deduplication ids of cancelled messages unless you add --forget.",
-		Example:           "  seriatim msg cancel orders.fifo 10000000000000000017 --yes\n  seriatim msg cancel orders.fifo 10000000000000000017 10000000000000000018 --forget --yes",
+		Example: "  seriatim msg cancel orders.fifo 10000000000000000017 --yes\n" +
+			"  seriatim msg cancel orders.fifo 10000000000000000017 10000000000000000018 --forget --yes",
 		ValidArgsFunction: o.completeQueues,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			return cancelScheduled(cmd, n, p, forget, q, args)
@@ -228,7 +234,9 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 	if p.format == formatJSON {
 		err = p.print(document, nil)
 	}
-	return errors.Join(err, exit.New(exit.Partial, fmt.Errorf("%d of %s %s not cancelled", len(refused), plural.Count(len(numbers), "message", "messages"), plural.Form(len(refused), "was", "were")), ""))
+	return errors.Join(err,
+		exit.New(exit.Partial, fmt.Errorf("%d of %s %s not cancelled", len(refused), plural.Count(len(numbers), "message", "messages"),
+			plural.Form(len(refused), "was", "were")), ""))
 }
 
 // refusedNumber is a scheduled message that was not cancelled, in JSON output.

@@ -44,7 +44,8 @@ func sessionListCommand(o *options) *cobra.Command {
 				return err
 			}
 			if since < 0 {
-				return exit.New(exit.Usage, fmt.Errorf("--since %v is in the future", since), "write the time until now, such as 10m or 24h")
+				return exit.New(exit.Usage, fmt.Errorf("--since %v is in the future", since),
+					"write the time until now, such as 10m or 24h")
 			}
 			var from time.Time
 			if since > 0 {
@@ -112,7 +113,8 @@ func sessionAcceptCommand(o *options) *cobra.Command {
 		Long: "Lock a session, by default the next one that is free and has a message. Until the lock ends, no other receiver gets its\n" +
 			"messages or changes its state. Give the printed token to seriatim session state. Only seriatim session renew renews\n" +
 			"the lock.",
-		Example:           "  seriatim session accept orders.fifo customer-9 --lock 600\n  seriatim session accept orders.fifo --wait 20 -o json | jq -r .token",
+		Example: "  seriatim session accept orders.fifo customer-9 --lock 600\n" +
+			"  seriatim session accept orders.fifo --wait 20 -o json | jq -r .token",
 		ValidArgsFunction: o.completeGroups,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			if err := checkLock(lock); err != nil {
@@ -171,7 +173,8 @@ func sessionRenewCommand(o *options) *cobra.Command {
 
 func sessionReleaseCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "release QUEUE SESSION TOKEN", Short: "End the lock of a session that you accepted", Args: arguments.Exactly("QUEUE", "SESSION", "TOKEN"),
+		Use: "release QUEUE SESSION TOKEN", Short: "End the lock of a session that you accepted",
+		Args: arguments.Exactly("QUEUE", "SESSION", "TOKEN"),
 		Long: "End the lock of a session that you accepted. Messages that you received and did not delete become visible, and their\n" +
 			"receives do not count. Without the token, use seriatim group release QUEUE SESSION.",
 		Example:           "  seriatim session release orders.fifo customer-9 0a1b...",
@@ -277,8 +280,9 @@ func sessionStateGetCommand(o *options) *cobra.Command {
 func sessionStateSetCommand(o *options) *cobra.Command {
 	return onSession(o, &cobra.Command{
 		Use: "set QUEUE SESSION [STATE]", Short: "Set the state of a session", Args: arguments.OptionalLast("QUEUE", "SESSION", "STATE"),
-		Long:    "Set the state of a session. Without STATE, or with -, it is read from standard input.",
-		Example: "  seriatim session state set orders.fifo customer-9 '{\"step\":2}'\n  seriatim session state set orders.fifo customer-9 - < state.bin",
+		Long: "Set the state of a session. Without STATE, or with -, it is read from standard input.",
+		Example: "  seriatim session state set orders.fifo customer-9 '{\"step\":2}'\n" +
+			"  seriatim session state set orders.fifo customer-9 - < state.bin",
 	}, sessionWork{
 		before: func(cmd *cobra.Command, _ *printer, args []string) (string, error) {
 			return contentOf(cmd, "state", args[1:])
@@ -299,7 +303,8 @@ func sessionStateClearCommand(o *options) *cobra.Command {
 		Example: "  seriatim session state clear orders.fifo customer-9 --yes",
 	}, sessionWork{
 		before: func(cmd *cobra.Command, p *printer, args []string) (string, error) {
-			return "", q.ask(cmd, p, "The state of the session "+args[1]+" is lost.", "the id of the session whose state is to be cleared", args[1])
+			return "", q.ask(cmd, p, "The state of the session "+args[1]+" is lost.", "the id of the session whose state is to be cleared",
+				args[1])
 		},
 		do: func(ctx context.Context, s *api.Session, p *printer, _ string) error {
 			if err := s.SetState(ctx, nil); err != nil {

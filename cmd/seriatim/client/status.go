@@ -36,7 +36,8 @@ func statusCommand(o *options) *cobra.Command {
 				return err
 			}
 			if s.Role == "waiting" {
-				return exit.New(exit.Unavailable, errors.New("the node belongs to no cluster yet"), "seriatim cluster status shows the reason")
+				return exit.New(exit.Unavailable, errors.New("the node belongs to no cluster yet"),
+					"seriatim cluster status shows the reason")
 			}
 			if s.LeaderID == "" {
 				return exit.New(exit.Unavailable, errors.New("the cluster has no leader"),
@@ -65,11 +66,13 @@ func checkCommand(o *options) *cobra.Command {
 				if got.status != http.StatusOK {
 					return exit.New(exit.Failed, errors.New(text), "")
 				}
-				return p.print(map[string]string{"check": use, "answer": text}, func() table { return table{rows: [][]string{{use, text}}} })
+				return p.print(map[string]string{"check": use, "answer": text},
+					func() table { return table{rows: [][]string{{use, text}}} })
 			}),
 		}
 	}
-	all := []*cobra.Command{one("live", "/livez", "Check whether the process works"), one("ready", "/readyz", "Check whether the node can answer clients")}
+	all := []*cobra.Command{one("live", "/livez", "Check whether the process works"),
+		one("ready", "/readyz", "Check whether the node can answer clients")}
 	for _, c := range health.Checks() {
 		all = append(all, thresholdCommand(o, c))
 	}
@@ -161,8 +164,8 @@ func encryptionCommand(o *options) *cobra.Command {
 		Use: "status", Short: "Show the keys that each node needs, and data that is still in clear text", Args: arguments.None,
 		Long: "Show the keys that each node needs, and data that is still in clear text. The command asks all members through any node\n" +
 			"of --admin.\n\n" +
-			"Remove the line of a key from the key files when no node needs the key. Keep the key itself for as long as you keep backups\n" +
-			"that were made while it encrypted. If a member does not answer, the exit code is 1: it may need any key.",
+			"Remove the line of a key from the key files when no node needs the key. Keep the key itself for as long as you keep\n" +
+			"backups that it encrypted. If a member does not answer, the exit code is 1: it may need any key.",
 		Example: "  seriatim encryption-key status --admin 10.0.0.1:9325\n" +
 			"  seriatim encryption-key status -o json | jq -r '.nodes[] | .node + \" \" + (.encryption.keys[] | select(.needed).id)'",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {

@@ -23,7 +23,8 @@ func subscribeCommand(o *options) *cobra.Command {
 		Long: "Subscribe a queue to a topic, by its name, URL or ARN. The queue need not exist yet. With --protocol http or https,\n" +
 			"subscribe a URL to a standard topic. The topic then posts a link and a token to the URL, with which you confirm the\n" +
 			"subscription. Subscribing again with the same attributes succeeds.\n\n" +
-			"Attributes are those of the SNS API: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy, and DeliveryPolicy of URLs.",
+			"Attributes are those of the SNS API: RawMessageDelivery, FilterPolicy, FilterPolicyScope, RedrivePolicy, and " +
+			"DeliveryPolicy of URLs.",
 		Example: "  seriatim topic subscribe sales.fifo billing.fifo --raw\n" +
 			"  seriatim topic subscribe sales.fifo fraud.fifo -a 'FilterPolicy={\"amount\":[{\"numeric\":[\">\",1000]}]}'\n" +
 			"  seriatim topic subscribe news https://example.org/hook --protocol https",
@@ -118,7 +119,8 @@ func listSubscriptions(ctx context.Context, n *native.Conn, topic string) ([]sub
 	list := make([]subscription, len(found))
 	for i, s := range found {
 		list[i] = subscription{
-			SubscriptionARN: s.GetSubscriptionArn(), Topic: nameOf(s.GetTopic()), Queue: nameOf(s.GetQueue()), Endpoint: s.GetEndpoint(), arn: s.GetSubscriptionArn(),
+			SubscriptionARN: s.GetSubscriptionArn(), Topic: nameOf(s.GetTopic()), Queue: nameOf(s.GetQueue()), Endpoint: s.GetEndpoint(),
+			arn: s.GetSubscriptionArn(),
 		}
 		if s.GetPending() {
 			list[i].SubscriptionARN = pendingARN
@@ -146,7 +148,8 @@ func checkQueue(queue string) error {
 
 func confirmCommand(o *options) *cobra.Command {
 	return &cobra.Command{
-		Use: "confirm TOPIC TOKEN", Short: "Confirm the subscription of a URL with the token that was posted to it", Args: arguments.Exactly("TOPIC", "TOKEN"),
+		Use: "confirm TOPIC TOKEN", Short: "Confirm the subscription of a URL with the token that was posted to it",
+		Args:              arguments.Exactly("TOPIC", "TOKEN"),
 		Example:           "  seriatim topic confirm news 00000000000000050000...",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -164,7 +167,8 @@ func confirmCommand(o *options) *cobra.Command {
 func unsubscribeCommand(o *options) *cobra.Command {
 	q := &question{}
 	return q.of(&cobra.Command{
-		Use: "unsubscribe TOPIC QUEUE|URL", Short: "End the subscription of a queue, which keeps its messages, or of a URL", Args: arguments.Exactly("TOPIC", "QUEUE|URL"),
+		Use: "unsubscribe TOPIC QUEUE|URL", Short: "End the subscription of a queue, which keeps its messages, or of a URL",
+		Args:              arguments.Exactly("TOPIC", "QUEUE|URL"),
 		Example:           "  seriatim topic unsubscribe sales.fifo billing.fifo --yes",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -188,7 +192,8 @@ func unsubscribeCommand(o *options) *cobra.Command {
 				return p.done(map[string]any{"topic": topic, "queue": s.Queue, "endpoint": s.Endpoint, "unsubscribed": true},
 					"%s unsubscribed from %s", s.subscriber(), topic)
 			}
-			return exit.New(exit.NotFound, fmt.Errorf("%s is not subscribed to %s", args[1], args[0]), "seriatim topic subscriptions "+args[0]+" lists the subscriptions")
+			return exit.New(exit.NotFound, fmt.Errorf("%s is not subscribed to %s", args[1], args[0]),
+				"seriatim topic subscriptions "+args[0]+" lists the subscriptions")
 		}),
 	})
 }

@@ -24,7 +24,8 @@ func TestSubscribedURLs(t *testing.T) {
 		endpoint, calls := fakeServer(t, nil)
 		for _, flags := range [][]string{nil, {"--protocol", "sqs"}} {
 			r := runTool(t, endpoint, "", append([]string{"topic", "subscribe", "news", c.url}, flags...)...)
-			if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), c.url) || !strings.Contains(exit.HintOf(r.err)+" ", c.hint+" ") {
+			if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), c.url) ||
+				!strings.Contains(exit.HintOf(r.err)+" ", c.hint+" ") {
 				t.Errorf("%s %v: exit code %d: %v, hint %q", c.url, flags, exit.CodeOf(r.err), r.err, exit.HintOf(r.err))
 			}
 		}
@@ -32,7 +33,8 @@ func TestSubscribedURLs(t *testing.T) {
 			t.Errorf("%s: the server was asked %d times", c.url, n)
 		}
 	}
-	for _, queue := range []string{"hook", "hook.fifo", "arn:aws:sqs:us-east-1:000000000000:hook", "http://h:9324/000000000000/hook", "https://h/000000000000/hook.fifo"} {
+	for _, queue := range []string{"hook", "hook.fifo", "arn:aws:sqs:us-east-1:000000000000:hook", "http://h:9324/000000000000/hook",
+		"https://h/000000000000/hook.fifo"} {
 		if r := runTool(t, "http://127.0.0.1:1", "", "topic", "subscribe", "news", queue); exit.CodeOf(r.err) != exit.Unavailable {
 			t.Errorf("%s: exit code %d: %v", queue, exit.CodeOf(r.err), r.err)
 		}

@@ -81,7 +81,8 @@ func topicCreateCommand(o *options) *cobra.Command {
 		Long: "Create a topic. A name that ends in .fifo makes a FIFO topic.\n\n" +
 			"Attributes are those of the SNS API, for instance ContentBasedDeduplication=true.\n" +
 			"Creating a topic that exists with the same attributes succeeds.",
-		Example: "  seriatim topic create sales.fifo --attribute FifoThroughputScope=MessageGroup\n  seriatim topic create news --tag team=web",
+		Example: "  seriatim topic create sales.fifo --attribute FifoThroughputScope=MessageGroup\n" +
+			"  seriatim topic create news --tag team=web",
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			attrs, err := flagPairs("attribute", attributes)
 			if err != nil {
@@ -191,7 +192,8 @@ func changedTopic(p *printer, name, done string) error {
 func topicDeleteCommand(o *options) *cobra.Command {
 	q := &question{}
 	c := &cobra.Command{
-		Use: "delete TOPIC", Short: "Delete a topic with its subscriptions; delivered messages stay in the queues", Args: arguments.Exactly("TOPIC"),
+		Use: "delete TOPIC", Short: "Delete a topic with its subscriptions; delivered messages stay in the queues",
+		Args:              arguments.Exactly("TOPIC"),
 		Example:           "  seriatim topic delete sales.fifo --yes",
 		ValidArgsFunction: o.completeTopics,
 		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
@@ -238,7 +240,8 @@ func publishCommand(o *options) *cobra.Command {
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.group, "group", "g", "", "message group id, required on FIFO topics")
-	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "", "deduplication id: a second message with it is dropped while the window lasts")
+	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "",
+		"deduplication id: a second message with it is dropped while the window lasts")
 	fl.StringVar(&f.subject, "subject", "", "subject in the envelope")
 	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
 	return c

@@ -28,7 +28,8 @@ func trustedBy(file string) (*tls.Config, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, exit.New(exit.Usage, fmt.Errorf("--ca-file %s holds no certificate", file), "it must be in PEM form, beginning with -----BEGIN CERTIFICATE-----")
+		return nil, exit.New(exit.Usage, fmt.Errorf("--ca-file %s holds no certificate", file),
+			"it must be in PEM form, beginning with -----BEGIN CERTIFICATE-----")
 	}
 	config.RootCAs = pool
 	return config, nil

@@ -17,7 +17,8 @@ type upgrade cluster.Upgrade
 
 func upgradeCommand(o *options) *cobra.Command {
 	return group("upgrade", "Show, check and finalize an upgrade of the nodes",
-		"Show, check and finalize an upgrade of the nodes.\n\nReplace the program node by node, and wait each time until seriatim cluster status reports a healthy cluster. The cluster\n"+
+		"Show, check and finalize an upgrade of the nodes.\n\n"+
+			"Replace the program node by node, and wait each time until seriatim cluster status reports a healthy cluster. The cluster\n"+
 			"keeps the old format meanwhile, and every node can go back. When all nodes run the new program, finalize activates the\n"+
 			"new format. After that no older program can read the data.",
 		upgradeStatusCommand(o), upgradeCheckCommand(o), upgradeFinalizeCommand(o))
@@ -72,7 +73,8 @@ func upgradeStatusCommand(o *options) *cobra.Command {
 func upgradeCheckCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Check whether every member can read the newest format", Args: arguments.None,
-		Long:    "Check whether every member can read the newest format.\n\nExit code 0: all can, and finalize is possible or done.\nExit code 1: some cannot, or do not answer.",
+		Long: "Check whether every member can read the newest format.\n\nExit code 0: all can, and finalize is possible or done.\n" +
+			"Exit code 1: some cannot, or do not answer.",
 		Example: "  seriatim upgrade check && seriatim upgrade finalize",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
 			var u upgrade
@@ -83,7 +85,8 @@ func upgradeCheckCommand(o *options) *cobra.Command {
 				return err
 			}
 			if u.Missing != "" {
-				return exit.New(exit.Failed, errors.New("not every member can read the newest format: "+u.Missing), "upgrade or start these nodes first")
+				return exit.New(exit.Failed, errors.New("not every member can read the newest format: "+u.Missing),
+					"upgrade or start these nodes first")
 			}
 			return nil
 		}),
@@ -103,7 +106,8 @@ func upgradeFinalizeCommand(o *options) *cobra.Command {
 				if err := w.get(cmd.Context(), "/v1/upgrade", nil, &u); err != nil {
 					return err
 				}
-				effect := fmt.Sprintf("Format version %d is in force, and all members can read %d. No node can go back to an older program afterwards.", u.FormatVersion, u.Possible)
+				effect := fmt.Sprintf("Format version %d is in force, and all members can read %d. No node can go back to an older "+
+					"program afterwards.", u.FormatVersion, u.Possible)
 				if err := q.ask(cmd, p, effect, "finalize to continue", "finalize"); err != nil {
 					return err
 				}

@@ -140,7 +140,8 @@ func (w *wire) post(ctx context.Context, path string, in, out any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	return w.ask(ctx, request{method: http.MethodPost, path: path, body: body, header: map[string]string{"Content-Type": "application/json"}}, out)
+	return w.ask(ctx, request{method: http.MethodPost, path: path, body: body,
+		header: map[string]string{"Content-Type": "application/json"}}, out)
 }
 
 func (w *wire) ask(ctx context.Context, r request, out any) error {
@@ -227,7 +228,8 @@ func adminRefusal(a answer) error {
 			"set --admin or SERIATIM_ADMIN to an admin port, by default 9325; if it is one, the node runs an older version")
 	}
 	if strings.Contains(string(a.body), plainRequest) {
-		return exit.New(exit.Unavailable, fmt.Errorf("the admin port %s has TLS", a.from), "name it: --admin "+strings.Replace(a.from, "http:", "https:", 1))
+		return exit.New(exit.Unavailable, fmt.Errorf("the admin port %s has TLS", a.from),
+			"name it: --admin "+strings.Replace(a.from, "http:", "https:", 1))
 	}
 	if refused.Kind == "" {
 		return refusal(decodeError(a.status, a.header, a.body))
@@ -282,7 +284,9 @@ func refusal(e *apiError) error {
 	case "QueueDeletedRecently", "PurgeQueueInProgress":
 		return exit.New(exit.Conflict, e, "the server runs with --aws-cooldowns; wait a minute")
 	case "OutcomeUnknown":
-		return exit.New(exit.Unavailable, e, "the request may or may not have taken effect; look before repeating it, or use a deduplication id or attempt id, which make repeating safe")
+		return exit.New(exit.Unavailable, e,
+			"the request may or may not have taken effect; look before repeating it, or use a deduplication id or attempt id, which "+
+				"make repeating safe")
 	}
 	switch {
 	case e.Status == http.StatusNotFound:

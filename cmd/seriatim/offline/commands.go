@@ -39,7 +39,8 @@ func AddTo(root *cobra.Command) {
 	groupOf(root, "snapshot", "Look into the snapshots of a stopped node").AddCommand(snapshotListCommand(), snapshotInspectCommand())
 	groupOf(root, "state", "Compute the state of a stopped node").AddCommand(stateHashCommand())
 	groupOf(root, "backup", "Back up and verify").AddCommand(backupVerifyCommand())
-	groupOf(root, "encryption-key", "Make, list and watch the keys that encrypt data at rest").AddCommand(keyCreateCommand(), keyAddCommand(), keyListCommand())
+	groupOf(root, "encryption-key", "Make, list and watch the keys that encrypt data at rest").AddCommand(keyCreateCommand(),
+		keyAddCommand(), keyListCommand())
 	groupOf(root, "cluster", "Show the cluster and change its members").AddCommand(forceRecoverCommand())
 }
 
@@ -75,7 +76,8 @@ func (o *options) keys() (*encryption.Keyring, error) {
 
 // bindKeys adds the flag for the key file.
 func (o *options) bindKeys(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&o.keyFile, "encryption-key-file", os.Getenv(envKeyFile), "key file of the cluster, if it encrypts data at rest, env "+envKeyFile)
+	c.Flags().StringVar(&o.keyFile, "encryption-key-file", os.Getenv(envKeyFile),
+		"key file of the cluster, if it encrypts data at rest, env "+envKeyFile)
 	return c
 }
 
@@ -103,13 +105,15 @@ func (o *options) check() error {
 // open opens the data directory. Warnings go to the standard error of the command.
 func (o *options) open(cmd *cobra.Command) (*offline.Stopped, error) {
 	if o.dataDir == "" {
-		return nil, exit.New(exit.Usage, errors.New("--data-dir is missing"), "name the data directory of a stopped node, or set "+envDataDir)
+		return nil, exit.New(exit.Usage, errors.New("--data-dir is missing"),
+			"name the data directory of a stopped node, or set "+envDataDir)
 	}
 	keys, err := o.keys()
 	if err != nil {
 		return nil, err
 	}
-	s, err := offline.Open(cmd.Context(), o.dataDir, keys, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
+	s, err := offline.Open(cmd.Context(), o.dataDir, keys,
+		slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	switch {
 	case errors.Is(err, offline.ErrDataDirInUse):
 		return nil, exit.New(exit.Conflict, err, "stop the node first")

@@ -27,7 +27,8 @@ func logPrintCommand() *cobra.Command {
 		Example: "  seriatim log print --data-dir /var/lib/seriatim --from 1000 --to 1010",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if from > to { // an empty list would look like an empty log
-				return exit.New(exit.Usage, fmt.Errorf("--from %d is behind --to %d", from, to), "give --to an index that is at least --from")
+				return exit.New(exit.Usage, fmt.Errorf("--from %d is behind --to %d", from, to),
+					"give --to an index that is at least --from")
 			}
 			return o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 				return printSound(cmd, o, s, from, to)
@@ -129,7 +130,8 @@ func stateHashCommand() *cobra.Command {
 				return belowSnapshot(s, index, err)
 			}
 			if index == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "The whole log was applied; its last entries may not be committed.") //nolint:errcheck // no reader is left
+				const note = "The whole log was applied; its last entries may not be committed."
+				fmt.Fprintln(cmd.ErrOrStderr(), note) //nolint:errcheck // no reader is left
 			}
 			return o.print(cmd.OutOrStdout(), state, func() [][]string {
 				return [][]string{

@@ -91,7 +91,8 @@ func aNode(t *testing.T, beside func(dir string)) (dir, backup string, status cl
 
 func TestCommands(t *testing.T) {
 	dir, backup, status := aNode(t, func(dir string) {
-		if code, _, words := run(t, "", "log", "print", "--data-dir", dir); code != exit.Conflict || !strings.Contains(words, "stop the node") {
+		if code, _, words := run(t, "", "log", "print", "--data-dir", dir); code != exit.Conflict ||
+			!strings.Contains(words, "stop the node") {
 			t.Errorf("beside the running node: %d %s", code, words)
 		}
 	})
@@ -111,23 +112,30 @@ func TestCommands(t *testing.T) {
 		code exit.Code
 		want []string // in what is printed
 	}{
-		{"verify", []string{"backup", "verify", backup}, exit.OK, []string{status.StateHash + " (verified)", "Messages           1", "orders"}},
+		{"verify", []string{"backup", "verify", backup}, exit.OK,
+			[]string{status.StateHash + " (verified)", "Messages           1", "orders"}},
 		{"verify damage", []string{"backup", "verify", damaged}, exit.Failed, []string{"damaged data"}},
 		{"verify nothing", []string{"backup", "verify", damaged + "x"}, exit.NotFound, nil},
 		{"inspect a backup", []string{"snapshot", "inspect", backup, "-o", "json"}, exit.OK, []string{`"stateHash": "` + status.StateHash + `"`}},
 		{"inspect without a snapshot", []string{"snapshot", "inspect", "--data-dir", dir}, exit.NotFound, []string{"no snapshot yet"}},
-		{"inspect a snapshot of no id", []string{"snapshot", "inspect", "--data-dir", dir, "2-17-1795000000000"}, exit.NotFound, []string{"no snapshot 2-17-1795000000000", "snapshot list"}},
-		{"inspect something else", []string{"snapshot", "inspect", "--data-dir", dir, "../.."}, exit.NotFound, []string{"no snapshot ../.."}},
+		{"inspect a snapshot of no id", []string{"snapshot", "inspect", "--data-dir", dir, "2-17-1795000000000"}, exit.NotFound,
+			[]string{"no snapshot 2-17-1795000000000", "snapshot list"}},
+		{"inspect something else", []string{"snapshot", "inspect", "--data-dir", dir, "../.."}, exit.NotFound,
+			[]string{"no snapshot ../.."}},
 		{"list no snapshot", []string{"snapshot", "list", "--data-dir", dir, "-o", "json"}, exit.OK, []string{"[]"}},
-		{"print", []string{"log", "print", "--data-dir", dir}, exit.OK, []string{"CreateQueue (", "SendMessages (", "configuration", status.NodeID}},
+		{"print", []string{"log", "print", "--data-dir", dir}, exit.OK,
+			[]string{"CreateQueue (", "SendMessages (", "configuration", status.NodeID}},
 		{"print some", []string{"log", "print", "--data-dir", dir, "--from", index, "--to", index, "-o", "json"}, exit.OK, []string{`"index":` + index + `,`, `"SendMessages"`}},
-		{"print from behind the end", []string{"log", "print", "--data-dir", dir, "--from", "5", "--to", "3"}, exit.Usage, []string{"--from 5", "--to 3"}},
-		{"print backwards of nothing", []string{"log", "print", "--from", "2", "--to", "1", "-o", "json"}, exit.Usage, []string{"--from 2", "--to 1"}},
+		{"print from behind the end", []string{"log", "print", "--data-dir", dir, "--from", "5", "--to", "3"}, exit.Usage,
+			[]string{"--from 5", "--to 3"}},
+		{"print backwards of nothing", []string{"log", "print", "--from", "2", "--to", "1", "-o", "json"}, exit.Usage,
+			[]string{"--from 2", "--to 1"}},
 		{"hash", []string{"state", "hash", "--data-dir", dir, "--index", index}, exit.OK, []string{status.StateHash}},
 		{"hash of all", []string{"state", "hash", "--data-dir", dir}, exit.OK, []string{status.StateHash, "may not be committed"}},
 		{"hash of too much", []string{"state", "hash", "--data-dir", dir, "--index", "999999"}, exit.Failed, []string{"the log ends"}},
 		{"no directory", []string{"state", "hash"}, exit.Usage, []string{"--data-dir"}},
-		{"not a directory of a node", []string{"state", "hash", "--data-dir", t.TempDir()}, exit.NotFound, []string{"not the data directory"}},
+		{"not a directory of a node", []string{"state", "hash", "--data-dir", t.TempDir()}, exit.NotFound,
+			[]string{"not the data directory"}},
 		{"unknown format", []string{"state", "hash", "--data-dir", dir, "-o", "xml"}, exit.Usage, nil},
 		{"unknown command", []string{"log", "burn"}, exit.Usage, nil},
 	}
@@ -217,7 +225,8 @@ func TestForceRecoverOfSeveral(t *testing.T) {
 	for _, dir := range dirs {
 		code, out, words := run(t, "", "cluster", "force-recover", "--data-dir", dir, "-o", "json")
 		var end struct{ Log string }
-		if err := json.Unmarshal([]byte(out), &end); err != nil || code != exit.OK || end.Log == "" || !strings.Contains(words, "Nothing was changed") {
+		if err := json.Unmarshal([]byte(out), &end); err != nil || code != exit.OK || end.Log == "" ||
+			!strings.Contains(words, "Nothing was changed") {
 			t.Fatalf("exit code %d, %v\n%s%s", code, err, out, words)
 		}
 		logs = append(logs, end.Log)
@@ -225,13 +234,15 @@ func TestForceRecoverOfSeveral(t *testing.T) {
 	var plans []offline.RecoveryPlan
 	for i, dir := range dirs {
 		recovering := []string{"cluster", "force-recover", "--data-dir", dir}
-		if code, _, words := run(t, "", append(recovering, "--keep-this-node-only")...); code != exit.Usage || !strings.Contains(words, "If another node is left") {
+		if code, _, words := run(t, "", append(recovering, "--keep-this-node-only")...); code != exit.Usage ||
+			!strings.Contains(words, "If another node is left") {
 			t.Errorf("alone: exit code %d\n%s", code, words)
 		}
 		slices.Reverse(logs)
 		code, out, words := run(t, "", append(recovering, "--logs", strings.Join(logs, ","), "-o", "json")...)
 		var plan offline.RecoveryPlan
-		if err := json.Unmarshal([]byte(out), &plan); err != nil || code != exit.Usage || !strings.Contains(words, "repeat the command with --yes") {
+		if err := json.Unmarshal([]byte(out), &plan); err != nil || code != exit.Usage ||
+			!strings.Contains(words, "repeat the command with --yes") {
 			t.Fatalf("exit code %d, %v\n%s%s", code, err, out, words)
 		}
 		plans = append(plans, plan)
@@ -243,7 +254,8 @@ func TestForceRecoverOfSeveral(t *testing.T) {
 
 // The text for one missing entry differs from the text for several.
 func TestCutText(t *testing.T) {
-	for ended, want := range map[uint64]string{8: "entry 8, which was in this node's log", 10: "entries 8 to 10, which were in this node's log"} {
+	for ended, want := range map[uint64]string{8: "entry 8, which was in this node's log",
+		10: "entries 8 to 10, which were in this node's log"} {
 		if got := cutText(offline.RecoveryPlan{LastIndex: 7, EndedAt: ended}); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

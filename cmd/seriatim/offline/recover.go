@@ -44,9 +44,11 @@ func forceRecoverCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "force-recover --data-dir DIR", Short: "Recover a stopped node from the loss of a majority", Args: arguments.None,
 		Long: forceRecoverLong,
-		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim                              # prints the end of the log\n" +
+		Example: "  seriatim cluster force-recover --data-dir /var/lib/seriatim " +
+			"                             # prints the end of the log\n" +
 			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only        # prints the plan\n" +
-			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only --yes  # asks for the node id, then does it",
+			"  seriatim cluster force-recover --data-dir /var/lib/seriatim --keep-this-node-only --yes  " +
+			"# asks for the node id, then does it",
 		RunE: o.withDir(func(cmd *cobra.Command, s *offline.Stopped, _ []string) error {
 			err := o.forceRecover(cmd, s, flags)
 			if errors.Is(err, offline.ErrBadRecovery) {
@@ -57,7 +59,8 @@ func forceRecoverCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.BoolVar(&flags.alone, "keep-this-node-only", false, "this node is the only one left")
-	f.StringSliceVar(&flags.logs, "logs", nil, "the ends of the logs of all nodes that are left, as this command prints them without options")
+	f.StringSliceVar(&flags.logs, "logs", nil,
+		"the ends of the logs of all nodes that are left, as this command prints them without options")
 	f.BoolVar(&flags.yes, "yes", false, "carry out the plan")
 	f.StringVar(&flags.nodeID, "node-id", "", "the id of this node, instead of a question for it")
 	return o.bindDir(c)
@@ -113,24 +116,28 @@ func (o *options) forceRecover(cmd *cobra.Command, s *offline.Stopped, flags *re
 	return nil
 }
 
-const aloneWarning = "If another node is left, do not continue: run seriatim cluster force-recover without options on each node, and then with\n" +
+const aloneWarning = "If another node is left, do not continue: run seriatim cluster force-recover without options on each node, and " +
+	"then with\n" +
 	"--logs. Two nodes that you each recover alone become two clusters with two ids, and never one again."
 
 func (o *options) printLogEnd(cmd *cobra.Command, own offline.LogEnd) error {
-	err := o.print(cmd.OutOrStdout(), map[string]any{"nodeId": own.NodeID, "clusterId": own.ClusterID, "term": own.Term, "index": own.Index, "log": own.String()}, func() [][]string {
+	err := o.print(cmd.OutOrStdout(), map[string]any{"nodeId": own.NodeID, "clusterId": own.ClusterID, "term": own.Term, "index": own.Index,
+		"log": own.String()}, func() [][]string {
 		return [][]string{
 			{"This node", own.NodeID},
 			{"End of log", fmt.Sprintf("entry %d of term %d", own.Index, own.Term)},
 			{"For --logs", own.String()},
 		}
 	})
-	fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed. Run this on every node that is left, then again with --logs and the words of all of them.") //nolint:errcheck // no reader is left
+	const next = "Nothing was changed. Run this on every node that is left, then again with --logs and the words of all of them."
+	fmt.Fprintln(cmd.ErrOrStderr(), next) //nolint:errcheck // no reader is left
 	return err
 }
 
 func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error {
 	return o.print(cmd.OutOrStdout(), plan, func() [][]string {
-		does, kept := "keeps its data and votes", fmt.Sprintf("everything up to entry %d of term %d; the newest snapshot ends at %d", plan.LastIndex, plan.LastTerm, plan.SnapshotIndex)
+		does, kept := "keeps its data and votes", fmt.Sprintf("everything up to entry %d of term %d; the newest snapshot ends at %d",
+			plan.LastIndex, plan.LastTerm, plan.SnapshotIndex)
 		if plan.Joins {
 			does = "begins empty and joins; its data are moved to " + plan.MovedTo
 			kept = fmt.Sprintf("everything up to entry %d of term %d, on %s", plan.LastIndex, plan.LastTerm, strings.Join(plan.Keep, ", "))
@@ -162,7 +169,8 @@ func (o *options) printPlan(cmd *cobra.Command, plan offline.RecoveryPlan) error
 // cutText says which entries of the node's log are gone.
 func cutText(plan offline.RecoveryPlan) string {
 	first := plan.LastIndex + 1
-	lost := plural.Form(plan.EndedAt-plan.LastIndex, fmt.Sprintf("entry %d, which was", first), fmt.Sprintf("entries %d to %d, which were", first, plan.EndedAt))
+	lost := plural.Form(plan.EndedAt-plan.LastIndex, fmt.Sprintf("entry %d, which was", first),
+		fmt.Sprintf("entries %d to %d, which were", first, plan.EndedAt))
 	return lost + " in this node's log: it was cut short or damaged, so keep another node if one is left"
 }
 

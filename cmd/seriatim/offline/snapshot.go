@@ -32,7 +32,8 @@ func snapshotListCommand() *cobra.Command {
 				rows := [][]string{{"ID", "INDEX", "TERM", "BYTES", "MEMBERS"}}
 				for _, snapshot := range list {
 					rows = append(rows, []string{
-						snapshot.ID, fmt.Sprint(snapshot.Index), fmt.Sprint(snapshot.Term), fmt.Sprint(snapshot.Bytes), strings.Join(snapshot.Members, ", "),
+						snapshot.ID, fmt.Sprint(snapshot.Index), fmt.Sprint(snapshot.Term), fmt.Sprint(snapshot.Bytes),
+						strings.Join(snapshot.Members, ", "),
 					})
 				}
 				return rows
@@ -44,7 +45,8 @@ func snapshotListCommand() *cobra.Command {
 func snapshotInspectCommand() *cobra.Command {
 	o := &options{}
 	return o.bindDir(&cobra.Command{
-		Use: "inspect [FILE | --data-dir DIR [ID]]", Short: "Verify a snapshot and print its contents", Args: arguments.Optional("the file or id"),
+		Use: "inspect [FILE | --data-dir DIR [ID]]", Short: "Verify a snapshot and print its contents",
+		Args: arguments.Optional("the file or id"),
 		Long: "Verify a snapshot and print its contents: the command checks every checksum, builds the state, and compares its hash " +
 			"with the recorded one.\n\nWithout --data-dir the argument is a file: a backup or the state file of a snapshot. " +
 			"With it, the argument is the id of a snapshot (default: the newest one).",
@@ -136,7 +138,8 @@ func backupVerifyCommand() *cobra.Command {
 	return o.bindKeys(o.bind(&cobra.Command{
 		Use: "verify FILE", Short: "Verify a backup file", Args: arguments.Exactly("FILE"),
 		Long: "Verify a backup file without a server: the command checks every checksum, builds the state, and compares its hash with " +
-			"the recorded one. The exit code is 1 if the file is damaged or cut off.\n\nThe command needs about as much memory as a server with this state.",
+			"the recorded one. The exit code is 1 if the file is damaged or cut off.\n\n" +
+			"The command needs about as much memory as a server with this state.",
 		Example: "  seriatim backup verify nightly.backup",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -169,7 +172,8 @@ func (o *options) printContents(cmd *cobra.Command, c offline.SnapshotContents) 
 			rows = append(rows, nil, []string{"QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEFERRED"})
 		}
 		for _, q := range c.Queues {
-			rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed), fmt.Sprint(q.Deferred)})
+			rows = append(rows, []string{q.Name, fmt.Sprint(q.Visible), fmt.Sprint(q.InFlight), fmt.Sprint(q.Delayed),
+				fmt.Sprint(q.Deferred)})
 		}
 		if len(c.Topics) > 0 {
 			rows = append(rows, nil, []string{"TOPIC", "SUBSCRIBED"})

@@ -40,8 +40,10 @@ func checkARNs(cfg Config) error {
 		return nil
 	}
 	return exit.New(exit.Config,
-		fmt.Errorf("the queues in %s have ARNs of account %s in %s, not of account %s in %s", cfg.Node.DataDir, given.Account, given.Region, cfg.API.Account, cfg.API.Region),
-		fmt.Sprintf("start it with --account %s --region %s. To change them for good, delete %s on every node, and set the redrive policies of the queues again", given.Account, given.Region, path))
+		fmt.Errorf("the queues in %s have ARNs of account %s in %s, not of account %s in %s", cfg.Node.DataDir, given.Account, given.Region,
+			cfg.API.Account, cfg.API.Region),
+		fmt.Sprintf("start it with --account %s --region %s. To change them for good, delete %s on every node, and set the redrive "+
+			"policies of the queues again", given.Account, given.Region, path))
 }
 
 // keepARNs records account and region at the first start.

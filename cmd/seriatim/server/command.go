@@ -51,7 +51,8 @@ func serverCommand(version, formatMax string) *cobra.Command {
 			}
 			log, recent := newLogger(cmd.ErrOrStderr(), cfg.Logging)
 			defer ignoreHangups(log)()
-			p := program{version: version, formatMax: formatMax, log: log, recent: recent, out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), exit: os.Exit}
+			p := program{version: version, formatMax: formatMax, log: log, recent: recent, out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(),
+				exit: os.Exit}
 			return configError(exit.Wrap(p.run(ctx, cfg, func() {})))
 		},
 	}
@@ -60,7 +61,8 @@ func serverCommand(version, formatMax string) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&file, "config", os.Getenv(EnvConfig), "YAML file with settings, env "+EnvConfig)
 	f.BoolVar(&printOnly, "print-config", false, "print the effective configuration as YAML and end")
-	f.BoolVar(&supervised, "supervised", false, "stop cleanly when standard input ends, because the process that started this one has ended")
+	f.BoolVar(&supervised, "supervised", false,
+		"stop cleanly when standard input ends, because the process that started this one has ended")
 	if err := f.MarkHidden("supervised"); err != nil {
 		panic(err) // the flag is defined two lines above
 	}

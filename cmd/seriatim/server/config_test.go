@@ -49,14 +49,16 @@ func TestPrecedence(t *testing.T) {
 	}{
 		{"default", sources{}, 1500 * time.Millisecond},
 		{"file over default", sources{file: "heartbeat-timeout: 1s\n"}, time.Second},
-		{"environment over file", sources{file: "heartbeat-timeout: 1s\n", environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT=2s"}}, 2 * time.Second},
+		{"environment over file", sources{file: "heartbeat-timeout: 1s\n", environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT=2s"}},
+			2 * time.Second},
 		{"flag over all", sources{
 			file: "heartbeat-timeout: 1s\n", environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT=2s"}, flags: []string{"--heartbeat-timeout=3s"},
 		}, 3 * time.Second},
 		{"flag with the default's value still wins", sources{
 			environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT=2s"}, flags: []string{"--heartbeat-timeout=1500ms"},
 		}, 1500 * time.Millisecond},
-		{"empty variable is an unset one", sources{file: "heartbeat-timeout: 1s\n", environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT="}}, time.Second},
+		{"empty variable is an unset one", sources{file: "heartbeat-timeout: 1s\n", environ: []string{"SERIATIM_HEARTBEAT_TIMEOUT="}},
+			time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,7 +122,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"two unknown keys", sources{file: "foo: 1\nbar: 2\n"}, []string{`"foo"`, `"bar"`}},
 		{"unknown variable", sources{environ: []string{"SERIATIM_DATADIR=/x"}}, []string{"unknown variable SERIATIM_DATADIR"}},
 		{"bad duration in file", sources{file: "disk-deadline: 10\n"}, []string{"seriatim.yaml", "disk-deadline", `"10" is not a duration`}},
-		{"bad number in variable", sources{environ: []string{"SERIATIM_BOOTSTRAP_EXPECT=three"}}, []string{"SERIATIM_BOOTSTRAP_EXPECT", "whole number"}},
+		{"bad number in variable", sources{environ: []string{"SERIATIM_BOOTSTRAP_EXPECT=three"}},
+			[]string{"SERIATIM_BOOTSTRAP_EXPECT", "whole number"}},
 		{"bad size in flag", sources{flags: []string{"--log-cache-size=64M"}}, []string{"--log-cache-size", "64MiB"}},
 		{"bad part in flag", sources{flags: []string{"--trace-ratio=1%"}}, []string{"--trace-ratio", "0.01"}},
 		{"bad boolean", sources{file: "aws-cooldowns: maybe\n"}, []string{"neither true nor false"}},
@@ -145,7 +148,8 @@ func TestMistakesAreNamed(t *testing.T) {
 
 func TestForeignVariablesAreLeftAlone(t *testing.T) {
 	_, err := sources{environ: []string{
-		"PATH=/bin", "SERIATIM_ENDPOINT=http://x:1", "SERIATIM_ADMIN=x", "SERIATIM_ADMIN_TOKEN=x", "SERIATIM_OUTPUT=json", "SERIATIM_CONFIG=/etc/x",
+		"PATH=/bin", "SERIATIM_ENDPOINT=http://x:1", "SERIATIM_ADMIN=x", "SERIATIM_ADMIN_TOKEN=x", "SERIATIM_OUTPUT=json",
+		"SERIATIM_CONFIG=/etc/x",
 		"SERIATIM_SERVICE_HOST=10.0.0.1", "SERIATIM_SERVICE_PORT=9324", "SERIATIM_SERVICE_PORT_CLIENT=9324",
 		"SERIATIM_PORT=tcp://10.0.0.1:9324", "SERIATIM_PORT_9324_TCP=tcp://10.0.0.1:9324",
 		"SERIATIM_PORT_9324_TCP_PROTO=tcp", "SERIATIM_PORT_9324_TCP_PORT=9324", "SERIATIM_PORT_9324_TCP_ADDR=10.0.0.1",

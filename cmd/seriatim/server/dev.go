@@ -37,7 +37,14 @@ const (
 // ownedByDev lists the settings that dev chooses for each node.
 var ownedByDev = []string{
 	"node-name", "data-dir", "bootstrap-expect", "join", "client-addr", "admin-addr", "peer-addr", "gossip-addr",
-	"advertise-peer", "advertise-gossip", "tls-cert", "tls-key", "admin-cert", "admin-key", "admin-tokens-file", "insecure-admin", "peer-cert", "peer-key", "peer-ca", "gossip-key-file", "encryption-key-file", "insecure-peers",
+	"advertise-peer", "advertise-gossip", "tls-cert", "tls-key", "admin-cert", "admin-key", "admin-tokens-file", "insecure-admin",
+	"peer-cert", "peer-key", "peer-ca", "gossip-key-file", "encryption-key-file", "insecure-peers",
+}
+
+// shownByDev lists the flags in the help of dev.
+var shownByDev = []string{
+	"nodes", "data-dir", "base-port", "restart", "verbose", "auth", "account", "region", "check-arn-region", "minimum-window",
+	"aws-cooldowns", "sns-allow-endpoints", "log-level", "log-store", "body-store",
 }
 
 type devFlags struct {
@@ -96,7 +103,7 @@ func devCommand(version string) *cobra.Command {
 	fl.BoolVar(&f.verbose, "verbose", false, "show the nodes' logs here instead of writing them to node-i/seriatim.log")
 	bindFlags(fl, func(name string) bool { return !slices.Contains(ownedByDev, name) })
 	fl.VisitAll(func(flag *pflag.Flag) {
-		flag.Hidden = !slices.Contains([]string{"nodes", "data-dir", "base-port", "restart", "verbose", "auth", "account", "region", "check-arn-region", "minimum-window", "aws-cooldowns", "sns-allow-endpoints", "log-level", "log-store", "body-store"}, flag.Name)
+		flag.Hidden = !slices.Contains(shownByDev, flag.Name)
 	})
 	fl.Lookup("auth").DefValue = "false" // see withAuth
 	return c
@@ -152,7 +159,8 @@ func devDirectory(f devFlags) (string, func(), error) {
 		return "", nil, fmt.Errorf("--data-dir %s: %w", dir, err)
 	}
 	if len(found) > 0 && len(found) != f.nodes {
-		return "", nil, exit.New(exit.Conflict, fmt.Errorf("%s holds the data of %s, not of %d", dir, plural.Count(len(found), "node", "nodes"), f.nodes),
+		return "", nil, exit.New(exit.Conflict,
+			fmt.Errorf("%s holds the data of %s, not of %d", dir, plural.Count(len(found), "node", "nodes"), f.nodes),
 			fmt.Sprintf("start it with --nodes %d, or choose another --data-dir", len(found)))
 	}
 	return dir, func() {}, nil
@@ -167,7 +175,8 @@ func checkPorts(f devFlags) error {
 	for node := 1; node <= f.nodes; node++ {
 		a := f.addresses(node)
 		for _, port := range []struct{ network, use, address string }{
-			{"tcp", "client", a.client}, {"tcp", "admin", a.admin}, {"tcp", "peer", a.peer}, {"tcp", "gossip", a.gossip}, {"udp", "gossip", a.gossip},
+			{"tcp", "client", a.client}, {"tcp", "admin", a.admin}, {"tcp", "peer", a.peer}, {"tcp", "gossip", a.gossip},
+			{"udp", "gossip", a.gossip},
 		} {
 			if err := checkPort(port.network, port.address); err != nil {
 				return exit.New(exit.Failed, fmt.Errorf("the %s port of node %d is not free: %w", port.use, node, err),

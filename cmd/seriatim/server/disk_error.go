@@ -13,7 +13,8 @@ import (
 // A running node ends with this code itself; supervisors get the same one for a failed start.
 func diskError(err error) error {
 	var coded *exit.Error
-	disk := slices.ContainsFunc([]error{syscall.EIO, syscall.ENOSPC, syscall.EROFS}, func(number error) bool { return errors.Is(err, number) })
+	disk := slices.ContainsFunc([]error{syscall.EIO, syscall.ENOSPC, syscall.EROFS},
+		func(number error) bool { return errors.Is(err, number) })
 	if !disk || errors.As(err, &coded) {
 		return err
 	}

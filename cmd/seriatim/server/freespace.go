@@ -46,7 +46,8 @@ func parseFreeSpace(text string) (FreeSpace, error) {
 		}
 		size, err := parseSize(part)
 		if err != nil || size <= 0 || f.Bytes != 0 {
-			return FreeSpace{}, fmt.Errorf("%q is not an amount of free space, write it like 15%%, 1GiB or 15%%,1GiB, or %s", text, freeSpaceOff)
+			return FreeSpace{}, fmt.Errorf("%q is not an amount of free space, write it like 15%%, 1GiB or 15%%,1GiB, or %s", text,
+				freeSpaceOff)
 		}
 		f.Bytes = uint64(size)
 	}

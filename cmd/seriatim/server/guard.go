@@ -53,6 +53,7 @@ func (p program) firstKey(cfg Config) (cluster.FirstKey, error) {
 // auth has none.
 func (p program) warnWithoutKeys(ctx context.Context, node *cluster.Node) {
 	if node.CatchUp(ctx) == nil && node.Access().KeyCount() == 0 {
-		p.log.Error("auth is on and the cluster has no access key, so the client port refuses every request. Make a key with seriatim key create, or set auth to false")
+		p.log.Error("auth is on and the cluster has no access key, so the client port refuses every request. Make a key with " +
+			"seriatim key create, or set auth to false")
 	}
 }

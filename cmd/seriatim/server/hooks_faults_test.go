@@ -83,7 +83,8 @@ func TestHooksOfTheAdminPort(t *testing.T) {
 }
 
 func TestOperationIDsAreShortAndPlain(t *testing.T) {
-	for id, want := range map[string]bool{"": true, "17.2": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a\x01": false, "é": false} {
+	for id, want := range map[string]bool{"": true, "17.2": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false,
+		"a\x01": false, "é": false} {
 		if got := isOperationID(id); got != want {
 			t.Errorf("%q: %v, want %v", id, got, want)
 		}

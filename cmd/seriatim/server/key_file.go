@@ -26,7 +26,8 @@ type keyFile struct {
 
 // followKeyFile replaces the keys of a node whenever the file changes, until end is called.
 func followKeyFile(ctx context.Context, name string, node *cluster.Node, log *slog.Logger) (end func(), err error) {
-	file, err := files.Watch([]string{name}, func() (*encryption.Keyring, error) { return encryption.ReadKeyFile(name, rand.Reader) }, time.Now, log)
+	file, err := files.Watch([]string{name}, func() (*encryption.Keyring, error) { return encryption.ReadKeyFile(name, rand.Reader) },
+		time.Now, log)
 	if err != nil {
 		return nil, errors.Join(errors.New("encryption-key-file"), err)
 	}

@@ -159,7 +159,8 @@ func TestKubernetesSample(t *testing.T) {
 	}
 	c := pod.Containers[0]
 	cfg := sampleConfig(t, objects, c)
-	if cfg.Node.Name != "seriatim-1" || cfg.Listen.AdvertisePeer != "seriatim-1.seriatim-nodes:9326" || cfg.Listen.AdvertiseGossip != "10.1.2.3:9327" {
+	if cfg.Node.Name != "seriatim-1" || cfg.Listen.AdvertisePeer != "seriatim-1.seriatim-nodes:9326" ||
+		cfg.Listen.AdvertiseGossip != "10.1.2.3:9327" {
 		t.Errorf("the second pod is %+v, %+v", cfg.Node, cfg.Listen)
 	}
 	if cfg.Node.BootstrapExpect != set.Spec.Replicas || len(cfg.Node.Join) != set.Spec.Replicas || cfg.Node.GossipKeyFile == "" {
@@ -176,7 +177,8 @@ func TestKubernetesSample(t *testing.T) {
 		ports[p.Name] = p.ContainerPort
 	}
 	for name, address := range map[string]string{
-		"client": cfg.Listen.Client, "admin": cfg.Listen.Admin, "peer": cfg.Listen.Peer, "gossip-tcp": cfg.Listen.Gossip, "gossip-udp": cfg.Listen.Gossip,
+		"client": cfg.Listen.Client, "admin": cfg.Listen.Admin, "peer": cfg.Listen.Peer, "gossip-tcp": cfg.Listen.Gossip,
+		"gossip-udp": cfg.Listen.Gossip,
 	} {
 		if _, port, ok := strings.Cut(address, ":"); !ok || port != strconv.Itoa(ports[name]) {
 			t.Errorf("port %s is %d, the node binds %s", name, ports[name], address)
@@ -306,7 +308,9 @@ func checkVolumes(t *testing.T, set object, cfg Config) {
 			t.Errorf("there is no volume %s", m.Name)
 		}
 	}
-	if mounted[cfg.Node.DataDir] != "data" || mounted[filepath.Dir(cfg.Node.GossipKeyFile)] != "nodes" || mounted[filepath.Dir(cfg.Listen.PeerKey)] != "nodes" || mounted[filepath.Dir(cfg.Listen.AdminTokens)] != "admin" || mounted["/etc/seriatim"] != "config" {
+	if mounted[cfg.Node.DataDir] != "data" || mounted[filepath.Dir(cfg.Node.GossipKeyFile)] != "nodes" ||
+		mounted[filepath.Dir(cfg.Listen.PeerKey)] != "nodes" || mounted[filepath.Dir(cfg.Listen.AdminTokens)] != "admin" ||
+		mounted["/etc/seriatim"] != "config" {
 		t.Errorf("mounted are %v", mounted)
 	}
 }

@@ -63,10 +63,12 @@ func (r *parts) findings() (list []health.Finding) {
 	now := time.Now()
 	ends := r.certificates.expiries()
 	for _, port := range slices.Sorted(maps.Keys(ends)) {
-		list = append(list, health.Found(health.Certs, port+" port", ends[port].Sub(now).Hours()/24, "the certificate of the %s port ends at %s", port, ends[port].UTC().Format(time.RFC3339)))
+		list = append(list, health.Found(health.Certs, port+" port", ends[port].Sub(now).Hours()/24,
+			"the certificate of the %s port ends at %s", port, ends[port].UTC().Format(time.RFC3339)))
 	}
 	if at := r.backup.at(); !at.IsZero() {
-		list = append(list, health.Found(health.Backup, "", now.Sub(at).Hours(), "the newest backup from this node is of %s", at.UTC().Format(time.RFC3339)))
+		list = append(list, health.Found(health.Backup, "", now.Sub(at).Hours(), "the newest backup from this node is of %s",
+			at.UTC().Format(time.RFC3339)))
 	}
 	return list
 }

@@ -37,7 +37,8 @@ func valueNode(s setting, text string) *yaml.Node {
 			}
 		}
 		return list
-	case reflect.TypeFor[bool](), reflect.TypeFor[int](), reflect.TypeFor[float64](), reflect.TypeFor[time.Duration](), reflect.TypeFor[Size]():
+	case reflect.TypeFor[bool](), reflect.TypeFor[int](), reflect.TypeFor[float64](), reflect.TypeFor[time.Duration](),
+		reflect.TypeFor[Size]():
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: text}
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: text, Style: yaml.DoubleQuotedStyle}

@@ -8,15 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster"
-	"github.com/seriatimq/seriatim/cluster/storage/encryption"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport"
 	"github.com/seriatimq/seriatim/transport/auth/rate"
@@ -165,7 +162,8 @@ func (p program) start(ctx context.Context, cfg Config) (_ *parts, err error) {
 	if cfg.Logging.AuditFile != "" {
 		audit = audit.With("node", cfg.Node.Name)
 	}
-	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators, poster: push.New(push.Addresses{Allowed: allowed, Own: net.InterfaceAddrs})}
+	r := &parts{certificates: certificates, audit: audit, auditClosed: auditClosed, operators: operators,
+		poster: push.New(push.Addresses{Allowed: allowed, Own: net.InterfaceAddrs})}
 	nodeConfig.Poster, nodeConfig.Limits.Check = r.poster, names(cfg).CheckPolicy
 	if r.traces, err = p.openTraces(ctx, cfg); err != nil {
 		return nil, exit.New(exit.Usage, fmt.Errorf("configuration: %w", err), "")
@@ -221,7 +219,8 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 	var clients, operators atomic.Pointer[transport.Server] // the ports, once they are open
 	r.admin = ops.New(ops.Options{
 		Node: r.node, Version: p.version, QueueSeries: cfg.Limits.MetricQueues, Profiles: cfg.Listen.Profiles,
-		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries, Tokens: ops.Tokens{Find: r.operators, OwnFile: r.ownToken},
+		Now: time.Now, Logger: p.log, Audit: r.audit, Debug: p.debug(cfg), CertificatesEnd: r.certificates.expiries,
+		Tokens:   ops.Tokens{Find: r.operators, OwnFile: r.ownToken},
 		Policies: &ops.Policies{Decide: decider.Simulate, Names: names, Permissions: aws.Permissions(apis...), Enforced: cfg.API.Auth},
 		Account:  cfg.API.Account, Random: rand.Reader, RequestsRefused: limiter.Refused, Spans: r.spans,
 		LastBackup: r.backup.at(), OnBackup: func(at time.Time) { r.backup.keep(cfg.Node.DataDir, at, p.log) },
@@ -234,10 +233,12 @@ func (p program) serve(requests context.Context, cfg Config, hooks hooks, r *par
 		Sample: new(service.Sample), Refusals: new(service.RefusalSample),
 	}
 	r.grpc = grpc.New(requests, grpc.Options{
-		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls, Random: rand.Reader, Now: time.Now, Logger: p.log,
+		Node: r.node, Verifier: verifier, Authorizer: authorizer, Rate: limiter, Names: names, Budget: memory, Calls: calls,
+		Random: rand.Reader, Now: time.Now, Logger: p.log,
 	})
 	r.adminPort, err = transport.Listen(requests, transport.Config{
-		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax, Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
+		Addr: cfg.Listen.Admin, TLS: r.certificates.admin.Server(), ConnectionsMax: adminMax,
+		Handler: origins(cfg.Listen, cfg.Listen.Admin).Wrap(hooks.operators(r.admin, r.node)), Now: time.Now, NetHTTP: true, Logger: p.log,
 	})
 	if err != nil {
 		return fmt.Errorf("admin port: %w", err)
@@ -335,76 +336,6 @@ func awaitNode(ctx context.Context, node *cluster.Node, notify func(missing erro
 		case <-tick.C:
 		}
 	}
-}
-
-// clusterConfig converts the settings for package cluster, which checks them.
-func (p program) clusterConfig(cfg Config, certificates certificates) (cluster.Config, error) {
-	trust, err := certificates.trust(cfg)
-	if err != nil {
-		return cluster.Config{}, err
-	}
-	var keys *encryption.Keyring
-	if cfg.Node.EncryptionKeyFile != "" {
-		if keys, err = encryption.ReadKeyFile(cfg.Node.EncryptionKeyFile, rand.Reader); err != nil {
-			return cluster.Config{}, fmt.Errorf("encryption-key-file: %w", err)
-		}
-	}
-	format := uint64(0)
-	if p.formatMax != "" {
-		if format, err = strconv.ParseUint(p.formatMax, 10, 8); err != nil {
-			return cluster.Config{}, fmt.Errorf("the linked highest format: %w", err)
-		}
-	}
-	c := cluster.Config{
-		NodeName: cfg.Node.Name, DataDir: cfg.Node.DataDir, Join: cfg.Node.Join, BootstrapExpect: cfg.Node.BootstrapExpect,
-		PeerAddr: cfg.Listen.Peer, GossipAddr: cfg.Listen.Gossip,
-		AdvertisePeer: cfg.Listen.AdvertisePeer, AdvertiseGossip: cfg.Listen.AdvertiseGossip, Trust: trust,
-		Log: cluster.LogPolicy{
-			Store: cfg.Storage.LogStore, SegmentBytes: int(cfg.Storage.SegmentBytes), CacheBytes: int(cfg.Storage.CacheBytes),
-			Audit:      cluster.AuditPolicy{Interval: cfg.Storage.AuditInterval, Entries: uint64(cfg.Storage.AuditEntries)},
-			FormatMax:  uint32(format),
-			Bodies:     bodyPolicy(&cfg.Storage),
-			Encryption: cluster.EncryptionPolicy{Keys: keys, AcceptKMSKeys: cfg.API.AcceptKMSKeys},
-		},
-		Snapshot: cluster.SnapshotPolicy{
-			LogBytes: int64(cfg.Storage.SnapshotLogBytes), TrailingBytes: int64(cfg.Storage.TrailingBytes),
-			BytesPerSecond: int64(cfg.Storage.SnapshotRate),
-		},
-		Timing: cluster.Timing{Heartbeat: cfg.Timing.Heartbeat, DiskDeadline: cfg.Storage.DiskDeadline, ClockSkewMax: cfg.Timing.ClockSkew},
-		Limits: cluster.RequestLimits{
-			Timeout: cfg.Limits.RequestTimeout, QueueBytes: int(cfg.Limits.QueueBytes), QueueTotals: cfg.Limits.MetricQueues,
-			Pressure: cluster.PressureLimits{
-				StateBytes: int64(cfg.Limits.StateBytes), ServeDiverged: cfg.Storage.ServeDiverged,
-				DiskRefuse: cluster.DiskMark(cfg.Storage.DiskRefuse), DiskResign: cluster.DiskMark(cfg.Storage.DiskResign),
-			},
-		},
-		Settings: cluster.ClusterSettings{MinimumWindowSeconds: cfg.API.MinimumWindow, AWSCooldowns: cfg.API.AWSCooldowns},
-		Members:  cluster.MembershipPolicy{ManualJoin: !cfg.Node.AutoJoin, Voters: cfg.Node.Voters, PromoteAfter: cfg.Node.PromoteAfter},
-		Version:  p.version,
-		Logger:   p.log,
-		Fatal:    p.fatal,
-	}
-	return c, c.WithDefaults().Validate()
-}
-
-// bodyPolicy returns the settings of the body store.
-func bodyPolicy(cfg *StorageConfig) cluster.BodyPolicy {
-	return cluster.BodyPolicy{
-		Store: cfg.BodyStore, CacheBytes: int64(cfg.BodyCacheBytes), SegmentBytes: int64(cfg.BodySegmentBytes),
-		Scrub: cluster.ScrubPolicy{BytesPerSecond: int64(cfg.BodyScrubRate), Interval: cfg.BodyScrubPause},
-	}
-}
-
-// allowedEndpoints reads sns-allow-endpoints.
-func allowedEndpoints(api APIConfig) (networks []netip.Prefix, err error) {
-	for _, text := range api.SNSAllow {
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("sns-allow-endpoints %q must be a network, such as 127.0.0.0/8", text)
-		}
-		networks = append(networks, network)
-	}
-	return networks, nil
 }
 
 // fatal ends the process because continuing could break a guarantee. The error goes to the log

@@ -80,7 +80,8 @@ func TestOutputIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(endAs, "1")
-	s := supervisor{flags: devFlags{nodes: 1, basePort: 1}, dir: t.TempDir(), binary: self, pass: []string{"--shutdown-timeout=1ms"}, out: full{}, words: io.Discard}
+	s := supervisor{flags: devFlags{nodes: 1, basePort: 1}, dir: t.TempDir(), binary: self, pass: []string{"--shutdown-timeout=1ms"},
+		out: full{}, words: io.Discard}
 	ctx, ended := t.Context(), make(chan error, 1)
 	go func() { ended <- s.run(ctx, time.Now()) }()
 	select {

@@ -45,7 +45,8 @@ func TestSystemdUnit(t *testing.T) {
 	if got := strings.Join(u["RestartPreventExitStatus"], " "); got != strings.Join(want, " ") {
 		t.Errorf("not started again after %s, want %v", got, want)
 	}
-	if slices.Contains(want, "2") || !slices.Contains(want, strconv.Itoa(int(exit.Config))) || !slices.Contains(want, strconv.Itoa(int(cluster.ExitRemoved))) {
+	if slices.Contains(want, "2") || !slices.Contains(want, strconv.Itoa(int(exit.Config))) ||
+		!slices.Contains(want, strconv.Itoa(int(cluster.ExitRemoved))) {
 		t.Errorf("not cured by a start: %v", want)
 	}
 	// A setting names each credential file.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -40,7 +41,8 @@ func (c TracingConfig) check() error {
 	}
 	u, err := url.Parse(c.Endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
-		return fmt.Errorf("otlp-endpoint, or %s, must be the URL of a collector, such as http://127.0.0.1:4318, without user and parameters", standardEndpointVariable)
+		return errors.New("otlp-endpoint, or " + standardEndpointVariable +
+			", must be the URL of a collector, such as http://127.0.0.1:4318, without user and parameters")
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func openCertificates(listen ListenConfig, log *slog.Logger) (c certificates, er
 	}{
 		{"tls-cert, tls-key", files.CertificateNames{Chain: listen.TLSCert, Key: listen.TLSKey}, &c.client},
 		{"admin-cert, admin-key", files.CertificateNames{Chain: listen.AdminCert, Key: listen.AdminKey}, &c.admin},
-		{"peer-cert, peer-key, peer-ca", files.CertificateNames{Chain: listen.PeerCert, Key: listen.PeerKey, Authorities: listen.PeerCA}, &c.peer},
+		{"peer-cert, peer-key, peer-ca", files.CertificateNames{Chain: listen.PeerCert, Key: listen.PeerKey, Authorities: listen.PeerCA},
+			&c.peer},
 	} {
 		if port.names.Chain == "" {
 			continue
@@ -70,7 +71,8 @@ func (c certificates) trust(cfg Config) (t cluster.Trust, err error) {
 // alone reports whether the node forms a cluster alone, without certificate and gossip key. Its
 // peer and gossip ports then accept no other node.
 func (c Config) alone() bool {
-	return !c.Listen.InsecurePeers && c.Node.BootstrapExpect == 1 && len(c.Node.Join) == 0 && c.Listen.PeerCert == "" && c.Node.GossipKeyFile == ""
+	return !c.Listen.InsecurePeers && c.Node.BootstrapExpect == 1 && len(c.Node.Join) == 0 && c.Listen.PeerCert == "" &&
+		c.Node.GossipKeyFile == ""
 }
 
 // gossipKeyBytes is the size of the random key of a node alone.
@@ -115,7 +117,8 @@ func (p program) ownToken(cfg Config, r *parts) error {
 		return nil
 	}
 	if cfg.Listen.InsecureAdmin {
-		p.log.Warn("insecure-admin is set: the admin port needs no token, so every program that reaches it can read messages and change the cluster")
+		p.log.Warn("insecure-admin is set: the admin port needs no token, so every program that reaches it can read messages and " +
+			"change the cluster")
 		return nil
 	}
 	own, err := owntoken.Open(cfg.Node.DataDir, rand.Reader)
@@ -126,7 +129,8 @@ func (p program) ownToken(cfg Config, r *parts) error {
 	r.operators = func(token string) (ops.Operator, bool) {
 		return ops.Operator{Name: "the node's own token", Role: ops.Administrator}, own.Is(token)
 	}
-	p.log.Info("the admin port needs the token in this file; on this machine, the command line finds a readable file by itself", "file", own.File)
+	p.log.Info("the admin port needs the token in this file; on this machine, the command line finds a readable file by itself",
+		"file", own.File)
 	return nil
 }
 

@@ -37,7 +37,8 @@ func (c Config) validate() error {
 		wrong("minimum-window %d must be 1 to 20 seconds", w)
 	}
 	if len(c.Node.Join) > 0 && c.Node.BootstrapExpect == 1 {
-		wrong("join is set and bootstrap-expect is 1, so this node would form a cluster alone. Set bootstrap-expect to the number of nodes, or to 0 to only join a cluster")
+		wrong("join is set and bootstrap-expect is 1, so this node would form a cluster alone. Set bootstrap-expect to the number of " +
+			"nodes, or to 0 to only join a cluster")
 	}
 	if _, err := logLevel(c.Logging.Level); err != nil {
 		wrong("log-level: %w", err)
@@ -124,7 +125,8 @@ func (c Config) openPeers() error {
 		"make the files with seriatim cert ca and seriatim cert issue, or set insecure-peers if no other program reaches these ports"
 	for _, port := range []struct{ setting, address string }{{"peer-addr", l.Peer}, {"gossip-addr", l.Gossip}} {
 		if !transport.LoopbackAddress(port.address) {
-			return fmt.Errorf("other machines can reach %s %s, and %s. Every program there could act as a node; %s", port.setting, port.address, missing, advice)
+			return fmt.Errorf("other machines can reach %s %s, and %s. Every program there could act as a node; %s", port.setting,
+				port.address, missing, advice)
 		}
 	}
 	if c.alone() {

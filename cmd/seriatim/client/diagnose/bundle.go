@@ -45,7 +45,9 @@ func WriteBundle(ctx context.Context, out io.Writer, nodes Nodes, version string
 		return err
 	}
 	addresses, missing := everyMember(ctx, nodes)
-	if err := add("tool.txt", fmt.Appendf(nil, "seriatim %s, %s\nnodes: %s\n", version, now.UTC().Format(time.RFC3339), strings.Join(addresses, ", "))); err != nil {
+	if err := add("tool.txt",
+		fmt.Appendf(nil, "seriatim %s, %s\nnodes: %s\n", version, now.UTC().Format(time.RFC3339),
+			strings.Join(addresses, ", "))); err != nil {
 		return nil, err
 	}
 	got := 0

@@ -54,29 +54,42 @@ func TestChecks(t *testing.T) {
 		level health.Level
 		lines []string
 	}{
-		{"quorum", []health.Finding{health.Found("quorum", "", 1, "Healthy: 3 of 3")}, health.OK, []string{"OK - quorum: 1 node may fail; Healthy: 3 of 3 | quorum=1;1;0"}},
-		{"quorum", []health.Finding{health.Found("quorum", "", 0, "Degraded: 2 of 3")}, health.Warning, []string{"WARNING - quorum: no node may fail; Degraded: 2 of 3 | quorum=0;1;0"}},
-		{"quorum", []health.Finding{health.Found("quorum", "", -1, "No leader: 1 of 3")}, health.Critical, []string{"CRITICAL - quorum: no quorum; No leader: 1 of 3 | quorum=-1;1;0"}},
+		{"quorum", []health.Finding{health.Found("quorum", "", 1, "Healthy: 3 of 3")}, health.OK,
+			[]string{"OK - quorum: 1 node may fail; Healthy: 3 of 3 | quorum=1;1;0"}},
+		{"quorum", []health.Finding{health.Found("quorum", "", 0, "Degraded: 2 of 3")}, health.Warning,
+			[]string{"WARNING - quorum: no node may fail; Degraded: 2 of 3 | quorum=0;1;0"}},
+		{"quorum", []health.Finding{health.Found("quorum", "", -1, "No leader: 1 of 3")}, health.Critical,
+			[]string{"CRITICAL - quorum: no quorum; No leader: 1 of 3 | quorum=-1;1;0"}},
 		{
-			"disk", []health.Finding{at("n1", health.Found("disk", "", 50, "half")), at("n2", health.Found("disk", "", 15, "15 of 100"))}, health.Warning,
+			"disk", []health.Finding{at("n1", health.Found("disk", "", 50, "half")), at("n2", health.Found("disk", "", 15, "15 of 100"))},
+			health.Warning,
 			[]string{"WARNING - disk: 15 % free (n2); 15 of 100 | disk=15;20;10"},
 		},
 		{
-			"disk", []health.Finding{at("n1", health.Found("disk", "", 12, "12 of 100")), at("n2", health.Found("disk", "", 1, "1 of 100"))}, health.Critical,
-			[]string{"CRITICAL - disk: 1 % free (n2); 1 of 100 | disk=1;20;10", "WARNING - disk: 12 % free (n1); 12 of 100 | disk=12;20;10"},
+			"disk", []health.Finding{at("n1", health.Found("disk", "", 12, "12 of 100")),
+				at("n2", health.Found("disk", "", 1, "1 of 100"))}, health.Critical,
+			[]string{"CRITICAL - disk: 1 % free (n2); 1 of 100 | disk=1;20;10",
+				"WARNING - disk: 12 % free (n1); 12 of 100 | disk=12;20;10"},
 		},
-		{"disk", []health.Finding{at("n1", health.Found("disk", "", 50, "half"))}, health.OK, []string{"OK - disk: 50 % free (n1) | disk=50;20;10"}},
+		{"disk", []health.Finding{at("n1", health.Found("disk", "", 50, "half"))}, health.OK,
+			[]string{"OK - disk: 50 % free (n1) | disk=50;20;10"}},
 		{"certs", nil, health.OK, []string{"OK - certs: no port has a certificate"}},
-		{"certs", []health.Finding{at("n1", health.Found("certs", "client port", 1, "it ends"))}, health.Critical, []string{"CRITICAL - certs: 1 day left (n1: client port); it ends | certs=1;14;3"}},
-		{"clock", []health.Finding{at("n1", health.Found("clock", "n2", 1, "it is off"))}, health.OK, []string{"OK - clock: 1 second apart (n1: n2) | clock=1;1;10"}},
-		{"dlq", []health.Finding{health.Found("dlq", "failed.fifo", 1, "1 message, 1 in failed.fifo")}, health.Warning, []string{"WARNING - dlq: 1 message (failed.fifo); 1 message, 1 in failed.fifo | dlq=1;0;1000"}},
+		{"certs", []health.Finding{at("n1", health.Found("certs", "client port", 1, "it ends"))}, health.Critical,
+			[]string{"CRITICAL - certs: 1 day left (n1: client port); it ends | certs=1;14;3"}},
+		{"clock", []health.Finding{at("n1", health.Found("clock", "n2", 1, "it is off"))}, health.OK,
+			[]string{"OK - clock: 1 second apart (n1: n2) | clock=1;1;10"}},
+		{"dlq", []health.Finding{health.Found("dlq", "failed.fifo", 1, "1 message, 1 in failed.fifo")}, health.Warning,
+			[]string{"WARNING - dlq: 1 message (failed.fifo); 1 message, 1 in failed.fifo | dlq=1;0;1000"}},
 		{
-			"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends")), at("n2", health.Found("sends", "", 2, "sends are refused: full"))}, health.Critical,
+			"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends")),
+				at("n2", health.Found("sends", "", 2, "sends are refused: full"))}, health.Critical,
 			[]string{"CRITICAL - sends: n2: sends are refused: full | sends=2;0;1"},
 		},
-		{"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends"))}, health.OK, []string{"OK - sends: all members are healthy | sends=0;0;1"}},
+		{"sends", []health.Finding{at("n1", health.Found("sends", "", 0, "takes sends"))}, health.OK,
+			[]string{"OK - sends: all members are healthy | sends=0;0;1"}},
 		// The newest backup of all nodes counts.
-		{"backup", []health.Finding{at("n1", health.Found("backup", "", 90, "old")), at("n2", health.Found("backup", "", 2, "new"))}, health.OK, []string{"OK - backup: 2 hours old (n2) | backup=2;26;50"}},
+		{"backup", []health.Finding{at("n1", health.Found("backup", "", 90, "old")), at("n2", health.Found("backup", "", 2, "new"))},
+			health.OK, []string{"OK - backup: 2 hours old (n2) | backup=2;26;50"}},
 	} {
 		check, _ := health.Named(tc.check)
 		got := Check(t.Context(), canned{"n2" + membersPath: saying(t, tc.found...)}, check, check.Warn, check.Crit)
@@ -121,10 +134,12 @@ func TestWithoutLeader(t *testing.T) {
 	t.Parallel()
 	quorum, _ := health.Named("quorum")
 	local := canned{"n2" + membersPath + "?local=true": saying(t, health.Found("quorum", "", -1, "No leader: 1 of 3"))}
-	if got := Check(t.Context(), local, quorum, 1, 0); got[0].Level != health.Critical || !strings.Contains(got[0].Line(), "no quorum; No leader: 1 of 3") {
+	if got := Check(t.Context(), local, quorum, 1, 0); got[0].Level != health.Critical ||
+		!strings.Contains(got[0].Line(), "no quorum; No leader: 1 of 3") {
 		t.Errorf("%s", got[0].Line())
 	}
-	if got := Check(t.Context(), canned{}, quorum, 1, 0); got[0].Line() != "UNKNOWN - quorum: no node answers; is --admin right? (refused)" {
+	if got := Check(t.Context(), canned{}, quorum, 1,
+		0); got[0].Line() != "UNKNOWN - quorum: no node answers; is --admin right? (refused)" {
 		t.Errorf("%s", got[0].Line())
 	}
 	if got := Check(t.Context(), canned{"n1" + membersPath: "?"}, quorum, 1, 0); got[0].Level != health.Unknown {
@@ -172,7 +187,8 @@ func TestBundleOfAllMembers(t *testing.T) {
 	var out bytes.Buffer
 	missing, err := WriteBundle(t.Context(), &out, nodes, "", time.Now())
 	text := strings.Join(missing, "\n")
-	for _, want := range []string{"everything of n4: refused", "everything of n5: it does not tell", "everything of n6: n1 is the admin port of a", "status.json of n2: refused"} {
+	for _, want := range []string{"all files of n4: refused", "all files of n5: it does not announce",
+		"all files of n6: n1 is the admin port of a", "status.json of n2: refused"} {
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("%v, %q is not in\n%s", err, want, text)
 		}
@@ -212,7 +228,8 @@ func TestInterruptedCheck(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	for _, check := range health.Checks() {
-		if got := Check(ctx, canned{"n1" + membersPath: saying(t)}, check, check.Warn, check.Crit); got[0].Level != health.Unknown || got[0].Note != "interrupted" {
+		if got := Check(ctx, canned{"n1" + membersPath: saying(t)}, check, check.Warn, check.Crit); got[0].Level != health.Unknown ||
+			got[0].Note != "interrupted" {
 			t.Errorf("%s", got[0].Line())
 		}
 	}

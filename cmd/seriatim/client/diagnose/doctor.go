@@ -32,7 +32,8 @@ func Diagnose(ctx context.Context, nodes Nodes) (d Diagnosis) {
 	members, _ := health.Named(health.Members)
 	for _, address := range nodes.Addresses() {
 		if _, _, err := nodes.Get(ctx, address, "/livez"); err != nil {
-			note(Outcome{Check: members.Name, Level: health.Critical, Unit: members.Unit, Of: address, Note: address + " does not answer: " + err.Error()}, members.Advice)
+			note(Outcome{Check: members.Name, Level: health.Critical, Unit: members.Unit, Of: address,
+				Note: address + " does not answer: " + err.Error()}, members.Advice)
 		}
 	}
 	c, err := Ask(ctx, nodes)

@@ -19,7 +19,8 @@ func TestDiagnose(t *testing.T) {
 	}{
 		{"all is well", nil, health.OK, nil},
 		{"dead letters", []health.Finding{failed}, health.Warning, map[string]health.Level{"dlq": health.Warning}},
-		{"a full disk and dead letters", []health.Finding{low, failed}, health.Critical, map[string]health.Level{"dlq": health.Warning, "disk": health.Critical}},
+		{"a full disk and dead letters", []health.Finding{low, failed}, health.Critical,
+			map[string]health.Level{"dlq": health.Warning, "disk": health.Critical}},
 	} {
 		d := Diagnose(t.Context(), canned{"n1/livez": "ok", "n2/livez": "ok", "n1" + membersPath: saying(t, tc.found...)})
 		if d.Level != tc.level || len(d.Findings) != len(health.Checks()) {

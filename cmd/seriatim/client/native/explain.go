@@ -33,7 +33,8 @@ var hints = map[string]string{
 	"SessionLockLost":            "accept it again: seriatim session accept QUEUE SESSION",
 	"NoSessionAvailable":         "seriatim group list QUEUE shows the groups that have messages, with their states",
 	"DeduplicationIdUnknown":     "it can be sent; where the DeduplicationScope of the queue is not queue, add --group or --partition-key",
-	"MessageNotFound":            "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE shows the messages",
+	"MessageNotFound": "it was enqueued under a new number, cancelled before, or never scheduled: seriatim msg peek QUEUE " +
+		"shows the messages",
 }
 
 // Hints for errors that calls over HTTP can have, too.
@@ -43,17 +44,19 @@ const (
 	QueuesHint    = "seriatim queue list shows the queues that exist"
 	TopicsHint    = "seriatim topic list shows the topics that exist, seriatim topic subscriptions the subscriptions"
 	ThrottledHint = "too many requests at a time: wait, then try again"
-	LeaderHint    = "a majority of the voters must run and reach each other's peer ports: seriatim cluster status shows which of them answer"
+	LeaderHint    = "a majority of the voters must run and reach each other's peer ports: see seriatim cluster status"
 	PressureHint  = "receives and deletes still work; seriatim doctor shows the missing resource and gives advice"
 	UnknownHint   = "the request may or may not have taken effect: look before you repeat it"
-	ReachHint     = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one with: seriatim dev"
+	ReachHint     = "is the server running there? set --endpoint or SERIATIM_ENDPOINT to the client port of a node, or start one " +
+		"with: seriatim dev"
 	// ManyHint is for several nodes of which none answers.
 	ManyHint = "a majority of the voters must run and answer: start the missing ones; seriatim cluster status asks a running node"
 )
 
 const (
 	clientPortHint = "set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324"
-	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have taken effect: look before you repeat it"
+	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have " +
+		"taken effect: look before you repeat it"
 )
 
 // interruptedHint also appears after reads, because this package does not know which calls change
@@ -74,7 +77,8 @@ var exitCodes = map[codes.Code]exit.Code{
 	codes.InvalidArgument: exit.Usage, codes.Unimplemented: exit.Usage,
 	codes.Unauthenticated: exit.Denied, codes.PermissionDenied: exit.Denied,
 	codes.Unavailable:        exit.Unavailable,
-	codes.FailedPrecondition: exit.Conflict, codes.AlreadyExists: exit.Conflict, codes.Aborted: exit.Conflict, codes.ResourceExhausted: exit.Conflict,
+	codes.FailedPrecondition: exit.Conflict, codes.AlreadyExists: exit.Conflict, codes.Aborted: exit.Conflict,
+	codes.ResourceExhausted: exit.Conflict,
 }
 
 // explain adds an exit code and a hint to the error of a call, unless it has a code.
@@ -120,17 +124,20 @@ func unanswered(code codes.Code, text string, err error, nodes int) error {
 	case code == codes.DeadlineExceeded:
 		return exit.New(exit.Timeout, errors.New("no answer in time: "+text), timeoutHint)
 	case code == codes.Unimplemented:
-		return exit.New(exit.Usage, errors.New("the node does not serve this call: "+text), clientPortHint+"; if it is one, the node runs an older version")
+		return exit.New(exit.Usage, errors.New("the node does not serve this call: "+text),
+			clientPortHint+"; if it is one, the node runs an older version")
 	case code == codes.PermissionDenied || code == codes.Unauthenticated:
 		return exit.New(exit.Denied, errors.New(text), "")
 	case unreached && strings.Contains(text, "does not look like a TLS handshake"):
-		return exit.New(exit.Unavailable, errors.New("the client port answers without TLS: "+text), "write it with http:// instead of https://")
+		return exit.New(exit.Unavailable, errors.New("the client port answers without TLS: "+text),
+			"write it with http:// instead of https://")
 	case unreached && (strings.Contains(text, "looked like an HTTP/1.1 header") || strings.Contains(text, "no application protocol")):
 		return exit.New(exit.Usage, errors.New("that port does not serve this call"), clientPortHint)
 	case unreached && strings.Contains(text, "x509:"):
 		return exit.New(exit.Unavailable, errors.New("no secure connection: "+text), certificateHint(text))
 	case unreached && nodes > 1:
-		return exit.New(exit.Unavailable, fmt.Errorf("none of %d nodes answers at its client port; of the last one: %s", nodes, text), ManyHint)
+		return exit.New(exit.Unavailable, fmt.Errorf("none of %d nodes answers at its client port; of the last one: %s", nodes, text),
+			ManyHint)
 	case unreached:
 		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), ReachHint)
 	case code == codes.Unavailable:
@@ -145,7 +152,8 @@ func certificateHint(text string) string {
 	switch {
 	case strings.Contains(text, "unknown authority"):
 		return "name the file with the certificate of its authority: --ca-file FILE"
-	case strings.Contains(text, "is valid for"), strings.Contains(text, "not valid for any names"), strings.Contains(text, "cannot validate certificate for"):
+	case strings.Contains(text, "is valid for"), strings.Contains(text, "not valid for any names"),
+		strings.Contains(text, "cannot validate certificate for"):
 		return "use a host name or address for which the certificate was issued"
 	case strings.Contains(text, "expired or is not yet valid"):
 		return "renew the certificate, unless the clock of this machine is wrong"

@@ -15,7 +15,8 @@ import (
 // Throttling and full resources have the same code of the API, but different exit codes.
 func TestExhausted(t *testing.T) {
 	t.Parallel()
-	for reason, want := range map[string]exit.Code{"RequestThrottled": exit.Unavailable, "Throttled": exit.Unavailable, "OverLimit": exit.Conflict} {
+	for reason, want := range map[string]exit.Code{"RequestThrottled": exit.Unavailable, "Throttled": exit.Unavailable,
+		"OverLimit": exit.Conflict} {
 		err := explain(&client.FailureError{Code: codes.ResourceExhausted, Reason: reason, Message: "later"}, 1)
 		if exit.CodeOf(err) != want {
 			t.Errorf("%s exits with %d, want %d", reason, exit.CodeOf(err), want)
@@ -43,7 +44,8 @@ func TestCertificateHints(t *testing.T) {
 // Who is not known, or may not do it, hears what to do about that.
 func TestDeniedHints(t *testing.T) {
 	t.Parallel()
-	for reason, want := range map[string]string{"MissingAuthenticationToken": "AWS_ACCESS_KEY_ID", "InvalidClientTokenId": "AWS_ACCESS_KEY_ID", "AccessDenied": "policy put", "AuthorizationError": "policy put"} {
+	for reason, want := range map[string]string{"MissingAuthenticationToken": "AWS_ACCESS_KEY_ID",
+		"InvalidClientTokenId": "AWS_ACCESS_KEY_ID", "AccessDenied": "policy put", "AuthorizationError": "policy put"} {
 		err := explain(&client.FailureError{Code: codes.PermissionDenied, Reason: reason, Message: "no"}, 1)
 		if exit.CodeOf(err) != exit.Denied || !strings.Contains(exit.HintOf(err), want) {
 			t.Errorf("%s: exit code %d, hint %q", reason, exit.CodeOf(err), exit.HintOf(err))

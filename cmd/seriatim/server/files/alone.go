@@ -21,8 +21,9 @@ func AloneCertificate(now time.Time) (server, client *tls.Config, err error) {
 	}
 	const years = 100
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(years, 0, 0), DNSNames: []string{nodecert.Mark(nodecert.AnyNode)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		SerialNumber: big.NewInt(1), NotBefore: now.AddDate(-1, 0, 0), NotAfter: now.AddDate(years, 0, 0),
+		DNSNames: []string{nodecert.Mark(nodecert.AnyNode)},
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -35,7 +36,8 @@ func AloneCertificate(now time.Time) (server, client *tls.Config, err error) {
 	}
 	own, itself := tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: leaf}, x509.NewCertPool()
 	itself.AddCert(leaf)
-	server = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: itself}
+	server = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: itself}
 	client = &tls.Config{
 		MinVersion: tls.VersionTLS13, RootCAs: itself, ServerName: "alone" + nodecert.Mark(""),
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil },

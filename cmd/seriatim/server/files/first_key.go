@@ -57,7 +57,8 @@ func OpenFirstKey(o FirstKeyOptions) (*FirstKey, error) {
 func checkFolder(file string) error {
 	folder := filepath.Dir(file)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("neither the file %s nor its folder exists: name a file with the key, or a file in an existing folder for a new key", file)
+		return fmt.Errorf("neither the file %s nor its folder exists: name a file with the key, or a file in an existing folder for "+
+			"a new key", file)
 	}
 	return nil
 }
@@ -92,11 +93,13 @@ func (k *FirstKey) Publish(key cluster.AccessKey) {
 		err = writeKey(where, key)
 	}
 	if errors.Is(err, errNotSynced) {
-		log.Warn("the first access key of the cluster is in a file that may not outlast a power cut: copy the key now", "where", where, "error", err)
+		log.Warn("the first access key of the cluster is in a file that may not outlast a power cut: copy the key now", "where", where,
+			"error", err)
 		return
 	}
 	if err != nil {
-		log.Error("cannot write the first access key of the cluster; make another with seriatim key create, then revoke this one", "error", err)
+		log.Error("cannot write the first access key of the cluster; make another with seriatim key create, then revoke this one",
+			"error", err)
 		return
 	}
 	log.Info("the cluster begins with an access key of its account; its secret is shown only there", "where", where)

@@ -110,9 +110,10 @@ func TestDrawnKey(t *testing.T) {
 func TestGivenKey(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
-		"plain":    "AWS_ACCESS_KEY_ID=" + testID + "\nAWS_SECRET_ACCESS_KEY=" + testSecret + "\n",
-		"no end":   "AWS_SECRET_ACCESS_KEY=" + testSecret + "\r\nAWS_ACCESS_KEY_ID=" + testID,
-		"exported": "# of orders\n\nexport AWS_ACCESS_KEY_ID='" + testID + "'\nexport AWS_SECRET_ACCESS_KEY=\"" + testSecret + "\"\nAWS_DEFAULT_REGION=x\n",
+		"plain":  "AWS_ACCESS_KEY_ID=" + testID + "\nAWS_SECRET_ACCESS_KEY=" + testSecret + "\n",
+		"no end": "AWS_SECRET_ACCESS_KEY=" + testSecret + "\r\nAWS_ACCESS_KEY_ID=" + testID,
+		"exported": "# of orders\n\nexport AWS_ACCESS_KEY_ID='" + testID + "'\nexport AWS_SECRET_ACCESS_KEY=\"" + testSecret +
+			"\"\nAWS_DEFAULT_REGION=x\n",
 		"a folder": "",
 	} {
 		t.Run(name, func(t *testing.T) {

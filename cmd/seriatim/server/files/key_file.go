@@ -35,7 +35,8 @@ func readKey(path string) (key cluster.AccessKey, err error) {
 		for name, value := range map[string]*string{idVariable: &key.ID, secretVariable: &key.Secret} {
 			content, err := os.ReadFile(filepath.Join(path, name))
 			if err != nil {
-				return cluster.AccessKey{}, fmt.Errorf("the folder must hold the files %s and %s: %s of %s cannot be read", idVariable, secretVariable, name, path)
+				return cluster.AccessKey{}, fmt.Errorf("the folder must hold the files %s and %s: %s of %s cannot be read", idVariable,
+					secretVariable, name, path)
 			}
 			*value = strings.TrimSpace(string(content))
 		}

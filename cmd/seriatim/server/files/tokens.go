@@ -48,7 +48,8 @@ func readTokens(path string) (map[digest]ops.Operator, error) {
 			continue
 		}
 		wrong := func(what string) error {
-			return fmt.Errorf("%s: line %d: %s; a line has role, SHA-256 of the token in hex and name, as from seriatim cert token", path, number, what)
+			return fmt.Errorf("%s: line %d: %s; a line has role, SHA-256 of the token in hex and name, as from seriatim cert token", path,
+				number, what)
 		}
 		if len(fields) != 3 {
 			return nil, wrong(fmt.Sprintf("%d words", len(fields)))
@@ -58,7 +59,8 @@ func readTokens(path string) (map[digest]ops.Operator, error) {
 			return nil, wrong("the role is not viewer, operator or admin")
 		}
 		var of digest
-		if n, err := hex.Decode(of[:], []byte(fields[1][:min(len(fields[1]), hex.EncodedLen(len(of)))])); err != nil || n != len(of) || len(fields[1]) != hex.EncodedLen(n) {
+		if n, err := hex.Decode(of[:], []byte(fields[1][:min(len(fields[1]), hex.EncodedLen(len(of)))])); err != nil || n != len(of) ||
+			len(fields[1]) != hex.EncodedLen(n) {
 			return nil, wrong("the second word is not a SHA-256 in hex")
 		}
 		if before, twice := operators[of]; twice {

@@ -52,7 +52,8 @@ func TestUnusableTokens(t *testing.T) {
 	secret := "a-token-that-somebody-put-here-by-mistake-and-that-must-not-be-shown"
 	for _, text := range []string{
 		"", "# nothing\n", "admin " + secret + " anna\n", "admin " + secret + "\n", tokenLine("root", "t", "anna"),
-		tokenLine("admin", "t", "anna") + tokenLine("viewer", "t", "otto"), strings.Replace(tokenLine("admin", "t", "anna"), " anna", "00 anna", 1),
+		tokenLine("admin", "t", "anna") + tokenLine("viewer", "t", "otto"),
+		strings.Replace(tokenLine("admin", "t", "anna"), " anna", "00 anna", 1),
 	} {
 		path := filepath.Join(t.TempDir(), "tokens")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
