@@ -47,7 +47,8 @@ func (a *abandonments) passed(index uint64, messages []queue.ReceivedMessage, ho
 	lowest := uint64(math.MaxUint64)
 	for _, done := range a.list {
 		// One log entry may hold both. A receive behind the abandonment begins with its message.
-		if done.index >= index && !slices.ContainsFunc(messages, func(m queue.ReceivedMessage) bool { return uint64(m.Sequence) == done.lowest }) {
+		if done.index >= index && !slices.ContainsFunc(messages,
+			func(m queue.ReceivedMessage) bool { return uint64(m.Sequence) == done.lowest }) {
 			lowest = min(lowest, done.lowest)
 		}
 	}
@@ -103,7 +104,7 @@ func (s *consumer) abandonInSession(ctx context.Context, handles []string) (queu
 			return queue.EntriesDone{}, err
 		}
 		s.held.endSettlement(behind, nil, 0)
-		if err := s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Lost{Lost: &seriatimpb.Lost{ReceiptHandles: behind}}}); err != nil {
+		if err := s.sendLost(behind); err != nil {
 			return done, err
 		}
 	}

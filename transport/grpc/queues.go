@@ -74,7 +74,8 @@ func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesReques
 }
 
 // ListDeadLetterSources lists the queues whose dead-letter queue this is.
-func (q *queues) ListDeadLetterSources(ctx context.Context, in *seriatimpb.ListDeadLetterSourcesRequest) (*seriatimpb.ListDeadLetterSourcesResponse, error) {
+func (q *queues) ListDeadLetterSources(ctx context.Context,
+	in *seriatimpb.ListDeadLetterSourcesRequest) (*seriatimpb.ListDeadLetterSourcesResponse, error) {
 	c := callOf(ctx)
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
@@ -88,7 +89,8 @@ func (q *queues) ListDeadLetterSources(ctx context.Context, in *seriatimpb.ListD
 }
 
 // GetQueueAttributes reads attributes and counters.
-func (q *queues) GetQueueAttributes(ctx context.Context, in *seriatimpb.GetQueueAttributesRequest) (*seriatimpb.GetQueueAttributesResponse, error) {
+func (q *queues) GetQueueAttributes(ctx context.Context,
+	in *seriatimpb.GetQueueAttributesRequest) (*seriatimpb.GetQueueAttributesResponse, error) {
 	c := callOf(ctx)
 	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
 		return v.Attributes(c.queue)
@@ -114,7 +116,8 @@ func (q *queues) GetQueueAttributes(ctx context.Context, in *seriatimpb.GetQueue
 }
 
 // SetQueueAttributes changes attributes, all or none.
-func (q *queues) SetQueueAttributes(ctx context.Context, in *seriatimpb.SetQueueAttributesRequest) (*seriatimpb.SetQueueAttributesResponse, error) {
+func (q *queues) SetQueueAttributes(ctx context.Context,
+	in *seriatimpb.SetQueueAttributesRequest) (*seriatimpb.SetQueueAttributesResponse, error) {
 	c := callOf(ctx)
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
@@ -139,18 +142,21 @@ func (q *queues) AddPermission(ctx context.Context, in *seriatimpb.AddPermission
 		return nil, refusal.MissingParameter("actions")
 	}
 	_, err := c.Submit(ctx, &queue.SetQueuePolicy{
-		Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions(),
+		Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), AccountIDs: in.GetAccountIds(),
+		Actions: in.GetActions(),
 	})
 	return &seriatimpb.AddPermissionResponse{}, err
 }
 
 // RemovePermission removes a statement from the access policy of a queue.
-func (q *queues) RemovePermission(ctx context.Context, in *seriatimpb.RemovePermissionRequest) (*seriatimpb.RemovePermissionResponse, error) {
+func (q *queues) RemovePermission(ctx context.Context, in *seriatimpb.RemovePermissionRequest) (*seriatimpb.RemovePermissionResponse,
+	error) {
 	c := callOf(ctx)
 	if in.GetLabel() == "" {
 		return nil, refusal.MissingParameter("label")
 	}
-	_, err := c.Submit(ctx, &queue.SetQueuePolicy{Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), Remove: true})
+	_, err := c.Submit(ctx, &queue.SetQueuePolicy{Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(),
+		Remove: true})
 	return &seriatimpb.RemovePermissionResponse{}, err
 }
 

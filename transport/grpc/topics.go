@@ -77,7 +77,8 @@ func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsReques
 }
 
 // GetTopicAttributes reads attributes and counters.
-func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopicAttributesRequest) (*seriatimpb.GetTopicAttributesResponse, error) {
+func (t *topics) GetTopicAttributes(ctx context.Context,
+	in *seriatimpb.GetTopicAttributesRequest) (*seriatimpb.GetTopicAttributesResponse, error) {
 	c := callOf(ctx)
 	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
 		return v.TopicAttributes(c.topic)
@@ -96,7 +97,8 @@ func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopic
 }
 
 // SetTopicAttributes changes attributes, all or none.
-func (t *topics) SetTopicAttributes(ctx context.Context, in *seriatimpb.SetTopicAttributesRequest) (*seriatimpb.SetTopicAttributesResponse, error) {
+func (t *topics) SetTopicAttributes(ctx context.Context,
+	in *seriatimpb.SetTopicAttributesRequest) (*seriatimpb.SetTopicAttributesResponse, error) {
 	c := callOf(ctx)
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
@@ -106,14 +108,17 @@ func (t *topics) SetTopicAttributes(ctx context.Context, in *seriatimpb.SetTopic
 }
 
 // AddTopicPermission adds a statement to the access policy of a topic.
-func (t *topics) AddTopicPermission(ctx context.Context, in *seriatimpb.AddTopicPermissionRequest) (*seriatimpb.AddTopicPermissionResponse, error) {
+func (t *topics) AddTopicPermission(ctx context.Context,
+	in *seriatimpb.AddTopicPermissionRequest) (*seriatimpb.AddTopicPermissionResponse, error) {
 	c := callOf(ctx)
-	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions()})
+	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), AccountIDs: in.GetAccountIds(),
+		Actions: in.GetActions()})
 	return &seriatimpb.AddTopicPermissionResponse{}, err
 }
 
 // RemoveTopicPermission removes a statement from the access policy of a topic.
-func (t *topics) RemoveTopicPermission(ctx context.Context, in *seriatimpb.RemoveTopicPermissionRequest) (*seriatimpb.RemoveTopicPermissionResponse, error) {
+func (t *topics) RemoveTopicPermission(ctx context.Context,
+	in *seriatimpb.RemoveTopicPermissionRequest) (*seriatimpb.RemoveTopicPermissionResponse, error) {
 	c := callOf(ctx)
 	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), Remove: true})
 	return &seriatimpb.RemoveTopicPermissionResponse{}, err

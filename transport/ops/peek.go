@@ -99,7 +99,8 @@ func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, b
 			p.SequenceNumber = m.Sequence.String()
 		}
 		for _, attribute := range m.Attributes {
-			p.Attributes = append(p.Attributes, document.MessageAttribute{Name: attribute.Name, DataType: attribute.DataType, Value: []byte(attribute.Value)})
+			p.Attributes = append(p.Attributes, document.MessageAttribute{Name: attribute.Name, DataType: attribute.DataType,
+				Value: []byte(attribute.Value)})
 		}
 		out.Messages = append(out.Messages, p)
 	}

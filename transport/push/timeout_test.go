@@ -95,7 +95,8 @@ func TestPostSwitchesToNoProtocol(t *testing.T) {
 	posted := make(chan struct{})
 	go func() {
 		defer close(posted)
-		if status, err := p.Post(t.Context(), &environment.Post{URL: url, Body: "m"}); status != http.StatusSwitchingProtocols || err != nil {
+		if status, err := p.Post(t.Context(), &environment.Post{URL: url, Body: "m"}); status != http.StatusSwitchingProtocols ||
+			err != nil {
 			t.Errorf("status %d, %v", status, err)
 		}
 	}()
@@ -123,13 +124,15 @@ func TestPostVerifiesCertificates(t *testing.T) {
 		t.Errorf("status %d without trust", status)
 	}
 	trusting := poster(t, loopback)
-	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.net"}
+	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs,
+		ServerName: "example.net"}
 	if status, err := trusting.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err == nil || served.Load() {
 		t.Errorf("status %d under another name", status)
 	}
 	trusting = poster(t, loopback)
 	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
-	if status, err := trusting.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err != nil || status != http.StatusOK || !served.Load() {
+	if status, err := trusting.Post(t.Context(), &environment.Post{URL: s.URL, Body: "m"}); err != nil || status != http.StatusOK ||
+		!served.Load() {
 		t.Errorf("status %d, %v with trust", status, err)
 	}
 }

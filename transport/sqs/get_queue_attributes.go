@@ -26,7 +26,8 @@ var getQueueAttributesInputSchema = awswire.Structure(
 type getQueueAttributesOutput struct{ Attributes []awswire.Pair }
 
 var getQueueAttributesOutputSchema = awswire.Structure(
-	awswire.StringMap("Attributes", "Attribute", "Name", "Value", func(v *getQueueAttributesOutput) *[]awswire.Pair { return &v.Attributes }),
+	awswire.StringMap("Attributes", "Attribute", "Name", "Value",
+		func(v *getQueueAttributesOutput) *[]awswire.Pair { return &v.Attributes }),
 )
 
 const attributeAll = "All"
