@@ -8,7 +8,6 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/account"
-	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -92,27 +91,8 @@ func (q *queues) ListDeadLetterSources(ctx context.Context,
 func (q *queues) GetQueueAttributes(ctx context.Context,
 	in *seriatimpb.GetQueueAttributesRequest) (*seriatimpb.GetQueueAttributesResponse, error) {
 	c := callOf(ctx)
-	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
-		return v.Attributes(c.queue)
-	})
-	if err != nil {
-		return nil, err
-	}
-	names := in.GetNames()
-	for _, n := range names {
-		if !attributes.Known(n) {
-			return nil, refusal.UnknownAttribute(n)
-		}
-	}
-	attributes.ClaimEncryption(listed, q.server.Node.EncryptsAtRest())
-	listed = append(listed, queue.Attribute{Name: "QueueArn", Value: q.server.Names.QueueARN(c.queue)})
-	out := &seriatimpb.GetQueueAttributesResponse{Attributes: make(map[string]string)}
-	for _, a := range listed {
-		if len(names) == 0 || slices.Contains(names, a.Name) {
-			out.Attributes[a.Name] = a.Value
-		}
-	}
-	return out, nil
+	listed, err := service.QueueAttributes(ctx, &c.Call, q.server.Node.EncryptsAtRest(), in.GetNames(), len(in.GetNames()) == 0)
+	return &seriatimpb.GetQueueAttributesResponse{Attributes: attributeMap(listed)}, err
 }
 
 // SetQueueAttributes changes attributes, all or none.
@@ -180,9 +160,8 @@ func (q *queues) UntagQueue(ctx context.Context, in *seriatimpb.UntagQueueReques
 	if len(in.GetKeys()) == 0 {
 		return nil, c.refuse(ctx, refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
 	}
-	keys := slices.Clone(in.GetKeys())
-	slices.Sort(keys)
-	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.queue, Remove: slices.Compact(keys)})
+	keys := slices.Compact(slices.Sorted(slices.Values(in.GetKeys())))
+	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.queue, Remove: keys})
 	return &seriatimpb.UntagQueueResponse{}, err
 }
 
