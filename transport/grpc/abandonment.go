@@ -10,7 +10,6 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // A session delivers messages while earlier ones are in flight. When one is abandoned, later
@@ -135,7 +134,7 @@ func (h *deliveries) lowest(handles []string) uint64 {
 }
 
 // takeBehind returns the handles of the messages behind an abandonment that were received
-// before it, and marks them as being settled.
+// before it, and marks them as in settlement.
 func (h *deliveries) takeBehind(done abandonment) (behind []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -179,7 +179,7 @@ func (s *consumer) prepareReceive(ctx context.Context) error {
 		}
 	}
 	s.session.resuming = false
-	// A message that was settled meanwhile fails alone.
+	// A message that was deleted meanwhile fails alone.
 	_, _, err = s.giveBackAt(ctx, unseen)
 	return err
 }

@@ -35,7 +35,7 @@ func (s accessAdmin) accounts(w http.ResponseWriter, r *http.Request) {
 		s.eachAccount(v, func(a document.Account) { list.Accounts = append(list.Accounts, a) })
 		return nil
 	})
-	s.answerRead(w, err, &list)
+	s.answerRead(w, r, err, &list)
 }
 
 // eachAccount calls visit for all accounts, that of the cluster first.

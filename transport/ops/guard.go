@@ -90,9 +90,8 @@ func (g *guard) challenge(w http.ResponseWriter, r *http.Request) {
 	case file != "":
 		// The command-line tool gets the name of the file here, so this does not count as a refusal.
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer token-file=%q", file))
-		g.admin.fail(w, http.StatusUnauthorized, fmt.Sprintf("this port needs a token, which is in the file %s: run the tool as a user "+
-			"that can read the file, "+
-			"or give the tool a copy with --admin-token-file; other programs send the token as Authorization: Bearer", file))
+		g.admin.fail(w, http.StatusUnauthorized, fmt.Sprintf("this port needs a token, which is in the file %s. Run the tool as a user "+
+			"that can read the file, or give it a copy with --admin-token-file. Other programs send Authorization: Bearer.", file))
 	default:
 		g.refuse(w, r, Operator{}, http.StatusUnauthorized, "token",
 			"this port needs a token: send it as Authorization: Bearer, or give the tool --admin-token-file or SERIATIM_ADMIN_TOKEN")
