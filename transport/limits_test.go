@@ -119,7 +119,8 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 			friend, replies := dial(t, s)
 			send(t, friend, plain)
 			answerOf(t, replies)
-			for _, first := range []string{"", "P", "POST / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: h\r\n", "PRI * HTTP/2.0\r\n", "\r\n", ""} {
+			for _, first := range []string{"", "P", "POST / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: h\r\n", "PRI * HTTP/2.0\r\n",
+				"\r\n", ""} {
 				conn, _ := dial(t, s)
 				send(t, conn, first)
 			}
@@ -147,11 +148,12 @@ func TestLateClientsAreCounted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				counts := map[string]int{}
-				s := http1.New(t.Context(), http1.Config{Handler: echo, Now: time.Now, Logger: quiet(), Refused: func(why string, _ net.Addr, _ error) {
-					mu.Lock()
-					defer mu.Unlock()
-					counts[why]++
-				}})
+				s := http1.New(t.Context(), http1.Config{Handler: echo, Now: time.Now, Logger: quiet(),
+					Refused: func(why string, _ net.Addr, _ error) {
+						mu.Lock()
+						defer mu.Unlock()
+						counts[why]++
+					}})
 				here, there := net.Pipe()
 				s.Serve(there)
 				act(here)

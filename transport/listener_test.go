@@ -162,7 +162,8 @@ func TestManyOnOneConnection(t *testing.T) {
 	s := listen(t, Config{Handler: echo})
 	conn, reader := dial(t, s)
 	post := func(body string) string {
-		return fmt.Sprintf("POST /%s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", strings.Repeat("p", len(body)%5), len(body), body)
+		return fmt.Sprintf("POST /%s HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", strings.Repeat("p", len(body)%5), len(body),
+			body)
 	}
 	expect := func(body string) {
 		t.Helper()
@@ -204,7 +205,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		"nothing": {func(http.ResponseWriter, *http.Request) {}, 200, 0, ""},
 		"status":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503); w.WriteHeader(200) }, 503, 0, ""},
-		"pieces":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a")); _, _ = w.Write([]byte("b")) }, 200, 2, "ab"},
+		"pieces": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("a")); _, _ = w.Write([]byte("b")) }, 200, 2,
+			"ab"},
 		"with its length": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "2")
 			w.WriteHeader(400)
@@ -221,7 +223,8 @@ func TestAnswers(t *testing.T) {
 			for range 2 {
 				send(t, conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx")
 				response, body := answerOf(t, reader)
-				if response.StatusCode != c.status || response.ContentLength != c.length || body != c.body || response.Header.Get("X-B") != "" {
+				if response.StatusCode != c.status || response.ContentLength != c.length || body != c.body ||
+					response.Header.Get("X-B") != "" {
 					t.Errorf("got %+v %q", response, body)
 				}
 			}

@@ -72,7 +72,8 @@ func (o Origins) check(r *http.Request) string {
 		return "Topics deliver to subscribers, not to the ports of a cluster."
 	}
 	if o.Loopback && !o.knownHost(r.Host) {
-		return "The Host header is a name that is not configured. A port on the loopback address is called by an address or as localhost; " +
+		return "The Host header is a name that is not configured. A port on the loopback address is called by an address or as " +
+			"localhost; " +
 			"allow other names with --allow-origin."
 	}
 	if origins := r.Header["Origin"]; len(origins) > 0 {

@@ -35,13 +35,15 @@ func TestOrigins(t *testing.T) {
 		{"an allowed one", listed, "127.0.0.1:9324", http.Header{"Origin": {"https://app.example.org:8443"}}, 200},
 		{"allowed but for its port", listed, "127.0.0.1:9324", http.Header{"Origin": {"https://app.example.org"}}, 403},
 		{"null, allowed", listed, "127.0.0.1:9324", http.Header{"Origin": {"null"}}, 200},
-		{"all allowed", Origins{Loopback: true, Allowed: []string{"*"}}, "evil.example.org", http.Header{"Origin": {"https://evil.example.org"}}, 200},
+		{"all allowed", Origins{Loopback: true, Allowed: []string{"*"}}, "evil.example.org",
+			http.Header{"Origin": {"https://evil.example.org"}}, 200},
 		{"two origins", listed, "127.0.0.1", http.Header{"Origin": {"https://app.example.org:8443", "https://evil.example.org"}}, 403},
 		{"an image in a page", open, "10.0.0.1:9324", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403},
 		{"an image in a page of another port", open, "10.0.0.1:9324", http.Header{"Sec-Fetch-Site": {"same-site"}}, 403},
 		{"an image in an own page", open, "10.0.0.1:9324", http.Header{"Sec-Fetch-Site": {"same-origin"}}, 200},
 		{"a topic", open, "10.0.0.1:9325", http.Header{"X-Amz-Sns-Message-Type": {"SubscriptionConfirmation"}}, 403},
-		{"a topic that names an origin", listed, "127.0.0.1:9325", http.Header{"X-Amz-Sns-Message-Type": {"Notification"}, "Origin": {"null"}}, 403},
+		{"a topic that names an origin", listed, "127.0.0.1:9325",
+			http.Header{"X-Amz-Sns-Message-Type": {"Notification"}, "Origin": {"null"}}, 403},
 		{"an address typed in", open, "10.0.0.1:9324", http.Header{"Sec-Fetch-Site": {"none"}}, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,14 +70,16 @@ func TestOrigins(t *testing.T) {
 // TestPreflight: a browser asks first whether a page may send what SDKs send.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
-	for origin, want := range map[string]int{"https://app.example.org": http.StatusNoContent, "https://evil.example.org": http.StatusForbidden} {
+	for origin, want := range map[string]int{"https://app.example.org": http.StatusNoContent,
+		"https://evil.example.org": http.StatusForbidden} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, "/", nil)
 		r.Header.Set("Origin", origin)
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		r.Header.Set("Access-Control-Request-Headers", "x-amz-target")
 		w := httptest.NewRecorder()
 		Origins{Allowed: []string{"https://app.example.org"}}.Wrap(http.NotFoundHandler()).ServeHTTP(w, r)
-		if headers := w.Header().Get("Access-Control-Allow-Headers"); w.Code != want || (headers == "x-amz-target") != (want == http.StatusNoContent) {
+		if headers := w.Header().Get("Access-Control-Allow-Headers"); w.Code != want ||
+			(headers == "x-amz-target") != (want == http.StatusNoContent) {
 			t.Errorf("%s: got %d, %q", origin, w.Code, headers)
 		}
 	}

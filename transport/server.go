@@ -114,10 +114,12 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s.others = newHandoverListener(listener.Addr())
 	s.http2 = http2.New(ctx, http2.Config{
-		Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, StreamsMax: cfg.StreamsMax, Refused: s.listener.Refuse, Logger: cfg.Logger,
+		Handler: handler, Budget: cfg.Budget, Now: cfg.Now, Others: s.others.handOver, StreamsMax: cfg.StreamsMax,
+		Refused: s.listener.Refuse, Logger: cfg.Logger,
 	})
 	s.plain = http1.New(ctx, http1.Config{
-		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.http2.Serve, Refused: s.listener.Refuse, Logger: cfg.Logger,
+		Handler: cfg.Handler, TLS: secure, Budget: cfg.Budget, Now: cfg.Now, Handover: s.http2.Serve, Refused: s.listener.Refuse,
+		Logger: cfg.Logger,
 	})
 	go s.serveBoth()
 	return s, nil

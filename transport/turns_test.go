@@ -134,9 +134,11 @@ func floodHTTP2(ctx context.Context, t *testing.T, address string) {
 // ends the connection.
 func TestChunkedRequestEndsConnection(t *testing.T) {
 	for name, request := range map[string]string{
-		"trailer":    "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nPOST / HTTP/1.1\r\nHost: h\r\nX-Pad: " + strings.Repeat("a", 5000) + "\r\nContent-Length: 2\r\n\r\n{}",
-		"two bodies": "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + plainRequest,
-		"chunked":    "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + plainRequest,
+		"trailer": "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nPOST / HTTP/1.1\r\nHost: " +
+			"h\r\nX-Pad: " + strings.Repeat("a", 5000) + "\r\nContent-Length: 2\r\n\r\n{}",
+		"two bodies": "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" +
+			plainRequest,
+		"chunked": "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + plainRequest,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var served atomic.Int64

@@ -110,7 +110,8 @@ func overBudget() error {
 
 // answerOverBudget replaces an answer that found no room in memory.
 func answerOverBudget(api *API) error {
-	return outcomeUnknown(api, "Too many large answers wait for their clients at the moment. The request was served, but its answer is lost. "+
+	return outcomeUnknown(api, "Too many large answers wait for their clients at the moment. The request was served, but its answer is "+
+		"lost. "+
 		"Retry it with the same deduplication id or attempt id.")
 }
 
@@ -121,5 +122,6 @@ func requestTimeout() error {
 }
 
 func unreadableBody() error {
-	return form(Coral+"SerializationException", "SerializationException", http.StatusBadRequest).Error("The request body could not be read.")
+	return form(Coral+"SerializationException", "SerializationException",
+		http.StatusBadRequest).Error("The request body could not be read.")
 }

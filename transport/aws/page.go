@@ -22,7 +22,8 @@ func ReadPage(maxResults awswire.Int, token string) (Page, *queue.Error) {
 	p := Page{limit: limits.ListQueuesMax}
 	if maxResults.Given {
 		if maxResults.Value < 1 || maxResults.Value > limits.ListQueuesMax {
-			return Page{}, refusal.InvalidValue(strconv.FormatInt(maxResults.Value, 10), "MaxResults", "Must be between 1 and 1000, if provided.")
+			return Page{}, refusal.InvalidValue(strconv.FormatInt(maxResults.Value, 10), "MaxResults",
+				"Must be between 1 and 1000, if provided.")
 		}
 		// Without MaxResults AWS lists at most 1000 names and no token.
 		p.limit, p.more = int(maxResults.Value), true

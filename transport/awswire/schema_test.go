@@ -86,8 +86,10 @@ func TestDecodeJSON(t *testing.T) {
 		{"white space", " \r\n\t ", sample{}},
 		{"empty object", "{}", sample{}},
 		{"null equals absent", `{"Name":null,"Optional":null,"Count":null,"List":null,"Map":null,"Items":null,"Named":null}`, sample{}},
-		{"null elements are skipped", `{"List":["a",null],"Map":{"k":null},"Items":[null],"Named":{"k":null}}`, sample{List: []string{"a"}}},
-		{"unknown members are ignored", `{"x":{"Name":[1,2,{"y":null}]},"name":"lower","Name":"n","z":-1.5e+3,"t":true,"f":false}`, sample{Name: "n"}},
+		{"null elements are skipped", `{"List":["a",null],"Map":{"k":null},"Items":[null],"Named":{"k":null}}`,
+			sample{List: []string{"a"}}},
+		{"unknown members are ignored", `{"x":{"Name":[1,2,{"y":null}]},"name":"lower","Name":"n","z":-1.5e+3,"t":true,"f":false}`,
+			sample{Name: "n"}},
 		{"escapes", `{"Name":"\"\\\/\b\f\n\r\t\u0041\u00e9\ud83d\ude00"}`, sample{Name: "\"\\/\b\f\n\r\tA\u00e9\U0001F600"}},
 		{"given empty", `{"Optional":""}`, sample{Optional: TextOf("")}},
 		{"last of a name counts", `{"Name":"a","Name":"b"}`, sample{Name: "b"}},
@@ -161,14 +163,16 @@ func TestDecodeForm(t *testing.T) {
 		want       sample
 	}{
 		{"nothing", "", sample{}},
-		{"scalars", "Name=a+b%26&Count=5&Optional=&Raw=AAE%3D", sample{Name: "a b&", Count: IntOf(5), Optional: TextOf(""), Raw: "\x00\x01"}},
+		{"scalars", "Name=a+b%26&Count=5&Optional=&Raw=AAE%3D",
+			sample{Name: "a b&", Count: IntOf(5), Optional: TextOf(""), Raw: "\x00\x01"}},
 		{"list in order of its indexes", "ListItem.10=c&ListItem.2=b&ListItem.1=a", sample{List: []string{"a", "b", "c"}}},
 		{"list without an index", "ListItem=a", sample{List: []string{"a"}}},
 		{"list with both", "ListItem.1=b&ListItem=a", sample{List: []string{"a", "b"}}},
 		{"map", "Entry.2.Key=b&Entry.2.Value=2&Entry.1.Key=a&Entry.1.Value=1", sample{Map: []Pair{{"a", "1"}, {"b", "2"}}}},
 		{"map without an index", "Entry.Key=a&Entry.Value=1", sample{Map: []Pair{{"a", "1"}}}},
 		{"structures with gaps", "Item.7.Text=x&Item.3.Size=1", sample{Items: []item{{Size: IntOf(1)}, {Text: "x"}}}},
-		{"structure map", "NamedItem.1.Name=n&NamedItem.1.Value.Text=t&NamedItem.1.Value.Raw=AA%3D%3D", sample{Named: []item{{Key: "n", Text: "t", Raw: "\x00"}}}},
+		{"structure map", "NamedItem.1.Name=n&NamedItem.1.Value.Text=t&NamedItem.1.Value.Raw=AA%3D%3D",
+			sample{Named: []item{{Key: "n", Text: "t", Raw: "\x00"}}}},
 		{"unknown and empty parts", "&&Foo=1&Name=a&=x", sample{Name: "a"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -264,7 +268,8 @@ func FuzzJSON(f *testing.F) {
 		if s, ok := want["Name"].(string); ok && s != got.Name {
 			t.Fatalf("Name is %q, want %q", got.Name, s)
 		}
-		if n, ok := want["Count"].(json.Number); ok && (!got.Count.Given || n.String() != strconv.FormatInt(got.Count.Value, 10)) && n.String() != "-0" {
+		if n, ok := want["Count"].(json.Number); ok && (!got.Count.Given || n.String() != strconv.FormatInt(got.Count.Value, 10)) &&
+			n.String() != "-0" {
 			t.Fatalf("Count is %+v, want %s", got.Count, n)
 		}
 		if m, ok := want["Map"].(map[string]any); ok && strings.Count(text, `"Map"`) == 1 {
@@ -366,14 +371,16 @@ func TestMembers(t *testing.T) {
 	for _, m := range sampleSchema.Members() {
 		kinds = append(kinds, m.Kind)
 	}
-	want := []Kind{KindString, KindString, KindInteger, KindBoolean, KindBlob, KindStringList, KindStringMap, KindStructureList, KindStructureMap}
+	want := []Kind{KindString, KindString, KindInteger, KindBoolean, KindBlob, KindStringList, KindStringMap, KindStructureList,
+		KindStructureMap}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("got %v, want %v", kinds, want)
 	}
 }
 
 func BenchmarkDecodeJSON(b *testing.B) {
-	text := `{"Name":"` + strings.Repeat("x", 1024) + `","Count":5,"Named":{"a":{"Text":"t","Raw":"` + base64.StdEncoding.EncodeToString([]byte("raw")) + `"}}}`
+	text := `{"Name":"` + strings.Repeat("x", 1024) + `","Count":5,"Named":{"a":{"Text":"t","Raw":"` +
+		base64.StdEncoding.EncodeToString([]byte("raw")) + `"}}}`
 	b.ReportAllocs()
 	for b.Loop() {
 		var v sample

@@ -36,9 +36,11 @@ func TestWithin(t *testing.T) {
 		{"nothing", "", wrapped{}, "<TagKeys></TagKeys><Entries></Entries>"},
 		{"empty list, as SDKs send it", "TagKeys=&Entries=", wrapped{}, "<TagKeys></TagKeys><Entries></Entries>"},
 		{
-			"all", "TagKeys.member.2=b&TagKeys.member.1=a&Entries.member.1.Id=x&Entries.member.1.Attributes.entry.1.key=k&Entries.member.1.Attributes.entry.1.value=v",
+			"all", "TagKeys.member.2=b&TagKeys.member.1=a&Entries.member.1.Id=x&" +
+				"Entries.member.1.Attributes.entry.1.key=k&Entries.member.1.Attributes.entry.1.value=v",
 			wrapped{Keys: []string{"a", "b"}, Entries: []wrappedEntry{{ID: "x", Pairs: []Pair{{"k", "v"}}}}},
-			"<TagKeys><member>a</member><member>b</member></TagKeys><Entries><member><Id>x</Id><Attributes><entry><key>k</key><value>v</value></entry></Attributes></member></Entries>",
+			"<TagKeys><member>a</member><member>b</member></TagKeys><Entries><member><Id>x</Id>" +
+				"<Attributes><entry><key>k</key><value>v</value></entry></Attributes></member></Entries>",
 		},
 		{"without the inner name", "TagKeys.1=a&member.1=b", wrapped{}, "<TagKeys></TagKeys><Entries></Entries>"},
 	} {
@@ -55,7 +57,8 @@ func TestWithin(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("decoded (-want +got):\n%s", diff)
 			}
-			if xml := string(wrappedSchema.AppendXML(nil, "ns", "Do", "id", &got)); !strings.Contains(xml, "<DoResult>"+tc.xml+"</DoResult>") {
+			if xml := string(wrappedSchema.AppendXML(nil, "ns", "Do", "id", &got)); !strings.Contains(xml,
+				"<DoResult>"+tc.xml+"</DoResult>") {
 				t.Errorf("written as %s", xml)
 			}
 		})

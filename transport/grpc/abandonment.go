@@ -10,7 +10,6 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
-	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // A session delivers messages while earlier ones are in flight. When one is abandoned, later
@@ -47,7 +46,8 @@ func (a *abandonments) passed(index uint64, messages []queue.ReceivedMessage, ho
 	lowest := uint64(math.MaxUint64)
 	for _, done := range a.list {
 		// One log entry may hold both. A receive behind the abandonment begins with its message.
-		if done.index >= index && !slices.ContainsFunc(messages, func(m queue.ReceivedMessage) bool { return uint64(m.Sequence) == done.lowest }) {
+		if done.index >= index && !slices.ContainsFunc(messages,
+			func(m queue.ReceivedMessage) bool { return uint64(m.Sequence) == done.lowest }) {
 			lowest = min(lowest, done.lowest)
 		}
 	}
@@ -103,7 +103,7 @@ func (s *consumer) abandonInSession(ctx context.Context, handles []string) (queu
 			return queue.EntriesDone{}, err
 		}
 		s.held.endSettlement(behind, nil, 0)
-		if err := s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Lost{Lost: &seriatimpb.Lost{ReceiptHandles: behind}}}); err != nil {
+		if err := s.sendLost(behind); err != nil {
 			return done, err
 		}
 	}
@@ -134,7 +134,7 @@ func (h *deliveries) lowest(handles []string) uint64 {
 }
 
 // takeBehind returns the handles of the messages behind an abandonment that were received
-// before it, and marks them as being settled.
+// before it, and marks them as in settlement.
 func (h *deliveries) takeBehind(done abandonment) (behind []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -34,11 +34,13 @@ func TestYMQGeneratedAttemptID(t *testing.T) {
 	if other.GetAttemptId() == first.GetAttemptId() || !slices.Equal(bodies(other.GetMessages()), []string{"c1"}) {
 		t.Errorf("another receive: %v", other)
 	}
-	again, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, MaxMessages: new(int32(10)), AttemptId: &first.AttemptId})
+	again, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, MaxMessages: new(int32(10)),
+		AttemptId: &first.AttemptId})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(handles(first), handles(again)); diff != "" || !again.GetReplayed() || again.GetAttemptId() != first.GetAttemptId() {
+	if diff := cmp.Diff(handles(first), handles(again)); diff != "" || !again.GetReplayed() ||
+		again.GetAttemptId() != first.GetAttemptId() {
 		t.Errorf("replayed %v as %q, again (-first +again):\n%s", again.GetReplayed(), again.GetAttemptId(), diff)
 	}
 	var receipts []string

@@ -130,14 +130,16 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 			}{
 				{"a unauthenticated", ctx, codes.Unauthenticated},
 				{"somebody with a wrong secret", f.signedWith(ctx, path, annaKey, guardedSecret+"!"), codes.Unauthenticated},
-				{"somebody with a signature for another method", f.signedWith(ctx, path+"x", rootKey, guardedSecret), codes.Unauthenticated},
+				{"somebody with a signature for another method", f.signedWith(ctx, path+"x", rootKey, guardedSecret),
+					codes.Unauthenticated},
 				{"a user without permission", f.signedWith(ctx, path, annaKey, guardedSecret), codes.PermissionDenied},
 			} {
 				if got := f.callAny(caller.ctx, method, path); got != caller.want {
 					t.Errorf("%s calls %s: %v, want %v", caller.name, path, got, caller.want)
 				}
 			}
-			if got := f.callAny(f.signedWith(ctx, path, rootKey, guardedSecret), method, path); got == codes.Unauthenticated || got == codes.PermissionDenied {
+			if got := f.callAny(f.signedWith(ctx, path, rootKey, guardedSecret), method, path); got == codes.Unauthenticated ||
+				got == codes.PermissionDenied {
 				t.Errorf("the account calls %s: %v", path, got)
 			}
 		}
@@ -159,7 +161,8 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 		&queue.CreateAccount{Account: tenantAccount},
 		&queue.CreateAccessKey{ID: tenantKey, Secret: guardedSecret, Account: tenantAccount, Tenant: true},
 		&queue.CreateQueue{Queue: "seen.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
-		&queue.CreateTopic{Topic: "seen.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:seen.fifo", Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}},
+		&queue.CreateTopic{Topic: "seen.fifo", TopicARN: "arn:aws:sns:us-east-1:000000000000:seen.fifo",
+			Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}},
 	} {
 		if _, err := node.Submit(t.Context(), cmd); err != nil {
 			t.Fatal(err)
@@ -195,19 +198,23 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 		}
 	}
 	queues := seriatimpb.NewQueuesClient(f.conn)
-	listed, err := queues.ListQueues(f.signedWith(ctx, seriatimpb.Queues_ListQueues_FullMethodName, tenantKey, guardedSecret), &seriatimpb.ListQueuesRequest{})
+	listed, err := queues.ListQueues(f.signedWith(ctx, seriatimpb.Queues_ListQueues_FullMethodName, tenantKey, guardedSecret),
+		&seriatimpb.ListQueuesRequest{})
 	if err != nil || len(listed.GetQueues()) != 0 {
 		t.Errorf("the second account has the queues %v, %v", listed.GetQueues(), err)
 	}
 	create := &seriatimpb.CreateQueueRequest{Queue: "seen.fifo", Attributes: map[string]string{"FifoQueue": "true"}}
-	if _, err := queues.CreateQueue(f.signedWith(ctx, seriatimpb.Queues_CreateQueue_FullMethodName, tenantKey, guardedSecret), create); err != nil {
+	if _, err := queues.CreateQueue(f.signedWith(ctx, seriatimpb.Queues_CreateQueue_FullMethodName, tenantKey, guardedSecret),
+		create); err != nil {
 		t.Fatal(err)
 	}
-	listed, err = queues.ListQueues(f.signedWith(ctx, seriatimpb.Queues_ListQueues_FullMethodName, tenantKey, guardedSecret), &seriatimpb.ListQueuesRequest{})
+	listed, err = queues.ListQueues(f.signedWith(ctx, seriatimpb.Queues_ListQueues_FullMethodName, tenantKey, guardedSecret),
+		&seriatimpb.ListQueuesRequest{})
 	if err != nil || len(listed.GetQueues()) != 1 || listed.GetQueues()[0] != "seen.fifo" {
 		t.Errorf("the second account has the queues %v, %v", listed.GetQueues(), err)
 	}
-	attributes, err := queues.GetQueueAttributes(f.signedWith(ctx, seriatimpb.Queues_GetQueueAttributes_FullMethodName, tenantKey, guardedSecret),
+	attributes, err := queues.GetQueueAttributes(f.signedWith(ctx, seriatimpb.Queues_GetQueueAttributes_FullMethodName, tenantKey,
+		guardedSecret),
 		&seriatimpb.GetQueueAttributesRequest{Queue: "seen.fifo", Names: []string{"QueueArn"}})
 	if err != nil || attributes.GetAttributes()["QueueArn"] != "arn:aws:sqs:us-east-1:999999999999:seen.fifo" {
 		t.Errorf("got %v, %v", attributes.GetAttributes(), err)
@@ -262,7 +269,8 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 			// A change that takes nothing away ends nothing.
 			submit(&queue.PutUserPolicy{Account: guardedAccount, User: "anna", Policy: permit.Policy})
 			submit(&queue.PutUserPolicy{Account: guardedAccount, User: "anna"})
-			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 1, Messages: []*seriatimpb.OutgoingMessage{message("g", "first")}}); err != nil {
+			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 1,
+				Messages: []*seriatimpb.OutgoingMessage{message("g", "first")}}); err != nil {
 				t.Fatal(err)
 			}
 			if out, err := sending.Recv(); err != nil || out.GetResults()[0].GetFailure() != nil {
@@ -273,7 +281,8 @@ func TestStreamsEndWithTheirPermission(t *testing.T) {
 				t.Fatal(out)
 			}
 			submit(revoke.cmd)
-			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 2, Messages: []*seriatimpb.OutgoingMessage{message("h", "late")}}); err != nil {
+			if err := sending.Send(&seriatimpb.SendStreamRequest{FirstNumber: 2,
+				Messages: []*seriatimpb.OutgoingMessage{message("h", "late")}}); err != nil {
 				t.Fatal(err)
 			}
 			_, err = sending.Recv()

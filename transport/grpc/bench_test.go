@@ -55,7 +55,8 @@ func BenchmarkServeSend(b *testing.B) {
 	})
 	group, id := "group-17", "0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f"
 	message, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, prefixBytes), &seriatimpb.SendRequest{
-		Queue: "orders.fifo", Messages: []*seriatimpb.OutgoingMessage{{Body: strings.Repeat("x", 256), GroupId: &group, DeduplicationId: &id}},
+		Queue: "orders.fifo", Messages: []*seriatimpb.OutgoingMessage{{Body: strings.Repeat("x", 256), GroupId: &group,
+			DeduplicationId: &id}},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -63,7 +64,8 @@ func BenchmarkServeSend(b *testing.B) {
 	binary.BigEndian.PutUint32(message[1:], uint32(len(message)-prefixBytes))
 	b.ReportAllocs()
 	for b.Loop() {
-		r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, seriatimpb.Queues_Send_FullMethodName, io.NopCloser(strings.NewReader(string(message))))
+		r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, seriatimpb.Queues_Send_FullMethodName,
+			io.NopCloser(strings.NewReader(string(message))))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -70,7 +70,8 @@ func (c *call) readOpen(stream consumeStream) (*seriatimpb.ConsumeOpen, error) {
 	}
 	switch credit := open.GetCredit(); {
 	case credit < 1 || credit > creditMax:
-		return nil, c.refuse(stream.Context(), refusal.InvalidValue(strconv.FormatUint(uint64(credit), 10), "credit", "Must be between 1 and 1000."))
+		return nil, c.refuse(stream.Context(), refusal.InvalidValue(strconv.FormatUint(uint64(credit), 10), "credit",
+			"Must be between 1 and 1000."))
 	case len(open.GetHeld()) > creditMax:
 		return nil, c.refuse(stream.Context(), refusal.InvalidValue(strconv.Itoa(len(open.GetHeld())), "held", "There are at most 1000."))
 	}
@@ -315,5 +316,11 @@ func (s *consumer) renew(ctx context.Context) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Lost{Lost: &seriatimpb.Lost{ReceiptHandles: lost}}})
+	return s.sendLost(lost)
+}
+
+// sendLost reports messages that others may receive.
+func (s *consumer) sendLost(handles []string) error {
+	lost := &seriatimpb.Lost{ReceiptHandles: handles}
+	return s.send(&seriatimpb.ConsumeResponse{Response: &seriatimpb.ConsumeResponse_Lost{Lost: lost}})
 }

@@ -62,7 +62,8 @@ func (c *call) checkOpenSession(ctx context.Context, open *seriatimpb.ConsumeOpe
 	var refused *queue.Error
 	switch {
 	case open.VisibilityTimeoutSeconds != nil:
-		refused = refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, and have no visibility timeout. Give lock_seconds instead.")
+		refused = refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, and have no "+
+			"visibility timeout. Give lock_seconds instead.")
 	case len(open.GetAttemptId()) > attemptIDMax:
 		refused = refusal.InvalidValue(open.GetAttemptId(), "attempt_id", "It has at most 100 characters in a session.")
 	case in.GetLocked() != nil && (in.SessionId != nil || in.WaitSeconds != nil || in.AttemptId != nil):
@@ -133,7 +134,8 @@ func (s *consumer) renewSession(ctx context.Context) error {
 		if err := s.call.permitStill(); err != nil {
 			return err
 		}
-		reply, err := s.call.server.Node.Submit(ctx, &queue.RenewSession{Queue: s.call.queue, Session: s.session.ref, LockSeconds: s.session.seconds})
+		reply, err := s.call.server.Node.Submit(ctx, &queue.RenewSession{Queue: s.call.queue, Session: s.session.ref,
+			LockSeconds: s.session.seconds})
 		var refused *queue.Error
 		if _, err = resultOf[queue.SessionLocked](reply.Result, err); errors.As(err, &refused) {
 			return refused
@@ -177,7 +179,7 @@ func (s *consumer) prepareReceive(ctx context.Context) error {
 		}
 	}
 	s.session.resuming = false
-	// A message that was settled meanwhile fails alone.
+	// A message that was deleted meanwhile fails alone.
 	_, _, err = s.giveBackAt(ctx, unseen)
 	return err
 }

@@ -25,7 +25,8 @@ func (f *fixture) consumeSession(ctx context.Context, open *seriatimpb.ConsumeOp
 	c := &consumerEnd{t: f.t, stream: stream}
 	c.request(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: open}})
 	opened := c.next().GetOpened()
-	if opened.GetSession().GetToken() == "" || opened.GetLockedUntilMs() == 0 || opened.GetNextAttemptId() == "" || opened.GetVisibilityTimeoutSeconds() != 0 {
+	if opened.GetSession().GetToken() == "" || opened.GetLockedUntilMs() == 0 || opened.GetNextAttemptId() == "" ||
+		opened.GetVisibilityTimeoutSeconds() != 0 {
 		f.t.Fatalf("opened with %v", opened)
 	}
 	c.attempt = opened.GetNextAttemptId()
@@ -92,15 +93,17 @@ func TestConsumeSessionSettles(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(map[string]string{"ImplicitDeadLetterQueue": "true"})
 	f.send(name, "a", "a1", "a2", "a3")
-	c, session := f.consumeSession(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1, Session: &seriatimpb.ConsumeSession{SessionId: new("a")}})
+	c, session := f.consumeSession(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 1,
+		Session: &seriatimpb.ConsumeSession{SessionId: new("a")}})
 	first := c.messages(1)
 	c.sendSettlement(seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER, 0, first...)
 	c.done()
 	second := c.messages(1)
 	c.number++
 	c.request(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Settlement{Settlement: &seriatimpb.Settlement{
-		Number: c.number, Kind: seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER, ReceiptHandles: []string{second[0].GetReceiptHandle()},
-		Reason: "poison", Description: "it has no header",
+		Number: c.number, Kind: seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER,
+		ReceiptHandles: []string{second[0].GetReceiptHandle()},
+		Reason:         "poison", Description: "it has no header",
 	}}})
 	c.done()
 	if third := c.messages(1); !slices.Equal(bodies(third), []string{"a3"}) {
@@ -177,7 +180,8 @@ func TestConsumeSessionGivesBack(t *testing.T) {
 	}
 	f.send(name, "a", "m4")
 	c, _ := f.consumeSession(t.Context(), &seriatimpb.ConsumeOpen{
-		Queue: name, Credit: 10, Session: &seriatimpb.ConsumeSession{Locked: session}, AttemptId: "gone", Held: []string{received[1].GetReceiptHandle()},
+		Queue: name, Credit: 10, Session: &seriatimpb.ConsumeSession{Locked: session}, AttemptId: "gone",
+		Held: []string{received[1].GetReceiptHandle()},
 	})
 	if got := c.messages(3); !slices.Equal(bodies(got), []string{"m1", "m3", "m4"}) || got[0].GetReceiveCount() != 2 {
 		t.Errorf("%v", got)
@@ -228,7 +232,8 @@ func TestConsumeSessionLock(t *testing.T) {
 		return reply, err
 	}
 	f.node.submit.Store(&count)
-	open := &seriatimpb.ConsumeOpen{Queue: name, Credit: 2, Session: &seriatimpb.ConsumeSession{SessionId: new("a"), LockSeconds: new(int32(3))}}
+	open := &seriatimpb.ConsumeOpen{Queue: name, Credit: 2, Session: &seriatimpb.ConsumeSession{SessionId: new("a"),
+		LockSeconds: new(int32(3))}}
 	c, session := f.consumeSession(t.Context(), open)
 	got := c.messages(1)
 	for range 5 { // longer than the lock lasts by itself
@@ -238,7 +243,8 @@ func TestConsumeSessionLock(t *testing.T) {
 	_, err := c.stream.Recv()
 	wantStatus(t, err, codes.FailedPrecondition, "UnsupportedOperation")
 
-	c, _ = f.consumeSession(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 2, Session: &seriatimpb.ConsumeSession{Locked: session, LockSeconds: new(int32(3))}})
+	c, _ = f.consumeSession(t.Context(), &seriatimpb.ConsumeOpen{Queue: name, Credit: 2,
+		Session: &seriatimpb.ConsumeSession{Locked: session, LockSeconds: new(int32(3))}})
 	c.messages(1)
 	release := func(ref *seriatimpb.SessionRef) {
 		t.Helper()
@@ -293,7 +299,8 @@ func TestConsumeSessionWaits(t *testing.T) {
 	}
 	c := &consumerEnd{t: t, stream: stream}
 	open := func(s *seriatimpb.ConsumeSession) *seriatimpb.ConsumeRequest {
-		return &seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: &seriatimpb.ConsumeOpen{Queue: name, Credit: 1, Session: s}}}
+		return &seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Open{Open: &seriatimpb.ConsumeOpen{Queue: name, Credit: 1,
+			Session: s}}}
 	}
 	c.request(open(&seriatimpb.ConsumeSession{}))
 	f.send(name, "g", "m1")
@@ -323,16 +330,25 @@ func TestConsumeSessionBadRequests(t *testing.T) {
 		code   codes.Code
 		reason string
 	}{
-		{&seriatimpb.ConsumeOpen{VisibilityTimeoutSeconds: new(int32(5)), Session: &seriatimpb.ConsumeSession{}}, codes.FailedPrecondition, "UnsupportedOperation"},
+		{&seriatimpb.ConsumeOpen{VisibilityTimeoutSeconds: new(int32(5)), Session: &seriatimpb.ConsumeSession{}},
+			codes.FailedPrecondition, "UnsupportedOperation"},
 		{&seriatimpb.ConsumeOpen{AttemptId: long, Session: &seriatimpb.ConsumeSession{}}, codes.InvalidArgument, "InvalidParameterValue"},
-		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{WaitSeconds: new(int32(21))}}, codes.InvalidArgument, "InvalidParameterValue"},
-		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{LockSeconds: new(int32(0))}}, codes.InvalidArgument, "InvalidParameterValue"},
-		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{LockSeconds: new(int32(43_201))}}, codes.InvalidArgument, "InvalidParameterValue"},
-		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{Locked: session, SessionId: new("s")}}, codes.InvalidArgument, "InvalidParameterValue"},
-		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{Locked: &seriatimpb.SessionRef{}}}, codes.InvalidArgument, "MissingParameter"},
-		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{Locked: &seriatimpb.SessionRef{SessionId: "t", Token: session.GetToken()}}}, codes.Aborted, "SessionLockLost"},
-		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{SessionId: new("s")}}, codes.FailedPrecondition, "SessionCannotBeLocked"},
-		{&seriatimpb.ConsumeOpen{Queue: f.create(map[string]string{"MessageGroupIdMode": "Optional"}), Session: &seriatimpb.ConsumeSession{}}, codes.FailedPrecondition, "UnsupportedOperation"},
+		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{WaitSeconds: new(int32(21))}}, codes.InvalidArgument,
+			"InvalidParameterValue"},
+		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{LockSeconds: new(int32(0))}}, codes.InvalidArgument,
+			"InvalidParameterValue"},
+		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{LockSeconds: new(int32(43_201))}}, codes.InvalidArgument,
+			"InvalidParameterValue"},
+		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{Locked: session, SessionId: new("s")}}, codes.InvalidArgument,
+			"InvalidParameterValue"},
+		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{Locked: &seriatimpb.SessionRef{}}}, codes.InvalidArgument,
+			"MissingParameter"},
+		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{Locked: &seriatimpb.SessionRef{SessionId: "t",
+			Token: session.GetToken()}}}, codes.Aborted, "SessionLockLost"},
+		{&seriatimpb.ConsumeOpen{Session: &seriatimpb.ConsumeSession{SessionId: new("s")}}, codes.FailedPrecondition,
+			"SessionCannotBeLocked"},
+		{&seriatimpb.ConsumeOpen{Queue: f.create(map[string]string{"MessageGroupIdMode": "Optional"}),
+			Session: &seriatimpb.ConsumeSession{}}, codes.FailedPrecondition, "UnsupportedOperation"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if tc.open.Credit = 1; tc.open.GetQueue() == "" {
@@ -352,7 +368,8 @@ func TestConsumeSessionBadRequests(t *testing.T) {
 }
 
 func TestNextAttempt(t *testing.T) {
-	for id, want := range map[string]string{"a": "a.1", "a.1": "a.2", "a.9": "a.10", "a.b": "a.b.1", ".": "..1", "7": "7.1", "a.4294967296": "a.4294967296.1"} {
+	for id, want := range map[string]string{"a": "a.1", "a.1": "a.2", "a.9": "a.10", "a.b": "a.b.1", ".": "..1", "7": "7.1",
+		"a.4294967296": "a.4294967296.1"} {
 		if got := nextAttempt(id); got != want {
 			t.Errorf("after %s comes %s, want %s", id, got, want)
 		}

@@ -317,15 +317,19 @@ func TestConsumeBadRequests(t *testing.T) {
 		{[]*seriatimpb.ConsumeRequest{{}}, codes.InvalidArgument, "MissingParameter"},
 		{[]*seriatimpb.ConsumeRequest{open(&seriatimpb.ConsumeOpen{Queue: "none", Credit: 1})}, codes.NotFound, "QueueDoesNotExist"},
 		{[]*seriatimpb.ConsumeRequest{open(&seriatimpb.ConsumeOpen{Queue: name})}, codes.InvalidArgument, "InvalidParameterValue"},
-		{[]*seriatimpb.ConsumeRequest{open(&seriatimpb.ConsumeOpen{Queue: name, Credit: 1001})}, codes.InvalidArgument, "InvalidParameterValue"},
+		{[]*seriatimpb.ConsumeRequest{open(&seriatimpb.ConsumeOpen{Queue: name, Credit: 1001})}, codes.InvalidArgument,
+			"InvalidParameterValue"},
 		{
 			[]*seriatimpb.ConsumeRequest{open(&seriatimpb.ConsumeOpen{Queue: name, Credit: 1, VisibilityTimeoutSeconds: new(int32(0))})},
 			codes.InvalidArgument, "InvalidParameterValue",
 		},
 		{[]*seriatimpb.ConsumeRequest{good, good}, codes.InvalidArgument, "InvalidParameterValue"},
-		{[]*seriatimpb.ConsumeRequest{good, settlement(&seriatimpb.Settlement{Kind: acknowledge})}, codes.InvalidArgument, "EmptyBatchRequest"},
-		{[]*seriatimpb.ConsumeRequest{good, settlement(&seriatimpb.Settlement{ReceiptHandles: []string{"x"}})}, codes.InvalidArgument, "InvalidParameterValue"},
-		{[]*seriatimpb.ConsumeRequest{good, settlement(&seriatimpb.Settlement{Kind: extend, ReceiptHandles: []string{"x"}})}, codes.InvalidArgument, "InvalidParameterValue"},
+		{[]*seriatimpb.ConsumeRequest{good, settlement(&seriatimpb.Settlement{Kind: acknowledge})}, codes.InvalidArgument,
+			"EmptyBatchRequest"},
+		{[]*seriatimpb.ConsumeRequest{good, settlement(&seriatimpb.Settlement{ReceiptHandles: []string{"x"}})}, codes.InvalidArgument,
+			"InvalidParameterValue"},
+		{[]*seriatimpb.ConsumeRequest{good, settlement(&seriatimpb.Settlement{Kind: extend, ReceiptHandles: []string{"x"}})},
+			codes.InvalidArgument, "InvalidParameterValue"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			stream, err := f.client.Consume(t.Context())

@@ -118,7 +118,7 @@ func (h *deliveries) renewed(handles []string, errs []*queue.Error) (lost []stri
 	return lost
 }
 
-// beginSettlement marks deliveries that are being settled, which are not renewed.
+// beginSettlement marks deliveries in settlement, which are not renewed.
 func (h *deliveries) beginSettlement(handles []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +140,7 @@ func (h *deliveries) keep(handles []string) {
 	}
 }
 
-// endSettlement removes settled deliveries, except those that were extended by a time.
+// endSettlement removes deliveries after their settlement, or extends them by a time.
 func (h *deliveries) endSettlement(handles []string, errs []*queue.Error, extended time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -111,9 +111,11 @@ func reasonOf(s *status.Status) string {
 }
 
 var (
-	errDraining = newError(codes.Unavailable, reasonDraining, "This node is stopping. Requests without an answer were not executed, continue on another node.")
-	errBudget   = newError(codes.Unavailable, reasonOverloaded, "Too many large requests are being read at the moment. Nothing was written, retry.")
-	errAnswer   = newError(codes.Unavailable, reasonOutcomeUnknown, "Too many large answers wait for their clients at the moment. "+
+	errDraining = newError(codes.Unavailable, reasonDraining,
+		"This node is stopping. Requests without an answer were not executed, continue on another node.")
+	errBudget = newError(codes.Unavailable, reasonOverloaded,
+		"Too many large requests are being read at the moment. Nothing was written, retry.")
+	errAnswer = newError(codes.Unavailable, reasonOutcomeUnknown, "Too many large answers wait for their clients at the moment. "+
 		"The request was served, but its answer is lost. Retry it with the same deduplication id or attempt id.")
 )
 

@@ -195,7 +195,8 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 
 func (f *fixture) dial() *grpc.ClientConn {
 	f.t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+f.port.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	conn, err := grpc.NewClient("passthrough:///"+f.port.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -247,7 +248,8 @@ func (f *fixture) send(queue, group string, bodies ...string) []*seriatimpb.Send
 // receive receives up to ten messages without waiting.
 func (f *fixture) receive(queue string) *seriatimpb.ReceiveResponse {
 	f.t.Helper()
-	out, err := f.client.Receive(f.t.Context(), &seriatimpb.ReceiveRequest{Queue: queue, MaxMessages: new(int32(10)), WaitSeconds: new(int32(0))})
+	out, err := f.client.Receive(f.t.Context(), &seriatimpb.ReceiveRequest{Queue: queue, MaxMessages: new(int32(10)),
+		WaitSeconds: new(int32(0))})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ var scopes = [deduplication.Scopes]string{
 }
 
 // LookUpDeduplication finds an id that a queue remembers.
-func (i *inspection) LookUpDeduplication(ctx context.Context, in *seriatimpb.LookUpDeduplicationRequest) (*seriatimpb.LookUpDeduplicationResponse, error) {
+func (i *inspection) LookUpDeduplication(ctx context.Context,
+	in *seriatimpb.LookUpDeduplicationRequest) (*seriatimpb.LookUpDeduplicationResponse, error) {
 	c := callOf(ctx)
 	return service.ReadValue(ctx, &c.Call, func(v queue.View) (*seriatimpb.LookUpDeduplicationResponse, *queue.Error) {
 		known, found, refused := v.KnownID(c.queue, queue.DeduplicationID{
@@ -41,7 +42,8 @@ func (i *inspection) LookUpDeduplication(ctx context.Context, in *seriatimpb.Loo
 }
 
 // GetDeduplicationStats counts the ids that a queue remembers.
-func (i *inspection) GetDeduplicationStats(ctx context.Context, in *seriatimpb.GetDeduplicationStatsRequest) (*seriatimpb.GetDeduplicationStatsResponse, error) {
+func (i *inspection) GetDeduplicationStats(ctx context.Context,
+	in *seriatimpb.GetDeduplicationStatsRequest) (*seriatimpb.GetDeduplicationStatsResponse, error) {
 	c := callOf(ctx)
 	s, err := service.ReadValue(ctx, &c.Call, func(v queue.View) (queue.DeduplicationStats, *queue.Error) {
 		return v.DeduplicationStats(c.queue)
@@ -59,7 +61,8 @@ func (i *inspection) GetDeduplicationStats(ctx context.Context, in *seriatimpb.G
 }
 
 // ForgetDeduplication ends the window of an id.
-func (i *inspection) ForgetDeduplication(ctx context.Context, in *seriatimpb.ForgetDeduplicationRequest) (*seriatimpb.ForgetDeduplicationResponse, error) {
+func (i *inspection) ForgetDeduplication(ctx context.Context,
+	in *seriatimpb.ForgetDeduplicationRequest) (*seriatimpb.ForgetDeduplicationResponse, error) {
 	c := callOf(ctx)
 	_, err := c.Submit(ctx, &queue.ForgetDeduplication{Queue: c.queue, DeduplicationID: queue.DeduplicationID{
 		ID: in.GetDeduplicationId(), GroupID: in.GetGroupId(), PartitionKey: in.GetPartitionKey(),
@@ -115,11 +118,13 @@ func (c *call) addHolder(ctx context.Context, g *queue.GroupInfo, out *seriatimp
 			key = "with the access key " + h.AccessKey
 		}
 		out.Holder = &seriatimpb.GroupHolder{Address: h.Address, AccessKey: h.AccessKey, Node: h.Node, SinceMs: int64(h.Since)}
-		out.Explanation += fmt.Sprintf(" The receiver is the client at %s, %s; the node %s served it at %s.", h.Address, key, h.Node, clock(h.Since))
+		out.Explanation += fmt.Sprintf(" The receiver is the client at %s, %s; the node %s served it at %s.", h.Address, key, h.Node,
+			clock(h.Since))
 	case len(missing) > 0:
 		out.Explanation += " The receiver is unknown, because these nodes did not answer: " + strings.Join(missing, ", ") + "."
 	default:
-		out.Explanation += " The receiver is unknown: its node has restarted, has served many other groups since, or did not get the answer."
+		out.Explanation += " The receiver is unknown: its node has restarted, has served many other groups since, or did not get the " +
+			"answer."
 	}
 }
 
@@ -135,7 +140,8 @@ var groupStates = map[queue.GroupState]seriatimpb.GroupState{
 
 func wireGroup(g *queue.GroupInfo) *seriatimpb.MessageGroup {
 	out := &seriatimpb.MessageGroup{
-		GroupId: g.Name, Messages: g.Messages, InFlight: g.InFlight, State: groupStates[g.State], UntilMs: int64(g.Until), Explanation: explain(g),
+		GroupId: g.Name, Messages: g.Messages, InFlight: g.InFlight, State: groupStates[g.State], UntilMs: int64(g.Until),
+		Explanation: explain(g),
 	}
 	if g.First.Sequence != 0 {
 		out.FirstSequenceNumber, out.FirstMessageId = g.First.Sequence.Number(), g.First.MessageID.String()
@@ -149,17 +155,20 @@ func explain(g *queue.GroupInfo) string {
 	first, until := fmt.Sprintf("its first message, number %s,", g.First.Sequence), clock(g.Until)
 	switch g.State {
 	case queue.GroupInSession:
-		return fmt.Sprintf("A receiver has locked the group as a session, until %s unless it renews the lock. It has %d of %d messages in flight, "+
+		return fmt.Sprintf("A receiver has locked the group as a session, until %s unless it renews the lock. It has %d of %d messages "+
+			"in flight, "+
 			"and no other client receives from the group. Release the group to end the lock.", until, g.InFlight, g.Messages)
 	case queue.GroupInFlight:
 		return fmt.Sprintf("A receiver has %s since %s (receive number %d), until %s unless it is deleted or extended. "+
-			"Later messages of the group wait for it. Release the group to make it visible.", first, clock(g.ReceivedAt), g.First.ReceiveCount, until)
+			"Later messages of the group wait for it. Release the group to make it visible.", first, clock(g.ReceivedAt),
+			g.First.ReceiveCount, until)
 	case queue.GroupDelayed:
 		return fmt.Sprintf("DelaySeconds of the queue hides %s until %s.", first, until)
 	case queue.GroupDeadLetter:
 		return fmt.Sprintf("The next receive moves %s to the dead-letter queue: it was received %d times.", first, g.First.ReceiveCount)
 	case queue.GroupAtLimit:
-		return "The queue has reached its limit of messages in flight. Messages of the group are delivered when others are deleted or become visible."
+		return "The queue has reached its limit of messages in flight. Messages of the group are delivered when others are deleted or " +
+			"become visible."
 	case queue.GroupReady:
 		return fmt.Sprintf("Nothing holds the group: the next receive can get %s", first) + " unless other groups come first."
 	default:

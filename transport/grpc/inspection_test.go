@@ -18,12 +18,14 @@ func TestDeduplicationIDs(t *testing.T) {
 	sent := f.send(name, "g", "id")[0]
 	look := &seriatimpb.LookUpDeduplicationRequest{Queue: name, DeduplicationId: "id"}
 	known, err := client.LookUpDeduplication(ctx, look)
-	if err != nil || !known.GetKnown() || known.GetSequenceNumber() != sent.GetSequenceNumber() || known.GetMessageId() != sent.GetMessageId() ||
+	if err != nil || !known.GetKnown() || known.GetSequenceNumber() != sent.GetSequenceNumber() ||
+		known.GetMessageId() != sent.GetMessageId() ||
 		known.GetScope() != "queue" || known.GetState() != "stored" || known.GetForgottenAtMs() != known.GetAcceptedAtMs()+300_000 {
 		t.Errorf("%v %v", known, err)
 	}
 	stats, err := client.GetDeduplicationStats(ctx, &seriatimpb.GetDeduplicationStatsRequest{Queue: name})
-	if err != nil || stats.GetLive() != 1 || stats.GetByScope()["queue"] != 1 || stats.GetWindowSeconds() != 300 || stats.GetOldestAtMs() != known.GetAcceptedAtMs() {
+	if err != nil || stats.GetLive() != 1 || stats.GetByScope()["queue"] != 1 || stats.GetWindowSeconds() != 300 ||
+		stats.GetOldestAtMs() != known.GetAcceptedAtMs() {
 		t.Errorf("%v %v", stats, err)
 	}
 	forget := &seriatimpb.ForgetDeduplicationRequest{Queue: name, DeduplicationId: "id"}
@@ -58,7 +60,8 @@ func TestGroups(t *testing.T) {
 	}
 	group(name, "none", seriatimpb.GroupState_GROUP_STATE_EMPTY)
 	sent := f.send(name, "a", "1", "2")[0]
-	if g := group(name, "a", seriatimpb.GroupState_GROUP_STATE_READY); g.GetMessages() != 2 || g.GetFirstSequenceNumber() != sent.GetSequenceNumber() || g.GetFirstMessageId() != sent.GetMessageId() {
+	if g := group(name, "a", seriatimpb.GroupState_GROUP_STATE_READY); g.GetMessages() != 2 ||
+		g.GetFirstSequenceNumber() != sent.GetSequenceNumber() || g.GetFirstMessageId() != sent.GetMessageId() {
 		t.Errorf("%v", g)
 	}
 	f.receive(name)
@@ -69,8 +72,10 @@ func TestGroups(t *testing.T) {
 	held := func(g *seriatimpb.MessageGroup) {
 		t.Helper()
 		h := g.GetHolder()
-		if !strings.HasPrefix(h.GetAddress(), "127.0.0.1:") || h.GetNode() == "" || h.GetSinceMs() == 0 || h.GetSinceMs() > g.GetUntilMs() || h.GetAccessKey() != "" ||
-			!strings.Contains(g.GetExplanation(), "The receiver is the client at "+h.GetAddress()+", without an access key; the node "+h.GetNode()+" served it at ") {
+		if !strings.HasPrefix(h.GetAddress(), "127.0.0.1:") || h.GetNode() == "" || h.GetSinceMs() == 0 ||
+			h.GetSinceMs() > g.GetUntilMs() || h.GetAccessKey() != "" ||
+			!strings.Contains(g.GetExplanation(), "The receiver is the client at "+h.GetAddress()+
+				", without an access key; the node "+h.GetNode()+" served it at ") {
 			t.Errorf("held by %v: %s", h, g.GetExplanation())
 		}
 	}

@@ -67,7 +67,8 @@ func (m *messages) DeadLetter(ctx context.Context, in *seriatimpb.DeadLetterRequ
 	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
 		cmd := &queue.DeadLetter{Queue: name, Session: ref}
 		for _, e := range in.GetEntries() {
-			cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: e.GetReceiptHandle(), Reason: e.GetReason(), Description: e.GetDescription()})
+			cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: e.GetReceiptHandle(), Reason: e.GetReason(),
+				Description: e.GetDescription()})
 		}
 		return cmd
 	})
@@ -75,7 +76,8 @@ func (m *messages) DeadLetter(ctx context.Context, in *seriatimpb.DeadLetterRequ
 
 // submitSettlement executes a command that ends deliveries, each on its own. It fails as a
 // whole if the session has lost its lock.
-func submitSettlement(ctx context.Context, in *seriatimpb.SessionRef, command func(string, queue.SessionRef) queue.Command) (*seriatimpb.SettleResponse, error) {
+func submitSettlement(ctx context.Context, in *seriatimpb.SessionRef,
+	command func(string, queue.SessionRef) queue.Command) (*seriatimpb.SettleResponse, error) {
 	c := callOf(ctx)
 	ref, err := c.session(ctx, in)
 	if err != nil {
@@ -106,7 +108,8 @@ func sessionLost(ref queue.SessionRef, done queue.EntriesDone) error {
 }
 
 // ReceiveDeferred receives deferred messages by their sequence numbers.
-func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDeferredRequest) (*seriatimpb.ReceiveDeferredResponse, error) {
+func (m *messages) ReceiveDeferred(ctx context.Context, in *seriatimpb.ReceiveDeferredRequest) (*seriatimpb.ReceiveDeferredResponse,
+	error) {
 	c := callOf(ctx)
 	ref, err := c.session(ctx, in.GetSession())
 	if err != nil {

@@ -15,23 +15,28 @@ func TestDeferral(t *testing.T) {
 	name := f.create(nil)
 	f.send(name, "g", "a", "b")
 	got := f.receive(name).GetMessages()
-	if _, err := f.messages().Defer(ctx, &seriatimpb.DeferRequest{Queue: name, ReceiptHandles: []string{got[0].GetReceiptHandle()}}); err != nil {
+	if _, err := f.messages().Defer(ctx, &seriatimpb.DeferRequest{Queue: name,
+		ReceiptHandles: []string{got[0].GetReceiptHandle()}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, ReceiptHandles: []string{got[1].GetReceiptHandle()}}); err != nil {
+	if _, err := f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name,
+		ReceiptHandles: []string{got[1].GetReceiptHandle()}}); err != nil {
 		t.Fatal(err)
 	}
 	f.send(name, "g", "c")
 	if got := f.receive(name).GetMessages(); !slices.Equal(bodies(got), []string{"c"}) {
 		t.Errorf("a deferred message blocks its group: %v", bodies(got))
 	}
-	again, err := f.messages().ReceiveDeferred(ctx, &seriatimpb.ReceiveDeferredRequest{Queue: name, SequenceNumbers: []uint64{got[0].GetSequenceNumber()}})
+	again, err := f.messages().ReceiveDeferred(ctx, &seriatimpb.ReceiveDeferredRequest{Queue: name,
+		SequenceNumbers: []uint64{got[0].GetSequenceNumber()}})
 	if err != nil || !slices.Equal(bodies(again.GetMessages()), []string{"a"}) {
 		t.Fatalf("%v %v", again, err)
 	}
-	_, err = f.messages().ReceiveDeferred(ctx, &seriatimpb.ReceiveDeferredRequest{Queue: name, SequenceNumbers: []uint64{got[0].GetSequenceNumber()}})
+	_, err = f.messages().ReceiveDeferred(ctx, &seriatimpb.ReceiveDeferredRequest{Queue: name,
+		SequenceNumbers: []uint64{got[0].GetSequenceNumber()}})
 	wantStatus(t, err, codes.NotFound, "MessageNotFound")
-	if _, err := f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, ReceiptHandles: []string{again.GetMessages()[0].GetReceiptHandle()}}); err != nil {
+	if _, err := f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name,
+		ReceiptHandles: []string{again.GetMessages()[0].GetReceiptHandle()}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -81,7 +86,8 @@ func TestRenewLocks(t *testing.T) {
 	}
 	_, err = f.messages().Renew(ctx, &seriatimpb.RenewRequest{Queue: "none.fifo", ReceiptHandles: handles})
 	wantStatus(t, err, codes.NotFound, "QueueDoesNotExist")
-	_, err = f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: &seriatimpb.SessionRef{}, ReceiptHandles: handles})
+	_, err = f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: &seriatimpb.SessionRef{},
+		ReceiptHandles: handles})
 	wantStatus(t, err, codes.InvalidArgument, "MissingParameter")
 }
 
@@ -90,7 +96,8 @@ func TestDeleteOnReceipt(t *testing.T) {
 	name := f.create(nil)
 	f.send(name, "g", "a", "b")
 	out, err := f.client.Receive(t.Context(), &seriatimpb.ReceiveRequest{Queue: name, DeleteOnReceipt: true})
-	if err != nil || !slices.Equal(bodies(out.GetMessages()), []string{"a"}) || out.GetMessages()[0].GetReceiptHandle() != "" || out.GetAttemptId() != "" {
+	if err != nil || !slices.Equal(bodies(out.GetMessages()), []string{"a"}) || out.GetMessages()[0].GetReceiptHandle() != "" ||
+		out.GetAttemptId() != "" {
 		t.Errorf("%v %v", out, err)
 	}
 	if got := f.receive(name).GetMessages(); !slices.Equal(bodies(got), []string{"b"}) {

@@ -25,7 +25,8 @@ func TestManual(t *testing.T) {
 	}
 	want := map[string]codes.Code{
 		reasonOutcomeUnknown: codes.Unavailable, reasonUnderPressure: codes.Unavailable, reasonOverloaded: codes.Unavailable,
-		reasonNoLeader: codes.Unavailable, reasonDraining: codes.Unavailable, reasonUpgradeNeeded: codes.FailedPrecondition, reasonNotReached: codes.Unavailable, reasonInternal: codes.Internal,
+		reasonNoLeader: codes.Unavailable, reasonDraining: codes.Unavailable, reasonUpgradeNeeded: codes.FailedPrecondition,
+		reasonNotReached: codes.Unavailable, reasonInternal: codes.Internal,
 		reasonNoSession: codes.DeadlineExceeded,
 	}
 	for _, code := range everyCode() {
@@ -33,7 +34,8 @@ func TestManual(t *testing.T) {
 	}
 	names := map[codes.Code]string{
 		codes.Unavailable: "UNAVAILABLE", codes.Internal: "INTERNAL", codes.NotFound: "NOT_FOUND", codes.AlreadyExists: "ALREADY_EXISTS",
-		codes.Aborted: "ABORTED", codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.FailedPrecondition: "FAILED_PRECONDITION", codes.InvalidArgument: "INVALID_ARGUMENT", codes.ResourceExhausted: "RESOURCE_EXHAUSTED", codes.PermissionDenied: "PERMISSION_DENIED",
+		codes.Aborted: "ABORTED", codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.FailedPrecondition: "FAILED_PRECONDITION",
+		codes.InvalidArgument: "INVALID_ARGUMENT", codes.ResourceExhausted: "RESOURCE_EXHAUSTED", codes.PermissionDenied: "PERMISSION_DENIED",
 	}
 	for reason, code := range want {
 		if listed[reason] != names[code] {

@@ -60,7 +60,8 @@ func (q *queues) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 		wait = time.Duration(in.GetWaitSeconds()) * time.Second
 	}
 	cmd := &queue.ReceiveMessages{
-		Queue: c.queue, MaxMessages: domainInt(in.MaxMessages), VisibilityTimeout: domainInt(in.VisibilityTimeoutSeconds), ShortPoll: wait == 0,
+		Queue: c.queue, MaxMessages: domainInt(in.MaxMessages), VisibilityTimeout: domainInt(in.VisibilityTimeoutSeconds),
+		ShortPoll: wait == 0,
 	}
 	var err error
 	if cmd.Options, err = c.receiveOptions(ctx, in); err != nil {
@@ -140,12 +141,14 @@ func (q *queues) Delete(ctx context.Context, in *seriatimpb.DeleteRequest) (*ser
 		return nil, c.refuse(ctx, refused)
 	}
 	c.Record.Trace.Batch(len(in.GetReceiptHandles()))
-	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, &queue.DeleteMessages{Queue: c.queue, Batch: true, Handles: in.GetReceiptHandles()})
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call,
+		&queue.DeleteMessages{Queue: c.queue, Batch: true, Handles: in.GetReceiptHandles()})
 	return &seriatimpb.DeleteResponse{Outcomes: outcomes(done)}, err
 }
 
 // ChangeVisibility sets visibility timeouts of 1 to 10 messages in flight, each on its own.
-func (q *queues) ChangeVisibility(ctx context.Context, in *seriatimpb.ChangeVisibilityRequest) (*seriatimpb.ChangeVisibilityResponse, error) {
+func (q *queues) ChangeVisibility(ctx context.Context, in *seriatimpb.ChangeVisibilityRequest) (*seriatimpb.ChangeVisibilityResponse,
+	error) {
 	c := callOf(ctx)
 	if refused := queue.CheckEntryCount(len(in.GetEntries()), "entry"); refused != nil {
 		return nil, c.refuse(ctx, refused)
@@ -155,6 +158,7 @@ func (q *queues) ChangeVisibility(ctx context.Context, in *seriatimpb.ChangeVisi
 		entries[i] = queue.VisibilityEntry{Handle: e.GetReceiptHandle(), VisibilityTimeout: domainInt(e.VisibilityTimeoutSeconds)}
 	}
 	c.Record.Trace.Batch(len(entries))
-	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, &queue.ChangeMessageVisibility{Queue: c.queue, Batch: true, Entries: entries})
+	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call,
+		&queue.ChangeMessageVisibility{Queue: c.queue, Batch: true, Entries: entries})
 	return &seriatimpb.ChangeVisibilityResponse{Outcomes: outcomes(done)}, err
 }

@@ -29,12 +29,14 @@ func TestSendAndReceive(t *testing.T) {
 		"n": {DataType: "Number", Value: &seriatimpb.Attribute_Text{Text: "7"}},
 		"b": {DataType: "Binary.png", Value: &seriatimpb.Attribute_Binary{Binary: []byte{0, 255}}},
 	}
-	sent, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{first, message("g", "two"), message("g", "one")}})
+	sent, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name,
+		Messages: []*seriatimpb.OutgoingMessage{first, message("g", "two"), message("g", "one")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	results := sent.GetResults()
-	if results[0].GetDuplicate() || results[0].Duplicate == nil || !results[2].GetDuplicate() || results[2].GetMessageId() != results[0].GetMessageId() {
+	if results[0].GetDuplicate() || results[0].Duplicate == nil || !results[2].GetDuplicate() ||
+		results[2].GetMessageId() != results[0].GetMessageId() {
 		t.Errorf("%v", results)
 	}
 	if results[0].GetSequenceNumber() >= results[1].GetSequenceNumber() {
@@ -46,22 +48,28 @@ func TestSendAndReceive(t *testing.T) {
 	}
 	m := got.GetMessages()[0]
 	if m.GetAttributes()["n"].GetText() != "7" || string(m.GetAttributes()["b"].GetBinary()) != "\x00\xff" || m.GetReceiveCount() != 1 ||
-		m.GetGroupId() != "g" || m.GetDeduplicationId() != "one" || m.GetSequenceNumber() != results[0].GetSequenceNumber() || m.GetSentAtMs() == 0 {
+		m.GetGroupId() != "g" || m.GetDeduplicationId() != "one" || m.GetSequenceNumber() != results[0].GetSequenceNumber() ||
+		m.GetSentAtMs() == 0 {
 		t.Errorf("%v", m)
 	}
 	// The id that the server made serves for a repetition.
 	again, err := f.client.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: name, MaxMessages: new(int32(10)), AttemptId: &got.AttemptId})
-	if err != nil || !again.GetReplayed() || again.GetMessages()[0].GetReceiptHandle() != m.GetReceiptHandle() || len(again.GetMessages()) != 2 {
+	if err != nil || !again.GetReplayed() || again.GetMessages()[0].GetReceiptHandle() != m.GetReceiptHandle() ||
+		len(again.GetMessages()) != 2 {
 		t.Errorf("%v %v", again, err)
 	}
 	changed, err := f.client.ChangeVisibility(ctx, &seriatimpb.ChangeVisibilityRequest{Queue: name, Entries: []*seriatimpb.VisibilityEntry{
-		{ReceiptHandle: m.GetReceiptHandle(), VisibilityTimeoutSeconds: new(int32(0))}, {ReceiptHandle: "x", VisibilityTimeoutSeconds: new(int32(0))},
+		{ReceiptHandle: m.GetReceiptHandle(), VisibilityTimeoutSeconds: new(int32(0))},
+		{ReceiptHandle: "x", VisibilityTimeoutSeconds: new(int32(0))},
 	}})
-	if err != nil || changed.GetOutcomes()[0].GetFailure() != nil || changed.GetOutcomes()[1].GetFailure().GetReason() != "ReceiptHandleIsInvalid" {
+	if err != nil || changed.GetOutcomes()[0].GetFailure() != nil ||
+		changed.GetOutcomes()[1].GetFailure().GetReason() != "ReceiptHandleIsInvalid" {
 		t.Errorf("%v %v", changed, err)
 	}
-	deleted, err := f.client.Delete(ctx, &seriatimpb.DeleteRequest{Queue: name, ReceiptHandles: []string{got.GetMessages()[1].GetReceiptHandle(), "x"}})
-	if err != nil || deleted.GetOutcomes()[0].GetFailure() != nil || codes.Code(deleted.GetOutcomes()[1].GetFailure().GetCode()) != codes.InvalidArgument {
+	deleted, err := f.client.Delete(ctx, &seriatimpb.DeleteRequest{Queue: name,
+		ReceiptHandles: []string{got.GetMessages()[1].GetReceiptHandle(), "x"}})
+	if err != nil || deleted.GetOutcomes()[0].GetFailure() != nil ||
+		codes.Code(deleted.GetOutcomes()[1].GetFailure().GetCode()) != codes.InvalidArgument {
 		t.Errorf("%v %v", deleted, err)
 	}
 	if got := f.receive(name); !slices.Equal(bodies(got.GetMessages()), []string{"one"}) {
@@ -76,7 +84,8 @@ func TestLargeMessages(t *testing.T) {
 	body := strings.Repeat("x", 1<<20)
 	in := message("g", "large")
 	in.Body = body
-	if out, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{in}}); err != nil || out.GetResults()[0].GetFailure() != nil {
+	if out, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name,
+		Messages: []*seriatimpb.OutgoingMessage{in}}); err != nil || out.GetResults()[0].GetFailure() != nil {
 		t.Fatal(out, err)
 	}
 	if got := f.receive(name).GetMessages(); len(got) != 1 || got[0].GetBody() != body {
@@ -114,7 +123,8 @@ func TestRefusals(t *testing.T) {
 			return err
 		}, codes.InvalidArgument, "InvalidParameterValue"},
 		{"other attributes", func() error {
-			_, err := f.client.CreateQueue(ctx, &seriatimpb.CreateQueueRequest{Queue: name, Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "7"}})
+			_, err := f.client.CreateQueue(ctx, &seriatimpb.CreateQueueRequest{Queue: name,
+				Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "7"}})
 			return err
 		}, codes.AlreadyExists, "QueueNameExists"},
 		{"unknown attribute", func() error {
@@ -165,7 +175,8 @@ func TestUnavailable(t *testing.T) {
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			f.node.fail.Store(&tc.err)
-			_, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "m")}})
+			_, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name,
+				Messages: []*seriatimpb.OutgoingMessage{message("g", "m")}})
 			wantStatus(t, err, tc.code, tc.reason)
 		})
 	}
@@ -211,7 +222,8 @@ func TestOverBudget(t *testing.T) {
 	large.Body = strings.Repeat("x", 70<<10)
 	for i := range 2 {
 		large.DeduplicationId = new(strconv.Itoa(i))
-		if _, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{large}}); err != nil {
+		if _, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name,
+			Messages: []*seriatimpb.OutgoingMessage{large}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -59,10 +59,11 @@ var methodTable = map[string]method{
 	"ConfirmSubscription":       {permission: "sns:ConfirmSubscription", effect: service.Changes, subject: onTopic},
 	"Unsubscribe":               {permission: "sns:Unsubscribe", effect: service.Changes, subject: onSubscription},
 	"GetSubscriptionAttributes": {permission: "sns:GetSubscriptionAttributes", effect: service.Reads, subject: onSubscription},
-	"SetSubscriptionAttributes": {permission: "sns:SetSubscriptionAttributes", effect: service.Changes, subject: onSubscription, needs: subscriptionNeeds},
-	"ListSubscriptions":         {permission: "sns:ListSubscriptions", effect: service.Reads},
-	"Publish":                   {permission: "sns:Publish", effect: service.Changes, subject: onTopic},
-	"PublishStream":             {permission: "sns:Publish", effect: service.Changes},
+	"SetSubscriptionAttributes": {permission: "sns:SetSubscriptionAttributes", effect: service.Changes, subject: onSubscription,
+		needs: subscriptionNeeds},
+	"ListSubscriptions": {permission: "sns:ListSubscriptions", effect: service.Reads},
+	"Publish":           {permission: "sns:Publish", effect: service.Changes, subject: onTopic},
+	"PublishStream":     {permission: "sns:Publish", effect: service.Changes},
 
 	"ScheduleMessages": {permission: "sqs:SendMessage", effect: service.Changes, subject: onQueue},
 	"CancelScheduled":  {permission: "sqs:DeleteMessage", effect: service.Changes, subject: onQueue},
@@ -141,7 +142,8 @@ func subscribeNeeds(c *call) ([]service.Need, error) {
 
 func subscriptionNeeds(c *call) ([]service.Need, error) {
 	in := c.request.(*seriatimpb.SetSubscriptionAttributesRequest)
-	return service.SubscriptionNeeds(c.in.request.Context(), c.server.look, c.Resource.Topic, in.GetSubscriptionArn(), queueAttributes(in.GetAttributes()))
+	return service.SubscriptionNeeds(c.in.request.Context(), c.server.look, c.Resource.Topic, in.GetSubscriptionArn(),
+		queueAttributes(in.GetAttributes()))
 }
 
 // settlements has the permissions for each kind of settlement on the stream of Consume.

@@ -60,13 +60,15 @@ func TestSecondResources(t *testing.T) {
 	signed := func(path string) context.Context { return f.signedWith(ctx, path, deniedKey, guardedSecret) }
 	createWith := func(attributes map[string]string) func() error {
 		return func() error {
-			_, err := queues.CreateQueue(signed(seriatimpb.Queues_CreateQueue_FullMethodName), &seriatimpb.CreateQueueRequest{Queue: "second-new", Attributes: attributes})
+			_, err := queues.CreateQueue(signed(seriatimpb.Queues_CreateQueue_FullMethodName),
+				&seriatimpb.CreateQueueRequest{Queue: "second-new", Attributes: attributes})
 			return err
 		}
 	}
 	move := func(destination string) func() error {
 		return func() error {
-			_, err := queues.StartMoveTask(signed(seriatimpb.Queues_StartMoveTask_FullMethodName), &seriatimpb.StartMoveTaskRequest{Source: "second-letters", Destination: destination})
+			_, err := queues.StartMoveTask(signed(seriatimpb.Queues_StartMoveTask_FullMethodName),
+				&seriatimpb.StartMoveTaskRequest{Source: "second-letters", Destination: destination})
 			return err
 		}
 	}
@@ -79,7 +81,8 @@ func TestSecondResources(t *testing.T) {
 	}
 	subscribe := func(attributes map[string]string) func() error {
 		return func() error {
-			_, err := topics.Subscribe(signed(seriatimpb.Topics_Subscribe_FullMethodName), &seriatimpb.SubscribeRequest{Topic: "second", Queue: "second-other", Attributes: attributes})
+			_, err := topics.Subscribe(signed(seriatimpb.Topics_Subscribe_FullMethodName),
+				&seriatimpb.SubscribeRequest{Topic: "second", Queue: "second-other", Attributes: attributes})
 			return err
 		}
 	}
@@ -104,7 +107,8 @@ func TestSecondResources(t *testing.T) {
 		{"Subscribe", "sqs:SendMessage", "second-other", subscribe(nil)},
 		{"Subscribe", "sqs:SendMessage", "second-letters", subscribe(undelivered)},
 		{"SetSubscriptionAttributes", "sqs:SendMessage", "second-letters", reset(undelivered)},
-		{"SetSubscriptionAttributes", "sqs:SendMessage", "second", reset(map[string]string{"ReplayPolicy": `{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00Z"}`})},
+		{"SetSubscriptionAttributes", "sqs:SendMessage", "second",
+			reset(map[string]string{"ReplayPolicy": `{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00Z"}`})},
 		{"DeadLetter", "sqs:SendMessage", "second-letters", func() error {
 			_, err := messages.DeadLetter(signed(seriatimpb.Messages_DeadLetter_FullMethodName),
 				&seriatimpb.DeadLetterRequest{Queue: "second", Entries: []*seriatimpb.DeadLetterEntry{{ReceiptHandle: "x"}}})
@@ -145,7 +149,8 @@ func TestSettlementsNeedPermissions(t *testing.T) {
 		&seriatimpb.SendRequest{Queue: "settled.fifo", Messages: []*seriatimpb.OutgoingMessage{message("g", "m")}}); err != nil {
 		t.Fatal(err)
 	}
-	c := f.consume(f.signedWith(ctx, seriatimpb.Queues_Consume_FullMethodName, deniedKey, guardedSecret), &seriatimpb.ConsumeOpen{Queue: "settled.fifo", Credit: 10})
+	c := f.consume(f.signedWith(ctx, seriatimpb.Queues_Consume_FullMethodName, deniedKey, guardedSecret),
+		&seriatimpb.ConsumeOpen{Queue: "settled.fifo", Credit: 10})
 	held := c.messages(1)
 	tried := map[seriatimpb.SettlementKind]bool{}
 	for _, tc := range []struct {

@@ -74,7 +74,8 @@ func (q *queues) ListMoveTasks(ctx context.Context, in *seriatimpb.ListMoveTasks
 
 func moveTask(t queue.MoveTaskRecord) *seriatimpb.MoveTask {
 	return &seriatimpb.MoveTask{
-		TaskId: t.ID, Status: moveTaskStatuses[t.Status], Source: account.PlainName(t.Source), Destination: account.PlainName(t.Destination), MessagesPerSecondMax: t.MaxPerSecond,
+		TaskId: t.ID, Status: moveTaskStatuses[t.Status], Source: account.PlainName(t.Source),
+		Destination: account.PlainName(t.Destination), MessagesPerSecondMax: t.MaxPerSecond,
 		Moved: t.Moved, ToMove: t.ToMove, FailureReason: t.FailureReason, StartedAtMs: int64(t.StartedAt),
 	}
 }

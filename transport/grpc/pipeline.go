@@ -76,7 +76,8 @@ func newPipeline[E, R any](c commands[E, R]) *pipeline[E, R] {
 }
 
 // errNotReached is the result of messages behind a failure.
-var errNotReached = newError(codes.Unavailable, reasonNotReached, "An earlier message of the stream failed. This one was not written, send it again.")
+var errNotReached = newError(codes.Unavailable, reasonNotReached,
+	"An earlier message of the stream failed. This one was not written, send it again.")
 
 // add queues messages. It reports false, and queues none, if the stream ends.
 func (p *pipeline[E, R]) add(messages []*outgoing[E, R]) bool {

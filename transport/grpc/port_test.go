@@ -29,7 +29,8 @@ func TestHealth(t *testing.T) {
 	f := newFixture(t, nil)
 	client := healthpb.NewHealthClient(f.conn)
 	for _, service := range []string{"", "seriatim.v1.Queues", "seriatim.v1.Topics"} {
-		if out, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service}); err != nil || out.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		if out, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service}); err != nil ||
+			out.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("%q: %v %v", service, out, err)
 		}
 	}
@@ -49,11 +50,13 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	wantStatus(t, err, codes.Unavailable, "Draining")
-	if out, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || out.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
+	if out, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil ||
+		out.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("after drain: %v %v", out, err)
 	}
 	f.server.Undrain(t.Context())
-	if out, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || out.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+	if out, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil ||
+		out.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("after undrain: %v %v", out, err)
 	}
 }
@@ -91,7 +94,8 @@ func TestSharedPort(t *testing.T) {
 	http1 := &http.Transport{}
 	defer http1.CloseIdleConnections()
 	for name, through := range map[string]*http.Transport{"HTTP/2.0": http2, "HTTP/1.1": http1} {
-		answer, err := (&http.Client{Transport: through}).Post("http://"+f.port.Addr().String()+"/", "application/x-amz-json-1.0", strings.NewReader("{}"))
+		answer, err := (&http.Client{Transport: through}).Post("http://"+f.port.Addr().String()+"/", "application/x-amz-json-1.0",
+			strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +137,8 @@ func TestStreamsOutliveDeadlines(t *testing.T) {
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	defer server.Close()
-	conn, err := grpc.NewClient("passthrough:///"+server.Listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	conn, err := grpc.NewClient("passthrough:///"+server.Listener.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +171,8 @@ func TestTLS(t *testing.T) {
 	defer lender.Close()
 	ctx := context.WithoutCancel(t.Context())
 	port, err := transport.Listen(ctx, transport.Config{
-		Addr: "127.0.0.1:0", TLS: &tls.Config{Certificates: lender.TLS.Certificates, MinVersion: tls.VersionTLS12}, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Addr: "127.0.0.1:0", TLS: &tls.Config{Certificates: lender.TLS.Certificates, MinVersion: tls.VersionTLS12}, Now: time.Now,
+		Logger:  slog.New(slog.DiscardHandler),
 		Handler: http.NotFoundHandler(), GRPC: f.server,
 	})
 	if err != nil {
@@ -180,7 +186,8 @@ func TestTLS(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AddCert(lender.Certificate())
 	conn, err := grpc.NewClient("passthrough:///"+port.Addr().String(), grpc.WithNoProxy(),
-		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, ServerName: "example.com", MinVersion: tls.VersionTLS12})))
+		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, ServerName: "example.com",
+			MinVersion: tls.VersionTLS12})))
 	if err != nil {
 		t.Fatal(err)
 	}

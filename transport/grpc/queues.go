@@ -8,7 +8,6 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/account"
-	"github.com/seriatimq/seriatim/queue/attributes"
 	"github.com/seriatimq/seriatim/queue/limits"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -74,7 +73,8 @@ func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesReques
 }
 
 // ListDeadLetterSources lists the queues whose dead-letter queue this is.
-func (q *queues) ListDeadLetterSources(ctx context.Context, in *seriatimpb.ListDeadLetterSourcesRequest) (*seriatimpb.ListDeadLetterSourcesResponse, error) {
+func (q *queues) ListDeadLetterSources(ctx context.Context,
+	in *seriatimpb.ListDeadLetterSourcesRequest) (*seriatimpb.ListDeadLetterSourcesResponse, error) {
 	c := callOf(ctx)
 	p, refused := readPage(in.GetPageSize(), in.GetPageToken())
 	if refused != nil {
@@ -88,33 +88,16 @@ func (q *queues) ListDeadLetterSources(ctx context.Context, in *seriatimpb.ListD
 }
 
 // GetQueueAttributes reads attributes and counters.
-func (q *queues) GetQueueAttributes(ctx context.Context, in *seriatimpb.GetQueueAttributesRequest) (*seriatimpb.GetQueueAttributesResponse, error) {
+func (q *queues) GetQueueAttributes(ctx context.Context,
+	in *seriatimpb.GetQueueAttributesRequest) (*seriatimpb.GetQueueAttributesResponse, error) {
 	c := callOf(ctx)
-	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
-		return v.Attributes(c.queue)
-	})
-	if err != nil {
-		return nil, err
-	}
-	names := in.GetNames()
-	for _, n := range names {
-		if !attributes.Known(n) {
-			return nil, refusal.UnknownAttribute(n)
-		}
-	}
-	attributes.ClaimEncryption(listed, q.server.Node.EncryptsAtRest())
-	listed = append(listed, queue.Attribute{Name: "QueueArn", Value: q.server.Names.QueueARN(c.queue)})
-	out := &seriatimpb.GetQueueAttributesResponse{Attributes: make(map[string]string)}
-	for _, a := range listed {
-		if len(names) == 0 || slices.Contains(names, a.Name) {
-			out.Attributes[a.Name] = a.Value
-		}
-	}
-	return out, nil
+	listed, err := service.QueueAttributes(ctx, &c.Call, q.server.Node.EncryptsAtRest(), in.GetNames(), len(in.GetNames()) == 0)
+	return &seriatimpb.GetQueueAttributesResponse{Attributes: attributeMap(listed)}, err
 }
 
 // SetQueueAttributes changes attributes, all or none.
-func (q *queues) SetQueueAttributes(ctx context.Context, in *seriatimpb.SetQueueAttributesRequest) (*seriatimpb.SetQueueAttributesResponse, error) {
+func (q *queues) SetQueueAttributes(ctx context.Context,
+	in *seriatimpb.SetQueueAttributesRequest) (*seriatimpb.SetQueueAttributesResponse, error) {
 	c := callOf(ctx)
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
@@ -139,18 +122,21 @@ func (q *queues) AddPermission(ctx context.Context, in *seriatimpb.AddPermission
 		return nil, refusal.MissingParameter("actions")
 	}
 	_, err := c.Submit(ctx, &queue.SetQueuePolicy{
-		Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions(),
+		Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), AccountIDs: in.GetAccountIds(),
+		Actions: in.GetActions(),
 	})
 	return &seriatimpb.AddPermissionResponse{}, err
 }
 
 // RemovePermission removes a statement from the access policy of a queue.
-func (q *queues) RemovePermission(ctx context.Context, in *seriatimpb.RemovePermissionRequest) (*seriatimpb.RemovePermissionResponse, error) {
+func (q *queues) RemovePermission(ctx context.Context, in *seriatimpb.RemovePermissionRequest) (*seriatimpb.RemovePermissionResponse,
+	error) {
 	c := callOf(ctx)
 	if in.GetLabel() == "" {
 		return nil, refusal.MissingParameter("label")
 	}
-	_, err := c.Submit(ctx, &queue.SetQueuePolicy{Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(), Remove: true})
+	_, err := c.Submit(ctx, &queue.SetQueuePolicy{Queue: c.queue, QueueARN: q.server.Names.QueueARN(c.queue), Label: in.GetLabel(),
+		Remove: true})
 	return &seriatimpb.RemovePermissionResponse{}, err
 }
 
@@ -174,9 +160,8 @@ func (q *queues) UntagQueue(ctx context.Context, in *seriatimpb.UntagQueueReques
 	if len(in.GetKeys()) == 0 {
 		return nil, c.refuse(ctx, refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
 	}
-	keys := slices.Clone(in.GetKeys())
-	slices.Sort(keys)
-	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.queue, Remove: slices.Compact(keys)})
+	keys := slices.Compact(slices.Sorted(slices.Values(in.GetKeys())))
+	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.queue, Remove: keys})
 	return &seriatimpb.UntagQueueResponse{}, err
 }
 

@@ -21,15 +21,18 @@ func TestQueues(t *testing.T) {
 	if err != nil || !slices.Equal(listed.GetQueues(), []string{name}) {
 		t.Errorf("listed %v, %v", listed, err)
 	}
-	if _, err := f.client.SetQueueAttributes(ctx, &seriatimpb.SetQueueAttributesRequest{Queue: name, Attributes: map[string]string{"VisibilityTimeout": "46"}}); err != nil {
+	if _, err := f.client.SetQueueAttributes(ctx, &seriatimpb.SetQueueAttributesRequest{Queue: name,
+		Attributes: map[string]string{"VisibilityTimeout": "46"}}); err != nil {
 		t.Error(err)
 	}
-	read, err := f.client.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name, Names: []string{"VisibilityTimeout", "QueueArn"}})
+	read, err := f.client.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name,
+		Names: []string{"VisibilityTimeout", "QueueArn"}})
 	want := map[string]string{"VisibilityTimeout": "46", "QueueArn": "arn:aws:sqs:us-east-1:000000000000:" + name}
 	if diff := cmp.Diff(want, read.GetAttributes()); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	if read, err = f.client.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name}); err != nil || read.GetAttributes()["ApproximateNumberOfMessages"] != "0" {
+	if read, err = f.client.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name}); err != nil ||
+		read.GetAttributes()["ApproximateNumberOfMessages"] != "0" {
 		t.Errorf("all attributes: %v %v", read, err)
 	}
 	if _, err := f.client.TagQueue(ctx, &seriatimpb.TagQueueRequest{Queue: name, Tags: map[string]string{"a": "1", "b": "2"}}); err != nil {
@@ -42,10 +45,12 @@ func TestQueues(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"b": "2"}, tags.GetTags()); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
-	if _, err := f.client.AddPermission(ctx, &seriatimpb.AddPermissionRequest{Queue: name, Label: "l", AccountIds: []string{"111122223333"}, Actions: []string{"SendMessage"}}); err != nil {
+	if _, err := f.client.AddPermission(ctx, &seriatimpb.AddPermissionRequest{Queue: name, Label: "l",
+		AccountIds: []string{"111122223333"}, Actions: []string{"SendMessage"}}); err != nil {
 		t.Error(err)
 	}
-	if read, err = f.client.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name, Names: []string{"Policy"}}); err != nil || read.GetAttributes()["Policy"] == "" {
+	if read, err = f.client.GetQueueAttributes(ctx, &seriatimpb.GetQueueAttributesRequest{Queue: name,
+		Names: []string{"Policy"}}); err != nil || read.GetAttributes()["Policy"] == "" {
 		t.Errorf("policy %v %v", read, err)
 	}
 	if _, err := f.client.RemovePermission(ctx, &seriatimpb.RemovePermissionRequest{Queue: name, Label: "l"}); err != nil {
@@ -72,7 +77,8 @@ func TestPages(t *testing.T) {
 	var sources []string
 	for range 3 {
 		sources = append(sources, f.create(map[string]string{
-			"FifoQueue": "false", "RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + dead + `","maxReceiveCount":2}`,
+			"FifoQueue": "false", "RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + dead +
+				`","maxReceiveCount":2}`,
 		}))
 	}
 	slices.Sort(sources)
@@ -102,9 +108,11 @@ func TestMoveTasks(t *testing.T) {
 	ctx := t.Context()
 	dead, source := f.create(map[string]string{"FifoQueue": "false"}), ""
 	source = f.create(map[string]string{
-		"FifoQueue": "false", "RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + dead + `","maxReceiveCount":2}`,
+		"FifoQueue": "false", "RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + dead +
+			`","maxReceiveCount":2}`,
 	})
-	if _, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: dead, Messages: []*seriatimpb.OutgoingMessage{{Body: "m"}}}); err != nil {
+	if _, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: dead,
+		Messages: []*seriatimpb.OutgoingMessage{{Body: "m"}}}); err != nil {
 		t.Fatal(err)
 	}
 	started, err := f.client.StartMoveTask(ctx, &seriatimpb.StartMoveTaskRequest{Source: dead, Destination: source})
@@ -116,7 +124,8 @@ func TestMoveTasks(t *testing.T) {
 		t.Errorf("%v %v", out, err)
 	}
 	tasks, err := f.client.ListMoveTasks(ctx, &seriatimpb.ListMoveTasksRequest{Source: dead})
-	if err != nil || len(tasks.GetTasks()) != 1 || tasks.GetTasks()[0].GetSource() != dead || tasks.GetTasks()[0].GetDestination() != source {
+	if err != nil || len(tasks.GetTasks()) != 1 || tasks.GetTasks()[0].GetSource() != dead ||
+		tasks.GetTasks()[0].GetDestination() != source {
 		t.Errorf("%v %v", tasks, err)
 	}
 	_, err = f.client.CancelMoveTask(ctx, &seriatimpb.CancelMoveTaskRequest{Source: dead, TaskId: "none"})
@@ -129,8 +138,10 @@ func TestHintAndRecord(t *testing.T) {
 	f := newFixture(t, nil)
 	name := f.create(nil)
 	var trailer metadata.MD
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "AWS4-HMAC-SHA256 Credential=AKID/20260101/us-east-1/sqs/aws4_request, Signature=0")
-	if _, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}}, grpc.Trailer(&trailer)); err != nil {
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization",
+		"AWS4-HMAC-SHA256 Credential=AKID/20260101/us-east-1/sqs/aws4_request, Signature=0")
+	if _, err := f.client.Send(ctx, &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}},
+		grpc.Trailer(&trailer)); err != nil {
 		t.Fatal(err)
 	}
 	self, leader := node.Leader()
@@ -144,7 +155,8 @@ func TestHintAndRecord(t *testing.T) {
 		t.Errorf("no position: %v", trailer)
 	}
 	record := f.observed.last(t, "Send")
-	if record.Queue != name || record.Permission != "sqs:SendMessage" || record.Protocol != "grpc" || record.Account != "AKID" || record.Code != "" {
+	if record.Queue != name || record.Permission != "sqs:SendMessage" || record.Protocol != "grpc" || record.Account != "AKID" ||
+		record.Code != "" {
 		t.Errorf("%+v", record)
 	}
 	if got := f.receive(name).GetMessages(); len(got) != 1 || got[0].GetSenderId() != "AKID" {

@@ -19,7 +19,8 @@ type messages struct {
 }
 
 // ScheduleMessages sends 1 to 10 messages, each with a time to enqueue it.
-func (m *messages) ScheduleMessages(ctx context.Context, in *seriatimpb.ScheduleMessagesRequest) (*seriatimpb.ScheduleMessagesResponse, error) {
+func (m *messages) ScheduleMessages(ctx context.Context, in *seriatimpb.ScheduleMessagesRequest) (*seriatimpb.ScheduleMessagesResponse,
+	error) {
 	c := callOf(ctx)
 	for _, scheduled := range in.GetMessages() {
 		if scheduled.GetEnqueueAtMs() == 0 {
@@ -31,7 +32,8 @@ func (m *messages) ScheduleMessages(ctx context.Context, in *seriatimpb.Schedule
 }
 
 // CancelScheduled deletes scheduled messages, each on its own.
-func (m *messages) CancelScheduled(ctx context.Context, in *seriatimpb.CancelScheduledRequest) (*seriatimpb.CancelScheduledResponse, error) {
+func (m *messages) CancelScheduled(ctx context.Context, in *seriatimpb.CancelScheduledRequest) (*seriatimpb.CancelScheduledResponse,
+	error) {
 	c := callOf(ctx)
 	numbers, err := c.sequences(ctx, in.GetSequenceNumbers())
 	if err != nil {

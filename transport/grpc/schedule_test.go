@@ -16,7 +16,8 @@ func (f *fixture) schedule(queue, group, body string, at int64) *seriatimpb.Send
 	f.t.Helper()
 	m := message(group, body)
 	m.EnqueueAtMs = at
-	out, err := f.messages().ScheduleMessages(f.t.Context(), &seriatimpb.ScheduleMessagesRequest{Queue: queue, Messages: []*seriatimpb.OutgoingMessage{m}})
+	out, err := f.messages().ScheduleMessages(f.t.Context(),
+		&seriatimpb.ScheduleMessagesRequest{Queue: queue, Messages: []*seriatimpb.OutgoingMessage{m}})
 	if err != nil || out.GetResults()[0].GetFailure() != nil {
 		f.t.Fatal(out, err)
 	}
@@ -38,13 +39,15 @@ func TestScheduleAndCancel(t *testing.T) {
 	later := time.Now().Add(time.Hour).UnixMilli()
 	first := f.schedule(name, "g", "m", later)
 	again := f.schedule(name, "g", "m", later+1)
-	if !again.GetDuplicate() || !again.GetFirstIsScheduled() || again.GetSequenceNumber() != first.GetSequenceNumber() || again.GetFirstAcceptedAtMs() == 0 {
+	if !again.GetDuplicate() || !again.GetFirstIsScheduled() || again.GetSequenceNumber() != first.GetSequenceNumber() ||
+		again.GetFirstAcceptedAtMs() == 0 {
 		t.Errorf("scheduled again: %v, at first %v", again, first)
 	}
 	if now := f.send(name, "g", "m")[0]; !now.GetDuplicate() || !now.GetFirstIsScheduled() {
 		t.Errorf("sent: %v", now)
 	}
-	cancel := &seriatimpb.CancelScheduledRequest{Queue: name, SequenceNumbers: []uint64{first.GetSequenceNumber()}, ForgetDeduplicationId: true}
+	cancel := &seriatimpb.CancelScheduledRequest{Queue: name, SequenceNumbers: []uint64{first.GetSequenceNumber()},
+		ForgetDeduplicationId: true}
 	if failure := f.cancel(cancel); failure != nil {
 		t.Error(failure)
 	}
@@ -54,7 +57,8 @@ func TestScheduleAndCancel(t *testing.T) {
 	if sent := f.send(name, "g", "m")[0]; sent.GetDuplicate() {
 		t.Errorf("a forgotten id: %v", sent)
 	}
-	_, err := f.messages().ScheduleMessages(t.Context(), &seriatimpb.ScheduleMessagesRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "n")}})
+	_, err := f.messages().ScheduleMessages(t.Context(), &seriatimpb.ScheduleMessagesRequest{Queue: name,
+		Messages: []*seriatimpb.OutgoingMessage{message("g", "n")}})
 	wantStatus(t, err, codes.InvalidArgument, "MissingParameter")
 }
 
@@ -89,7 +93,8 @@ func TestPeek(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("peeked %v", got)
 	}
-	out, err := f.messages().Peek(t.Context(), &seriatimpb.PeekRequest{Queue: name, FromSequenceNumber: second.GetSequenceNumber(), GroupId: "g"})
+	out, err := f.messages().Peek(t.Context(), &seriatimpb.PeekRequest{Queue: name, FromSequenceNumber: second.GetSequenceNumber(),
+		GroupId: "g"})
 	if err != nil || len(out.GetMessages()) != 2 || out.GetMessages()[1].GetMessage().GetSequenceNumber() != scheduled.GetSequenceNumber() {
 		t.Errorf("peeked %v, %v", out, err)
 	}
@@ -105,7 +110,8 @@ func TestPeekOfLongMessages(t *testing.T) {
 	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
 		m := message("g", id)
 		m.Body = body
-		if _, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{m}}); err != nil {
+		if _, err := f.client.Send(t.Context(), &seriatimpb.SendRequest{Queue: name,
+			Messages: []*seriatimpb.OutgoingMessage{m}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +149,8 @@ func TestOneSequenceNumber(t *testing.T) {
 	if got.GetSequenceNumber() != sent.GetSequenceNumber() {
 		t.Fatalf("sent as %d, received as %d", sent.GetSequenceNumber(), got.GetSequenceNumber())
 	}
-	if _, err := f.messages().Defer(ctx, &seriatimpb.DeferRequest{Queue: name, ReceiptHandles: []string{got.GetReceiptHandle()}}); err != nil {
+	if _, err := f.messages().Defer(ctx, &seriatimpb.DeferRequest{Queue: name,
+		ReceiptHandles: []string{got.GetReceiptHandle()}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, from := range []uint64{number, number - base, 0} {
@@ -162,7 +169,8 @@ func TestOneSequenceNumber(t *testing.T) {
 			t.Errorf("ReceiveDeferred(%d): %q, want %q", absent, got, want)
 		}
 	}
-	if failure := f.cancel(&seriatimpb.CancelScheduledRequest{Queue: name, SequenceNumbers: []uint64{7}}); failure.GetMessage() != "There is no scheduled message with the sequence number 7." {
+	if failure := f.cancel(&seriatimpb.CancelScheduledRequest{Queue: name,
+		SequenceNumbers: []uint64{7}}); failure.GetMessage() != "There is no scheduled message with the sequence number 7." {
 		t.Errorf("CancelScheduled(7): %v", failure)
 	}
 	out, err := f.messages().ReceiveDeferred(ctx, &seriatimpb.ReceiveDeferredRequest{Queue: name, SequenceNumbers: []uint64{number}})

@@ -168,11 +168,14 @@ func TestSendStreamBadRequests(t *testing.T) {
 	}{
 		{"no queue", &seriatimpb.SendStreamRequest{}, nil, codes.InvalidArgument, "MissingParameter"},
 		{"unknown queue", &seriatimpb.SendStreamRequest{Queue: "none"}, nil, codes.NotFound, "QueueDoesNotExist"},
-		{"messages at once", &seriatimpb.SendStreamRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}}, nil, codes.InvalidArgument, "InvalidParameterValue"},
-		{"nothing", &seriatimpb.SendStreamRequest{Queue: name}, &seriatimpb.SendStreamRequest{FirstNumber: 1}, codes.InvalidArgument, "EmptyBatchRequest"},
+		{"messages at once", &seriatimpb.SendStreamRequest{Queue: name, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}},
+			nil, codes.InvalidArgument, "InvalidParameterValue"},
+		{"nothing", &seriatimpb.SendStreamRequest{Queue: name}, &seriatimpb.SendStreamRequest{FirstNumber: 1}, codes.InvalidArgument,
+			"EmptyBatchRequest"},
 		{
 			"a gap", &seriatimpb.SendStreamRequest{Queue: name},
-			&seriatimpb.SendStreamRequest{FirstNumber: 2, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}}, codes.InvalidArgument, "InvalidParameterValue",
+			&seriatimpb.SendStreamRequest{FirstNumber: 2, Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}},
+			codes.InvalidArgument, "InvalidParameterValue",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -18,7 +18,8 @@ const (
 
 // unmarshal decodes a request. The texts of a send share one copy of b.
 func unmarshal(b []byte, into proto.Message) error {
-	if in, ok := into.(*seriatimpb.SendRequest); ok && seriatimpb.FastCount(b, messagesTag) <= fastMessagesMax && in.ReadFast(b, string(b)) {
+	if in, ok := into.(*seriatimpb.SendRequest); ok && seriatimpb.FastCount(b, messagesTag) <= fastMessagesMax &&
+		in.ReadFast(b, string(b)) {
 		return nil
 	}
 	return proto.Unmarshal(b, into)

@@ -94,7 +94,8 @@ func TestAppendSendResponse(t *testing.T) {
 	}{
 		{nil, true},
 		{[]*seriatimpb.SendResult{{}}, true},
-		{[]*seriatimpb.SendResult{{MessageId: id, SequenceNumber: 1 << 63, Duplicate: &no}, {MessageId: id, Duplicate: &yes, FirstAcceptedAtMs: 1 << 41, FirstIsScheduled: true}}, true},
+		{[]*seriatimpb.SendResult{{MessageId: id, SequenceNumber: 1 << 63, Duplicate: &no},
+			{MessageId: id, Duplicate: &yes, FirstAcceptedAtMs: 1 << 41, FirstIsScheduled: true}}, true},
 		{[]*seriatimpb.SendResult{{FirstAcceptedAtMs: -1}}, true},
 		{[]*seriatimpb.SendResult{{MessageId: id}, {Failure: &seriatimpb.Failure{Reason: "r"}}}, false},
 		{[]*seriatimpb.SendResult{{MessageId: strings.Repeat("i", 127)}}, true},

@@ -31,7 +31,8 @@ func (s *sessions) AcceptSession(ctx context.Context, in *seriatimpb.AcceptSessi
 	c := callOf(ctx)
 	wait := time.Duration(in.GetWaitSeconds()) * time.Second
 	if wait < 0 || wait > limits.WaitSecondsMax*time.Second {
-		return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(int(in.GetWaitSeconds())), "wait_seconds", "Must be >= 0 and <= 20, if provided."))
+		return nil, c.refuse(ctx, refusal.InvalidValue(strconv.Itoa(int(in.GetWaitSeconds())), "wait_seconds",
+			"Must be >= 0 and <= 20, if provided."))
 	}
 	locked, err := c.accept(ctx, &queue.AcceptSession{
 		Queue: c.queue, SessionID: in.GetSessionId(), SessionIDGiven: in.SessionId != nil, LockSeconds: domainInt(in.LockSeconds),
@@ -85,7 +86,8 @@ func (s *sessions) RenewSession(ctx context.Context, in *seriatimpb.RenewSession
 	if err != nil {
 		return nil, err
 	}
-	locked, err := service.Submit[queue.SessionLocked](ctx, &c.Call, &queue.RenewSession{Queue: c.queue, Session: ref, LockSeconds: domainInt(in.LockSeconds)})
+	locked, err := service.Submit[queue.SessionLocked](ctx, &c.Call,
+		&queue.RenewSession{Queue: c.queue, Session: ref, LockSeconds: domainInt(in.LockSeconds)})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,8 @@ func (s *sessions) ReleaseSession(ctx context.Context, in *seriatimpb.ReleaseSes
 }
 
 // GetSessionState reads the state of a session.
-func (s *sessions) GetSessionState(ctx context.Context, in *seriatimpb.GetSessionStateRequest) (*seriatimpb.GetSessionStateResponse, error) {
+func (s *sessions) GetSessionState(ctx context.Context, in *seriatimpb.GetSessionStateRequest) (*seriatimpb.GetSessionStateResponse,
+	error) {
 	c := callOf(ctx)
 	ref, err := c.requiredSession(ctx, in.GetSession())
 	if err != nil {
@@ -120,11 +123,13 @@ func (s *sessions) GetSessionState(ctx context.Context, in *seriatimpb.GetSessio
 }
 
 // SetSessionState sets or clears the state of a session.
-func (s *sessions) SetSessionState(ctx context.Context, in *seriatimpb.SetSessionStateRequest) (*seriatimpb.SetSessionStateResponse, error) {
+func (s *sessions) SetSessionState(ctx context.Context, in *seriatimpb.SetSessionStateRequest) (*seriatimpb.SetSessionStateResponse,
+	error) {
 	c := callOf(ctx)
 	ref, err := c.requiredSession(ctx, in.GetSession())
 	if err == nil {
-		_, err = c.Submit(ctx, &queue.SetSessionState{Queue: c.queue, Session: ref, State: string(in.GetState()), StateGiven: in.State != nil})
+		_, err = c.Submit(ctx, &queue.SetSessionState{Queue: c.queue, Session: ref, State: string(in.GetState()),
+			StateGiven: in.State != nil})
 	}
 	return &seriatimpb.SetSessionStateResponse{}, err
 }
@@ -151,7 +156,8 @@ func (s *sessions) ListSessions(ctx context.Context, in *seriatimpb.ListSessions
 	out := &seriatimpb.ListSessionsResponse{NextPageToken: token}
 	for _, info := range found {
 		out.Sessions = append(out.Sessions, &seriatimpb.SessionInfo{
-			SessionId: info.SessionID, StateSetAtMs: int64(info.StateSetAt), StateBytes: int64(info.StateBytes), LockedUntilMs: int64(info.LockedUntil),
+			SessionId: info.SessionID, StateSetAtMs: int64(info.StateSetAt), StateBytes: int64(info.StateBytes),
+			LockedUntilMs: int64(info.LockedUntil),
 		})
 	}
 	return out, err

@@ -33,7 +33,8 @@ func (f *fixture) accept(queue, id string) *seriatimpb.SessionRef {
 // receiveIn receives up to ten messages of a session, waiting up to a time.
 func (f *fixture) receiveIn(queue string, session *seriatimpb.SessionRef, wait int32) []*seriatimpb.Message {
 	f.t.Helper()
-	out, err := f.client.Receive(f.t.Context(), &seriatimpb.ReceiveRequest{Queue: queue, Session: session, MaxMessages: new(int32(10)), WaitSeconds: &wait})
+	out, err := f.client.Receive(f.t.Context(), &seriatimpb.ReceiveRequest{Queue: queue, Session: session, MaxMessages: new(int32(10)),
+		WaitSeconds: &wait})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -58,21 +59,26 @@ func TestSession(t *testing.T) {
 	if !slices.Equal(bodies(got), []string{"a", "b", "c"}) {
 		t.Fatalf("in the session: %v", bodies(got))
 	}
-	done, err := f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: held, ReceiptHandles: []string{got[0].GetReceiptHandle()}})
+	done, err := f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: held,
+		ReceiptHandles: []string{got[0].GetReceiptHandle()}})
 	if err != nil || done.GetOutcomes()[0].GetFailure() != nil {
 		t.Errorf("complete: %v %v", done, err)
 	}
-	done, err = f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: held, ReceiptHandles: []string{got[0].GetReceiptHandle()}})
-	if err != nil || done.GetOutcomes()[0].GetFailure().GetReason() != "MessageLockLost" || done.GetOutcomes()[0].GetFailure().GetCode() != int32(codes.Aborted) {
+	done, err = f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: held,
+		ReceiptHandles: []string{got[0].GetReceiptHandle()}})
+	if err != nil || done.GetOutcomes()[0].GetFailure().GetReason() != "MessageLockLost" ||
+		done.GetOutcomes()[0].GetFailure().GetCode() != int32(codes.Aborted) {
 		t.Errorf("complete again: %v %v", done, err)
 	}
-	if _, err := f.messages().Abandon(ctx, &seriatimpb.AbandonRequest{Queue: name, Session: held, ReceiptHandles: []string{got[1].GetReceiptHandle()}}); err != nil {
+	if _, err := f.messages().Abandon(ctx, &seriatimpb.AbandonRequest{Queue: name, Session: held,
+		ReceiptHandles: []string{got[1].GetReceiptHandle()}}); err != nil {
 		t.Error(err)
 	}
 	if got := f.receiveIn(name, held, 0); !slices.Equal(bodies(got), []string{"b"}) || got[0].GetReceiveCount() != 2 {
 		t.Errorf("after the abandonment: %v", got)
 	}
-	renewed, err := f.sessions().RenewSession(ctx, &seriatimpb.RenewSessionRequest{Queue: name, Session: held, LockSeconds: new(int32(100))})
+	renewed, err := f.sessions().RenewSession(ctx, &seriatimpb.RenewSessionRequest{Queue: name, Session: held,
+		LockSeconds: new(int32(100))})
 	if err != nil || renewed.GetSession().GetToken() != held.GetToken() || renewed.GetLockedUntilMs() < time.Now().UnixMilli()+50_000 {
 		t.Errorf("renewed: %v %v", renewed, err)
 	}
@@ -81,9 +87,11 @@ func TestSession(t *testing.T) {
 	}
 	_, err = f.sessions().RenewSession(ctx, &seriatimpb.RenewSessionRequest{Queue: name, Session: held})
 	wantStatus(t, err, codes.Aborted, "SessionLockLost")
-	_, err = f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: held, ReceiptHandles: []string{got[2].GetReceiptHandle()}})
+	_, err = f.messages().Complete(ctx, &seriatimpb.CompleteRequest{Queue: name, Session: held,
+		ReceiptHandles: []string{got[2].GetReceiptHandle()}})
 	wantStatus(t, err, codes.Aborted, "SessionLockLost")
-	if got := f.receive(name).GetMessages(); !slices.Equal(bodies(got), []string{"b", "c"}) || got[0].GetReceiveCount() != 2 || got[1].GetReceiveCount() != 1 {
+	if got := f.receive(name).GetMessages(); !slices.Equal(bodies(got), []string{"b", "c"}) || got[0].GetReceiveCount() != 2 ||
+		got[1].GetReceiveCount() != 1 {
 		t.Errorf("after the release: %v", got)
 	}
 }
@@ -115,7 +123,8 @@ func TestSessionState(t *testing.T) {
 	}
 	wantStatus(t, set(make([]byte, 1<<20+1)), codes.InvalidArgument, "InvalidParameterValue")
 	other := f.accept(name, "t")
-	if _, err := f.sessions().SetSessionState(ctx, &seriatimpb.SetSessionStateRequest{Queue: name, Session: other, State: []byte("x")}); err != nil {
+	if _, err := f.sessions().SetSessionState(ctx, &seriatimpb.SetSessionStateRequest{Queue: name, Session: other,
+		State: []byte("x")}); err != nil {
 		t.Error(err)
 	}
 	var listed []string
@@ -190,7 +199,8 @@ func TestWaitingForSessions(t *testing.T) {
 		t.Errorf("accepted %v, %v", out, err)
 	}
 	go func() {
-		_, err := f.client.Receive(context.WithoutCancel(ctx), &seriatimpb.ReceiveRequest{Queue: name, Session: held, WaitSeconds: new(int32(20))})
+		_, err := f.client.Receive(context.WithoutCancel(ctx),
+			&seriatimpb.ReceiveRequest{Queue: name, Session: held, WaitSeconds: new(int32(20))})
 		failed <- err
 	}()
 	awaitWaiting(t, 1)
@@ -202,7 +212,8 @@ func TestWaitingForSessions(t *testing.T) {
 	wantStatus(t, err, codes.DeadlineExceeded, "NoSessionAvailable")
 	_, err = f.sessions().AcceptSession(ctx, &seriatimpb.AcceptSessionRequest{Queue: name, WaitSeconds: 21})
 	wantStatus(t, err, codes.InvalidArgument, "InvalidParameterValue")
-	_, err = f.sessions().AcceptSession(ctx, &seriatimpb.AcceptSessionRequest{Queue: f.create(map[string]string{"MessageGroupIdMode": "Optional"}), WaitSeconds: 20})
+	optional := f.create(map[string]string{"MessageGroupIdMode": "Optional"})
+	_, err = f.sessions().AcceptSession(ctx, &seriatimpb.AcceptSessionRequest{Queue: optional, WaitSeconds: 20})
 	wantStatus(t, err, codes.FailedPrecondition, "UnsupportedOperation")
 }
 
@@ -215,7 +226,8 @@ func TestSessionAttempts(t *testing.T) {
 	f.send(name, "s", "a")
 	f.send(name, "t", "c")
 	accept := func(attempt string, id *string) (*seriatimpb.Session, error) {
-		return f.sessions().AcceptSession(ctx, &seriatimpb.AcceptSessionRequest{Queue: name, SessionId: id, AttemptId: &attempt, WaitSeconds: 20})
+		return f.sessions().AcceptSession(ctx, &seriatimpb.AcceptSessionRequest{Queue: name, SessionId: id, AttemptId: &attempt,
+			WaitSeconds: 20})
 	}
 	first, err := accept("1", nil)
 	if err != nil {
@@ -223,7 +235,8 @@ func TestSessionAttempts(t *testing.T) {
 	}
 	for _, id := range []*string{nil, new(first.GetSession().GetSessionId())} {
 		again, err := accept("1", id)
-		if err != nil || again.GetSession().GetToken() != first.GetSession().GetToken() || again.GetLockedUntilMs() < first.GetLockedUntilMs() {
+		if err != nil || again.GetSession().GetToken() != first.GetSession().GetToken() ||
+			again.GetLockedUntilMs() < first.GetLockedUntilMs() {
 			t.Errorf("again: %v %v, first %v", again, err, first)
 		}
 	}
@@ -245,7 +258,8 @@ func TestSessionAttempts(t *testing.T) {
 	}
 	in.AttemptId = new(got.GetAttemptId())
 	again, err := f.client.Receive(ctx, in)
-	if err != nil || !again.GetReplayed() || len(again.GetMessages()) != 1 || again.GetMessages()[0].GetReceiptHandle() != got.GetMessages()[0].GetReceiptHandle() {
+	if err != nil || !again.GetReplayed() || len(again.GetMessages()) != 1 ||
+		again.GetMessages()[0].GetReceiptHandle() != got.GetMessages()[0].GetReceiptHandle() {
 		t.Errorf("%v %v", again, err)
 	}
 	in.DeleteOnReceipt = true

@@ -72,7 +72,8 @@ func (s *consumer) checkSettlement(in *seriatimpb.Settlement) *queue.Error {
 		seriatimpb.SettlementKind_SETTLEMENT_KIND_DEFER, seriatimpb.SettlementKind_SETTLEMENT_KIND_DEAD_LETTER:
 	case seriatimpb.SettlementKind_SETTLEMENT_KIND_EXTEND:
 		if s.session != nil {
-			return refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, whose lock the stream renews.")
+			return refusal.New(refusal.UnsupportedOperation,
+				"Messages of a session are locked as long as their session, whose lock the stream renews.")
 		}
 		if n := in.GetVisibilityTimeoutSeconds(); n < 1 || n > limits.VisibilitySecondsMax {
 			return refusal.InvalidValue(strconv.Itoa(int(n)), "visibility_timeout_seconds", "Must be between 1 and 43200 to extend.")
@@ -124,7 +125,8 @@ func (s *consumer) execute(ctx context.Context, in *seriatimpb.Settlement) {
 
 // inBatches executes one command for each batch of handles. After an error it returns the
 // results before it. It sets at, if not nil, to the log index of the last command.
-func (s *consumer) inBatches(ctx context.Context, handles []string, size int, at *uint64, command func(batch []string) queue.Command) (done queue.EntriesDone, err error) {
+func (s *consumer) inBatches(ctx context.Context, handles []string, size int, at *uint64,
+	command func(batch []string) queue.Command) (done queue.EntriesDone, err error) {
 	for batch := range slices.Chunk(handles, size) {
 		reply, err := s.call.server.Node.Submit(ctx, command(batch))
 		result, err := resultOf[queue.EntriesDone](reply.Result, err)
@@ -186,7 +188,8 @@ func (s *consumer) deadLetter(ctx context.Context, in *seriatimpb.Settlement) (q
 	return s.inBatches(ctx, in.GetReceiptHandles(), limits.BatchEntriesMax, nil, func(batch []string) queue.Command {
 		cmd := &queue.DeadLetter{Queue: s.call.queue, Session: s.sessionRef()}
 		for _, handle := range batch {
-			cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: handle, Reason: in.GetReason(), Description: in.GetDescription()})
+			cmd.Entries = append(cmd.Entries, queue.DeadLetterEntry{Handle: handle, Reason: in.GetReason(),
+				Description: in.GetDescription()})
 		}
 		return cmd
 	})

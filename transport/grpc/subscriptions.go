@@ -66,7 +66,8 @@ func (t *topics) Subscribe(ctx context.Context, in *seriatimpb.SubscribeRequest)
 
 // ConfirmSubscription confirms the subscription of a URL. Calls count as signed, as they do for
 // Unsubscribe.
-func (t *topics) ConfirmSubscription(ctx context.Context, in *seriatimpb.ConfirmSubscriptionRequest) (*seriatimpb.ConfirmSubscriptionResponse, error) {
+func (t *topics) ConfirmSubscription(ctx context.Context,
+	in *seriatimpb.ConfirmSubscriptionRequest) (*seriatimpb.ConfirmSubscriptionResponse, error) {
 	c := callOf(ctx)
 	confirmed, err := service.Submit[queue.Subscribed](ctx, &c.Call, &queue.ConfirmSubscription{
 		Topic: c.topic, Token: in.GetToken(), Signed: true, AuthenticateOnUnsubscribe: in.GetAuthenticateOnUnsubscribe(),
@@ -82,7 +83,8 @@ func (t *topics) Unsubscribe(ctx context.Context, in *seriatimpb.UnsubscribeRequ
 }
 
 // GetSubscriptionAttributes reads the attributes of a subscription.
-func (t *topics) GetSubscriptionAttributes(ctx context.Context, in *seriatimpb.GetSubscriptionAttributesRequest) (*seriatimpb.GetSubscriptionAttributesResponse, error) {
+func (t *topics) GetSubscriptionAttributes(ctx context.Context,
+	in *seriatimpb.GetSubscriptionAttributesRequest) (*seriatimpb.GetSubscriptionAttributesResponse, error) {
 	c := callOf(ctx)
 	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
 		return v.SubscriptionAttributes(in.GetSubscriptionArn())
@@ -91,7 +93,8 @@ func (t *topics) GetSubscriptionAttributes(ctx context.Context, in *seriatimpb.G
 }
 
 // SetSubscriptionAttributes changes attributes, all or none.
-func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.SetSubscriptionAttributesRequest) (*seriatimpb.SetSubscriptionAttributesResponse, error) {
+func (t *topics) SetSubscriptionAttributes(ctx context.Context,
+	in *seriatimpb.SetSubscriptionAttributesRequest) (*seriatimpb.SetSubscriptionAttributesResponse, error) {
 	c := callOf(ctx)
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
@@ -106,7 +109,8 @@ func (t *topics) SetSubscriptionAttributes(ctx context.Context, in *seriatimpb.S
 
 // ListSubscriptions lists the subscriptions of a topic, or those that the caller's account
 // owns.
-func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubscriptionsRequest) (*seriatimpb.ListSubscriptionsResponse, error) {
+func (t *topics) ListSubscriptions(ctx context.Context, in *seriatimpb.ListSubscriptionsRequest) (*seriatimpb.ListSubscriptionsResponse,
+	error) {
 	c := callOf(ctx)
 	subject := onTopic
 	if in.GetTopic() == "" {

@@ -7,9 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/account"
-	"github.com/seriatimq/seriatim/queue/arn"
 	"github.com/seriatimq/seriatim/queue/limits"
-	"github.com/seriatimq/seriatim/queue/policy"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -77,26 +75,16 @@ func (t *topics) ListTopics(ctx context.Context, in *seriatimpb.ListTopicsReques
 }
 
 // GetTopicAttributes reads attributes and counters.
-func (t *topics) GetTopicAttributes(ctx context.Context, in *seriatimpb.GetTopicAttributesRequest) (*seriatimpb.GetTopicAttributesResponse, error) {
+func (t *topics) GetTopicAttributes(ctx context.Context,
+	in *seriatimpb.GetTopicAttributesRequest) (*seriatimpb.GetTopicAttributesResponse, error) {
 	c := callOf(ctx)
-	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
-		return v.TopicAttributes(c.topic)
-	})
-	if err != nil {
-		return nil, err
-	}
-	// The state does not store these (sns.md 3.1).
-	all := attributeMap(listed)
-	owner := arn.AccountOf(all["TopicArn"])
-	all["Owner"], all["EffectiveDeliveryPolicy"] = owner, policy.EffectiveTopicDeliveryText(all["DeliveryPolicy"])
-	if all["Policy"] == "" {
-		all["Policy"] = policy.DefaultTopicAccess(all["TopicArn"], owner)
-	}
-	return &seriatimpb.GetTopicAttributesResponse{Attributes: all}, nil
+	listed, err := service.TopicAttributes(ctx, &c.Call)
+	return &seriatimpb.GetTopicAttributesResponse{Attributes: attributeMap(listed)}, err
 }
 
 // SetTopicAttributes changes attributes, all or none.
-func (t *topics) SetTopicAttributes(ctx context.Context, in *seriatimpb.SetTopicAttributesRequest) (*seriatimpb.SetTopicAttributesResponse, error) {
+func (t *topics) SetTopicAttributes(ctx context.Context,
+	in *seriatimpb.SetTopicAttributesRequest) (*seriatimpb.SetTopicAttributesResponse, error) {
 	c := callOf(ctx)
 	if len(in.GetAttributes()) == 0 {
 		return nil, refusal.MissingParameter("attributes")
@@ -106,14 +94,17 @@ func (t *topics) SetTopicAttributes(ctx context.Context, in *seriatimpb.SetTopic
 }
 
 // AddTopicPermission adds a statement to the access policy of a topic.
-func (t *topics) AddTopicPermission(ctx context.Context, in *seriatimpb.AddTopicPermissionRequest) (*seriatimpb.AddTopicPermissionResponse, error) {
+func (t *topics) AddTopicPermission(ctx context.Context,
+	in *seriatimpb.AddTopicPermissionRequest) (*seriatimpb.AddTopicPermissionResponse, error) {
 	c := callOf(ctx)
-	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), AccountIDs: in.GetAccountIds(), Actions: in.GetActions()})
+	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), AccountIDs: in.GetAccountIds(),
+		Actions: in.GetActions()})
 	return &seriatimpb.AddTopicPermissionResponse{}, err
 }
 
 // RemoveTopicPermission removes a statement from the access policy of a topic.
-func (t *topics) RemoveTopicPermission(ctx context.Context, in *seriatimpb.RemoveTopicPermissionRequest) (*seriatimpb.RemoveTopicPermissionResponse, error) {
+func (t *topics) RemoveTopicPermission(ctx context.Context,
+	in *seriatimpb.RemoveTopicPermissionRequest) (*seriatimpb.RemoveTopicPermissionResponse, error) {
 	c := callOf(ctx)
 	_, err := c.Submit(ctx, &queue.SetTopicPolicy{Topic: c.topic, Label: in.GetLabel(), Remove: true})
 	return &seriatimpb.RemoveTopicPermissionResponse{}, err
@@ -139,9 +130,8 @@ func (t *topics) UntagTopic(ctx context.Context, in *seriatimpb.UntagTopicReques
 	if len(in.GetKeys()) == 0 {
 		return nil, refusal.MissingParameter("keys")
 	}
-	keys := slices.Clone(in.GetKeys())
-	slices.Sort(keys)
-	_, err := c.Submit(ctx, &queue.SetTopicTags{Topic: c.topic, Remove: slices.Compact(keys)})
+	keys := slices.Compact(slices.Sorted(slices.Values(in.GetKeys())))
+	_, err := c.Submit(ctx, &queue.SetTopicTags{Topic: c.topic, Remove: keys})
 	return &seriatimpb.UntagTopicResponse{}, err
 }
 

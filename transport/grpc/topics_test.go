@@ -47,10 +47,12 @@ func TestTopics(t *testing.T) {
 	if err != nil || again.GetTopicArn() != arn {
 		t.Errorf("confirmed %v, %v", again, err)
 	}
-	if _, err := client.SetTopicAttributes(ctx, &seriatimpb.SetTopicAttributesRequest{Topic: name, Attributes: map[string]string{"DisplayName": "two", "DeduplicationWindowSeconds": "60"}}); err != nil {
+	if _, err := client.SetTopicAttributes(ctx, &seriatimpb.SetTopicAttributesRequest{Topic: name,
+		Attributes: map[string]string{"DisplayName": "two", "DeduplicationWindowSeconds": "60"}}); err != nil {
 		t.Error(err)
 	}
-	if _, err := client.AddTopicPermission(ctx, &seriatimpb.AddTopicPermissionRequest{Topic: name, Label: "l", AccountIds: []string{"111122223333"}, Actions: []string{"Publish"}}); err != nil {
+	if _, err := client.AddTopicPermission(ctx, &seriatimpb.AddTopicPermissionRequest{Topic: name, Label: "l",
+		AccountIds: []string{"111122223333"}, Actions: []string{"Publish"}}); err != nil {
 		t.Error(err)
 	}
 	read, err := client.GetTopicAttributes(ctx, &seriatimpb.GetTopicAttributesRequest{Topic: name})
@@ -63,11 +65,13 @@ func TestTopics(t *testing.T) {
 	}
 	read, err = client.GetTopicAttributes(ctx, &seriatimpb.GetTopicAttributesRequest{Topic: name})
 	want := map[string]string{
-		"TopicArn": arn, "Owner": "000000000000", "DisplayName": "two", "FifoTopic": "true", "ContentBasedDeduplication": "false", "FifoThroughputScope": "Topic",
+		"TopicArn": arn, "Owner": "000000000000", "DisplayName": "two", "FifoTopic": "true", "ContentBasedDeduplication": "false",
+		"FifoThroughputScope":        "Topic",
 		"DeduplicationWindowSeconds": "60", "SubscriptionsConfirmed": "0", "SubscriptionsDeleted": "0", "SubscriptionsPending": "0",
 		"Policy": read.GetAttributes()["Policy"], "EffectiveDeliveryPolicy": read.GetAttributes()["EffectiveDeliveryPolicy"],
 	}
-	if diff := cmp.Diff(want, read.GetAttributes()); err != nil || diff != "" || want["EffectiveDeliveryPolicy"] == "" || want["Policy"] == "" || want["Policy"] == withLabel {
+	if diff := cmp.Diff(want, read.GetAttributes()); err != nil || diff != "" || want["EffectiveDeliveryPolicy"] == "" ||
+		want["Policy"] == "" || want["Policy"] == withLabel {
 		t.Errorf("%v %s policy %s, with the permission %s", err, diff, want["Policy"], withLabel)
 	}
 	if _, err := client.TagTopic(ctx, &seriatimpb.TagTopicRequest{Topic: name, Tags: map[string]string{"a": "1", "b": "2"}}); err != nil {
@@ -107,7 +111,8 @@ func TestListTopics(t *testing.T) {
 			break
 		}
 	}
-	if !slices.IsSorted(listed) || !slices.Contains(listed, first) || !slices.Contains(listed, second) || len(slices.Compact(slices.Clone(listed))) != len(listed) {
+	if !slices.IsSorted(listed) || !slices.Contains(listed, first) || !slices.Contains(listed, second) ||
+		len(slices.Compact(slices.Clone(listed))) != len(listed) {
 		t.Errorf("listed %v", listed)
 	}
 }
@@ -151,11 +156,13 @@ func TestSubscriptions(t *testing.T) {
 	if err != nil || again.GetSubscriptionArn() != arn {
 		t.Errorf("confirmed %v, %v", again, err)
 	}
-	if _, err := client.SetSubscriptionAttributes(ctx, &seriatimpb.SetSubscriptionAttributesRequest{SubscriptionArn: arn, Attributes: map[string]string{"FilterPolicy": `{"k":["a"]}`}}); err != nil {
+	if _, err := client.SetSubscriptionAttributes(ctx, &seriatimpb.SetSubscriptionAttributesRequest{SubscriptionArn: arn,
+		Attributes: map[string]string{"FilterPolicy": `{"k":["a"]}`}}); err != nil {
 		t.Error(err)
 	}
 	read, err := client.GetSubscriptionAttributes(ctx, &seriatimpb.GetSubscriptionAttributesRequest{SubscriptionArn: arn})
-	if a := read.GetAttributes(); err != nil || a["FilterPolicy"] != `{"k":["a"]}` || a["RawMessageDelivery"] != "true" || a["SubscriptionArn"] != arn ||
+	if a := read.GetAttributes(); err != nil || a["FilterPolicy"] != `{"k":["a"]}` || a["RawMessageDelivery"] != "true" ||
+		a["SubscriptionArn"] != arn ||
 		a["Owner"] != "000000000000" || a["SubscriptionPrincipal"] != "arn:aws:iam::000000000000:root" {
 		t.Errorf("%v %v", read, err)
 	}
@@ -176,11 +183,13 @@ func TestPublish(t *testing.T) {
 	number := "Number"
 	with := published("g", "b")
 	with.Attributes = map[string]*seriatimpb.Attribute{"n": {DataType: number, Value: &seriatimpb.Attribute_Text{Text: "7"}}}
-	first, err := client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: name, Messages: []*seriatimpb.TopicMessage{published("g", "a"), with}})
+	first, err := client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: name,
+		Messages: []*seriatimpb.TopicMessage{published("g", "a"), with}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: name, Messages: []*seriatimpb.TopicMessage{published("g", "b")}})
+	again, err := client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: name,
+		Messages: []*seriatimpb.TopicMessage{published("g", "b")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +203,8 @@ func TestPublish(t *testing.T) {
 	}
 	for _, q := range queues {
 		got := f.receive(q).GetMessages()
-		if !slices.Equal(bodies(got), []string{"a", "b"}) || got[1].GetAttributes()["n"].GetText() != "7" || got[1].GetDeduplicationId() != "b" {
+		if !slices.Equal(bodies(got), []string{"a", "b"}) || got[1].GetAttributes()["n"].GetText() != "7" ||
+			got[1].GetDeduplicationId() != "b" {
 			t.Errorf("%s: %v", q, got)
 		}
 	}
@@ -210,7 +220,8 @@ func TestPublishRepeated(t *testing.T) {
 		return reply, err
 	}
 	f.node.submit.Store(&submit)
-	out, err := client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: name, Messages: []*seriatimpb.TopicMessage{published("g", "a")}})
+	out, err := client.Publish(t.Context(), &seriatimpb.PublishRequest{Topic: name,
+		Messages: []*seriatimpb.TopicMessage{published("g", "a")}})
 	if err != nil || out.GetResults()[0].Duplicate != nil {
 		t.Errorf("%v %v", out, err)
 	}
@@ -239,7 +250,8 @@ func TestTopicRefusals(t *testing.T) {
 		return err
 	}
 	named := service.PageToken("a name")
-	_, noSuffix := client.CreateTopic(ctx, &seriatimpb.CreateTopicRequest{Topic: "plain", Attributes: map[string]string{"FifoTopic": "true"}})
+	_, noSuffix := client.CreateTopic(ctx, &seriatimpb.CreateTopicRequest{Topic: "plain",
+		Attributes: map[string]string{"FifoTopic": "true"}})
 	_, noTags := client.ListTopicTags(ctx, &seriatimpb.ListTopicTagsRequest{Topic: "none"})
 	_, badARN := client.Unsubscribe(ctx, &seriatimpb.UnsubscribeRequest{SubscriptionArn: "a:b"})
 	_, noTopic := client.Publish(ctx, &seriatimpb.PublishRequest{Topic: "none", Messages: many[:1]})
@@ -251,7 +263,8 @@ func TestTopicRefusals(t *testing.T) {
 		{publish(), codes.InvalidArgument, "EmptyBatchRequest"},
 		{publish(many...), codes.InvalidArgument, "TooManyEntriesInBatchRequest"},
 		{publish(&seriatimpb.TopicMessage{Message: "m"}), codes.InvalidArgument, "InvalidParameter"},
-		{publish(published("g", "m"), &seriatimpb.TopicMessage{Message: "m", GroupId: new("g")}), codes.InvalidArgument, "InvalidParameter"},
+		{publish(published("g", "m"), &seriatimpb.TopicMessage{Message: "m", GroupId: new("g")}), codes.InvalidArgument,
+			"InvalidParameter"},
 		{noTopic, codes.InvalidArgument, "InvalidParameter"}, // it is about a standard topic
 		{noSuffix, codes.InvalidArgument, "InvalidParameter"},
 		{noTags, codes.NotFound, "ResourceNotFound"},
@@ -285,7 +298,8 @@ func TestPublishStream(t *testing.T) {
 	frames := []*seriatimpb.PublishStreamRequest{{Topic: topic}}
 	next := uint64(1)
 	for i := range 4 {
-		messages := []*seriatimpb.TopicMessage{published("a", fmt.Sprint("a", i)), {Message: "no group"}, published("b", fmt.Sprint("b", i)), published("a", "a0")}
+		messages := []*seriatimpb.TopicMessage{published("a", fmt.Sprint("a", i)), {Message: "no group"},
+			published("b", fmt.Sprint("b", i)), published("a", "a0")}
 		frames = append(frames, &seriatimpb.PublishStreamRequest{FirstNumber: next, Messages: messages})
 		next += uint64(len(messages))
 	}
@@ -339,7 +353,8 @@ func TestPublishStreamOpening(t *testing.T) {
 		{nil, codes.InvalidArgument, "MissingParameter"},
 		{&seriatimpb.PublishStreamRequest{}, codes.InvalidArgument, "MissingParameter"},
 		{&seriatimpb.PublishStreamRequest{Topic: "none.fifo"}, codes.NotFound, "NotFound"},
-		{&seriatimpb.PublishStreamRequest{Topic: topic, Messages: []*seriatimpb.TopicMessage{published("g", "m")}}, codes.InvalidArgument, "InvalidParameterValue"},
+		{&seriatimpb.PublishStreamRequest{Topic: topic, Messages: []*seriatimpb.TopicMessage{published("g", "m")}},
+			codes.InvalidArgument, "InvalidParameterValue"},
 	} {
 		stream, err := client.PublishStream(t.Context())
 		if err == nil && c.first != nil {

@@ -27,7 +27,8 @@ func TestUnaryAsTheLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unknown, err := proto.Marshal(&seriatimpb.SendRequest{Queue: "none-at-all-%-ü", Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}})
+	unknown, err := proto.Marshal(&seriatimpb.SendRequest{Queue: "none-at-all-%-ü",
+		Messages: []*seriatimpb.OutgoingMessage{message("g", "a")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,8 @@ func TestUnaryAsTheLibrary(t *testing.T) {
 	through := &http.Transport{Protocols: &protocols}
 	defer through.CloseIdleConnections()
 	call := func(path string, header http.Header, body []byte) string {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+f.port.Addr().String()+path, io.NopCloser(bytes.NewReader(body)))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+f.port.Addr().String()+path,
+			io.NopCloser(bytes.NewReader(body)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +49,13 @@ func TestUnaryAsTheLibrary(t *testing.T) {
 		}
 		defer answer.Body.Close()
 		content, err := io.ReadAll(answer.Body)
-		out := fmt.Sprint(answer.StatusCode, answer.Header["Content-Type"], err, len(content), answer.Trailer["Grpc-Status"], answer.Trailer["Seriatim-Node"])
+		out := fmt.Sprint(answer.StatusCode, answer.Header["Content-Type"], err, len(content), answer.Trailer["Grpc-Status"],
+			answer.Trailer["Seriatim-Node"])
 		if len(answer.Trailer["X-Seriatim-Index"]) == 1 {
 			out += " at an index"
 		}
-		if details, err := base64.RawStdEncoding.DecodeString(answer.Trailer.Get("Grpc-Status-Details-Bin")); err == nil && len(details) > 0 {
+		if details, err := base64.RawStdEncoding.DecodeString(answer.Trailer.Get("Grpc-Status-Details-Bin")); err == nil &&
+			len(details) > 0 {
 			out += fmt.Sprintf(" %q %q", answer.Trailer.Get("Grpc-Message"), details)
 		}
 		return out

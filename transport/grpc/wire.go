@@ -20,8 +20,9 @@ func domainInt(v *int32) queue.Int {
 // sendEntry converts a message of a request.
 func sendEntry(m *seriatimpb.OutgoingMessage) queue.SendEntry {
 	return queue.SendEntry{
-		Body: m.GetBody(), Attributes: domainAttributes(m.GetAttributes()), TraceHeader: m.GetTraceHeader(), DelaySeconds: domainInt(m.DelaySeconds),
-		GroupID: m.GetGroupId(), GroupIDGiven: m.GroupId != nil,
+		Body: m.GetBody(), Attributes: domainAttributes(m.GetAttributes()), TraceHeader: m.GetTraceHeader(),
+		DelaySeconds: domainInt(m.DelaySeconds),
+		GroupID:      m.GetGroupId(), GroupIDGiven: m.GroupId != nil,
 		DeduplicationID: m.GetDeduplicationId(), DeduplicationIDGiven: m.DeduplicationId != nil, Options: sendOptions(m),
 	}
 }

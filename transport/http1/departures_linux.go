@@ -39,7 +39,8 @@ func (d *departures) add(w *peerWatch) bool {
 		d.last++
 	}
 	w.id = d.last
-	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, Fd: int32(w.id)} //nolint:gosec // any bits do
+	//nolint:gosec // any bits do
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLONESHOT, Fd: int32(w.id)}
 	if d.control(w.socket, syscall.EPOLL_CTL_ADD, &event) != nil {
 		return false
 	}

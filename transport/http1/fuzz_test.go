@@ -34,7 +34,8 @@ import (
 // The second argument is the size of the pieces, 0 for one piece.
 func FuzzHTTP1(f *testing.F) {
 	const plain = "POST /0/orders.fifo HTTP/1.1\r\nHost: h:9\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\nok"
-	const form = "POST / HTTP/1.1\r\nhost: h\r\nx-amz-target: AmazonSQS.SendMessage\r\nx-a:  1\t\r\nX-A:\r\nconnection: Keep-Alive\r\ncontent-length: 03\r\n\r\na=b"
+	const form = "POST / HTTP/1.1\r\nhost: h\r\nx-amz-target: AmazonSQS.SendMessage\r\nx-a:  1\t\r\nX-A:\r\nconnection: " +
+		"Keep-Alive\r\ncontent-length: 03\r\n\r\na=b"
 	const chunked = "POST /?a=%20 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
 	for _, text := range []string{
 		plain, form, plain + form + plain, plain + chunked + plain, plain + "GET / HTTP/1.0\r\n\r\n",
@@ -158,7 +159,8 @@ func servedByNetHTTP(t *testing.T, input []byte, piece int) []arrived {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	s := http.Server{
-		Handler: &seen, Protocols: &protocols, MaxHeaderBytes: limits.HeaderBytesMax, ErrorLog: slog.NewLogLogger(quiet().Handler(), slog.LevelDebug),
+		Handler: &seen, Protocols: &protocols, MaxHeaderBytes: limits.HeaderBytesMax,
+		ErrorLog:    slog.NewLogLogger(quiet().Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return t.Context() },
 	}
 	done := make(chan error, 1) // the one result

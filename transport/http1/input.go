@@ -98,7 +98,8 @@ func (c *conn) receive() (ours bool, err error) {
 // refuseHeader answers 503 if the budget had no room for the header.
 func (c *conn) refuseHeader(err error) error {
 	if errors.Is(err, budget.ErrExhausted) && c.setWriteDeadline(c.server.Now(), limits.ScarceTimeout) == nil {
-		_, _ = io.WriteString(c.conn, "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+		_, _ = io.WriteString(c.conn, "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: "+
+			"0\r\n\r\n")
 	}
 	return err
 }

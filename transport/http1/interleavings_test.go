@@ -19,7 +19,8 @@ func TestNoAnswerIsLost(t *testing.T) {
 	w.Handler = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		answer := func() { _, _ = out.Write(body) }
-		pause := []time.Duration{0, time.Microsecond, time.Millisecond, watchAfter - time.Millisecond, watchAfter, watchAfter + time.Millisecond}[rand.IntN(6)]
+		pause := []time.Duration{0, time.Microsecond, time.Millisecond, watchAfter - time.Millisecond, watchAfter,
+			watchAfter + time.Millisecond}[rand.IntN(6)]
 		if rand.IntN(4) == 0 { // as calls that do not wait for messages
 			time.Sleep(pause)
 			answer()

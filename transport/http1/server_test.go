@@ -212,7 +212,8 @@ func TestPanicLeavesItsTurn(t *testing.T) {
 		for range cap(s.turns) {
 			ours, theirs := net.Pipe()
 			s.Serve(ours)
-			if err := tls.Client(theirs, &tls.Config{ServerName: "h", MinVersion: tls.VersionTLS12}).HandshakeContext(t.Context()); err == nil {
+			if err := tls.Client(theirs, &tls.Config{ServerName: "h",
+				MinVersion: tls.VersionTLS12}).HandshakeContext(t.Context()); err == nil {
 				t.Error("a handshake without an answer succeeded")
 			}
 			_ = theirs.Close() // it is gone
@@ -265,7 +266,8 @@ func TestHostileRequestLeavesNothing(t *testing.T) {
 	hostile.WriteString("\r\n")
 	const connections = 50
 	for name, text := range map[string]string{
-		"headers": hostile.String(), "one header": "POST / HTTP/1.1\r\nHost: h\r\nX-A: " + strings.Repeat("a", limits.HeaderBytesMax-100) + "\r\nContent-Length: 0\r\n\r\n",
+		"headers": hostile.String(), "one header": "POST / HTTP/1.1\r\nHost: h\r\nX-A: " +
+			strings.Repeat("a", limits.HeaderBytesMax-100) + "\r\nContent-Length: 0\r\n\r\n",
 		"body": post(strings.Repeat("b", 1<<20)),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,8 @@ type answerState struct {
 // reset prepares the answer for another request.
 func (a *answer) reset() {
 	clear(a.header)
-	*a = answer{st: a.st, header: a.header, block: kept(a.block), pending: kept(a.pending), ending: kept(a.ending), trailers: a.trailers[:0]}
+	*a = answer{st: a.st, header: a.header, block: kept(a.block), pending: kept(a.pending), ending: kept(a.ending),
+		trailers: a.trailers[:0]}
 }
 
 // AddTrailer adds a trailer. It costs less than a header with http.TrailerPrefix.
@@ -187,7 +188,8 @@ func (a *answer) finish() error {
 			trailers = appendField(trailers, bare, value)
 		}
 	}
-	if !a.sent && a.declared < 0 && !a.bodiless && len(trailers) == 0 && (a.st.request.Method != http.MethodHead || 0 < a.size && a.size <= pendingMax) {
+	if !a.sent && a.declared < 0 && !a.bodiless && len(trailers) == 0 &&
+		(a.st.request.Method != http.MethodHead || 0 < a.size && a.size <= pendingMax) {
 		a.block = appendField(a.block, "content-length", strconv.FormatInt(a.size, 10))
 	}
 	a.ending = trailers

@@ -127,7 +127,8 @@ func (p *peer) request(stream uint32, ended bool, headers ...string) {
 			p.t.Fatal(err)
 		}
 	}
-	p.sent(p.out.WriteHeaders(frame.HeadersFrameParam{StreamID: stream, BlockFragment: p.block.Bytes(), EndStream: ended, EndHeaders: true}))
+	p.sent(p.out.WriteHeaders(frame.HeadersFrameParam{StreamID: stream, BlockFragment: p.block.Bytes(), EndStream: ended,
+		EndHeaders: true}))
 }
 
 // until returns the first frame that is wanted, and nothing if the connection ends before.
@@ -194,11 +195,13 @@ func TestMistakesEndTheConnection(t *testing.T) {
 		"a window of no stream":  {frame.ErrCodeProtocol, func(p *peer) { p.sent(p.begin().out.WriteWindowUpdate(9, 1)) }},
 		"a reset of no stream":   {frame.ErrCodeProtocol, func(p *peer) { p.sent(p.begin().out.WriteRSTStream(9, frame.ErrCodeCancel)) }},
 		"a promise": {frame.ErrCodeProtocol, func(p *peer) {
-			p.sent(p.begin().out.WritePushPromise(frame.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: []byte{0x82}, EndHeaders: true}))
+			p.sent(p.begin().out.WritePushPromise(frame.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: []byte{0x82},
+				EndHeaders: true}))
 		}},
 		"a frame that is too large": {frame.ErrCodeFrameSize, func(p *peer) { p.begin().write([]byte{0xff, 0, 0, 0, 0, 0, 0, 0, 1}) }},
 		"headers of nonsense": {frame.ErrCodeCompression, func(p *peer) {
-			p.sent(p.begin().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff}, EndHeaders: true}))
+			p.sent(p.begin().out.WriteHeaders(frame.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff},
+				EndHeaders: true}))
 		}},
 		"a window beyond all bounds": {frame.ErrCodeFlowControl, func(p *peer) { p.sent(p.begin().out.WriteWindowUpdate(0, windowMax)) }},
 		"a first window beyond all bounds": {frame.ErrCodeFlowControl, func(p *peer) {
@@ -310,7 +313,8 @@ func TestMistakesEndTheStream(t *testing.T) {
 		p.sent(p.out.WriteContinuation(201, false, pieces[5:9]))
 		p.sent(p.out.WriteContinuation(201, true, pieces[9:]))
 		p.wantAnswer(201, "200")
-		for i, header := range [][]string{{"connection", "close"}, {"te", "gzip"}, {"content-length", "x"}, {"x", strings.Repeat("x", limits.HeaderBytesMax)}} {
+		for i, header := range [][]string{{"connection", "close"}, {"te", "gzip"}, {"content-length", "x"},
+			{"x", strings.Repeat("x", limits.HeaderBytesMax)}} {
 			stream := uint32(203 + 2*i)
 			if i < 3 {
 				p.request(stream, true, header...)
@@ -449,7 +453,10 @@ func TestStreamsMax(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		for range streamsMax {
-			if f := p.until(func(f said) bool { return f.kind == frame.FrameHeaders || f.kind == frame.FrameRSTStream }); f.status != "200" {
+			if f := p.until(func(f said) bool {
+				return f.kind == frame.FrameHeaders ||
+					f.kind == frame.FrameRSTStream
+			}); f.status != "200" {
 				t.Fatalf("got %+v", f)
 			}
 		}

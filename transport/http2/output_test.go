@@ -51,7 +51,8 @@ func TestAnswersLeaveTogether(t *testing.T) {
 		here, there := net.Pipe()
 		w := &writes{Conn: there}
 		s := New(t.Context(), Config{
-			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-commit }), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-commit }), Now: time.Now,
+			Logger: slog.New(slog.DiscardHandler),
 		})
 		s.Serve(w)
 		var request, block bytes.Buffer
@@ -60,11 +61,13 @@ func TestAnswersLeaveTogether(t *testing.T) {
 		failed := out.WriteSettings()
 		for i := range uint32(calls) {
 			block.Reset()
-			for _, f := range []hpack.HeaderField{{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"}, {Name: "padding", Value: string(bytes.Repeat([]byte{'x'}, 100+int(i)))}} {
+			for _, f := range []hpack.HeaderField{{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"},
+				{Name: ":path", Value: "/"}, {Name: "padding", Value: string(bytes.Repeat([]byte{'x'}, 100+int(i)))}} {
 				f.Sensitive = true // no table makes the block small
 				_ = coder.WriteField(f)
 			}
-			if err := out.WriteHeaders(frame.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true}); err != nil {
+			if err := out.WriteHeaders(frame.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: block.Bytes(), EndStream: true,
+				EndHeaders: true}); err != nil {
 				failed = err
 			}
 		}

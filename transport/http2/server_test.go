@@ -109,7 +109,8 @@ func described(t *testing.T, client *http.Client, method, url string, header htt
 var answers = map[string]http.HandlerFunc{
 	"/echo": func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		fmt.Fprintln(w, r.Method, r.Proto, r.ProtoMajor, r.Host != "", r.URL.Path, r.URL.RawQuery, r.RequestURI, r.ContentLength, len(body), err, r.TLS != nil)
+		fmt.Fprintln(w, r.Method, r.Proto, r.ProtoMajor, r.Host != "", r.URL.Path, r.URL.RawQuery, r.RequestURI, r.ContentLength,
+			len(body), err, r.TLS != nil)
 		for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 			fmt.Fprintln(w, name, r.Header[name])
 		}
@@ -190,7 +191,8 @@ func TestSameAsNetHTTP(t *testing.T) {
 				{method: http.MethodHead},
 				{method: http.MethodPost, body: "hello"},
 				{method: http.MethodPost, body: large},
-				{method: http.MethodPut, query: "?a=%20b&c", body: "1", header: http.Header{"X-A": {"1", "2"}, "Expect": {"100-continue"}, "Cookie": {"a=1; b=2"}}},
+				{method: http.MethodPut, query: "?a=%20b&c", body: "1",
+					header: http.Header{"X-A": {"1", "2"}, "Expect": {"100-continue"}, "Cookie": {"a=1; b=2"}}},
 			} {
 				if c.body == large && path != "/large" && path != "/unread" {
 					continue
@@ -204,7 +206,8 @@ func TestSameAsNetHTTP(t *testing.T) {
 					results[i] = described(t, ours.client, c.method, base+path+c.query, c.header, body)
 				}
 				if results[0] != results[1] {
-					t.Errorf("round %d, %s %s%s with %d bytes: got\n%.2000s\nwant\n%.2000s", round, c.method, path, c.query, len(c.body), results[1], results[0])
+					t.Errorf("round %d, %s %s%s with %d bytes: got\n%.2000s\nwant\n%.2000s", round, c.method, path, c.query,
+						len(c.body), results[1], results[0])
 				}
 			}
 		}

@@ -51,7 +51,8 @@ func NewListener(l net.Listener, cfg Config) *Listener {
 		perAddress = math.MaxInt // further connections wait
 	}
 	return &Listener{
-		Listener: l, hosts: hostlimit.New(math.MaxInt, perAddress), refused: newRefusals(cfg.Logger, cfg.Now), work: unverified.New(cfg.Now),
+		Listener: l, hosts: hostlimit.New(math.MaxInt, perAddress), refused: newRefusals(cfg.Logger, cfg.Now),
+		work:  unverified.New(cfg.Now),
 		slots: make(chan struct{}, cfg.ConnectionsMax), done: make(chan struct{}), byHost: make(map[string]*list.List),
 	}
 }
@@ -85,7 +86,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		host := hostlimit.HostOf(conn.RemoteAddr())
 		if !l.hosts.Begin(conn.RemoteAddr()) && !(l.closeOldest(host) && l.hosts.Begin(conn.RemoteAddr())) {
-			l.refused.Refuse(RefusedAddress, slog.LevelWarn, "refused a connection: its address has too many open", "remote", conn.RemoteAddr().String())
+			l.refused.Refuse(RefusedAddress, slog.LevelWarn, "refused a connection: its address has too many open", "remote",
+				conn.RemoteAddr().String())
 			_ = conn.Close() // the connection is refused in any case
 			continue
 		}
@@ -147,7 +149,8 @@ func (l *Listener) closeOldest(host string) bool {
 		return false
 	}
 	conn := oldest.Value.(*limitedConn)
-	l.refused.Refuse(RefusedRoom, slog.LevelWarn, "all connections are taken: one that has brought no request is closed", "remote", conn.RemoteAddr().String())
+	l.refused.Refuse(RefusedRoom, slog.LevelWarn, "all connections are taken: one that has brought no request is closed", "remote",
+		conn.RemoteAddr().String())
 	_ = conn.Close() // the connection is gone in any case
 	return true
 }

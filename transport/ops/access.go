@@ -122,7 +122,8 @@ func (s accessAdmin) createKey(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	aimAt(r.Context(), change.ID+" of "+change.Account+"/"+change.User)
-	cmd := &queue.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User, Tenant: change.Account != s.Account}
+	cmd := &queue.CreateAccessKey{ID: change.ID, Secret: change.Secret, Account: change.Account, User: change.User,
+		Tenant: change.Account != s.Account}
 	if s.submit(w, r, cmd) {
 		s.answer(w, http.StatusOK, document.AccessKey{ID: cmd.ID, Secret: cmd.Secret, Account: cmd.Account, User: cmd.User, Active: true})
 	}

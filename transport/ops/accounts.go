@@ -35,7 +35,7 @@ func (s accessAdmin) accounts(w http.ResponseWriter, r *http.Request) {
 		s.eachAccount(v, func(a document.Account) { list.Accounts = append(list.Accounts, a) })
 		return nil
 	})
-	s.answerRead(w, err, &list)
+	s.answerRead(w, r, err, &list)
 }
 
 // eachAccount calls visit for all accounts, that of the cluster first.
@@ -116,11 +116,14 @@ func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
 			if a.Own {
 				owner = ""
 			}
-			export("seriatim_account_requests_throttled_total", "Requests that were refused at this node because of the quota of their account, by account.",
+			export("seriatim_account_requests_throttled_total",
+				"Requests that were refused at this node because of the quota of their account, by account.",
 				cluster.Counter, float64(c.admin.RequestsRefused(owner)))
 		}
-		export("seriatim_account_messages", "Messages that an account stores, in queues, in archives of topics and for HTTP subscribers, by account.", cluster.Gauge, float64(a.Usage.Messages))
-		export("seriatim_account_bytes", "Bytes of these messages, bodies and attributes, by account.", cluster.Gauge, float64(a.Usage.Bytes))
+		export("seriatim_account_messages", "Messages that an account stores, in queues, in archives of topics and for HTTP "+
+			"subscribers, by account.", cluster.Gauge, float64(a.Usage.Messages))
+		export("seriatim_account_bytes", "Bytes of these messages, bodies and attributes, by account.", cluster.Gauge,
+			float64(a.Usage.Bytes))
 		for _, of := range []struct {
 			what      string
 			has, most int64
@@ -131,7 +134,8 @@ func (c nodeCollector) accounts(out chan<- prometheus.Metric) {
 			{"bytes", a.Usage.Bytes, a.Quota.Bytes},
 		} {
 			if of.most != 0 {
-				export("seriatim_account_quota_ratio", "How much of a limit of its quota an account uses, by account and limit; nothing where there is no limit.",
+				export("seriatim_account_quota_ratio", "How much of a limit of its quota an account uses, by account and limit; nothing "+
+					"where there is no limit.",
 					cluster.Gauge, float64(of.has)/float64(of.most), cluster.MetricLabel{Name: "resource", Value: of.what})
 			}
 		}

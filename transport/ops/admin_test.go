@@ -32,7 +32,8 @@ const start = queue.Timestamp(1_700_000_000_000)
 func newNode(t *testing.T, commands ...queue.Command) *node {
 	t.Helper()
 	n := &node{broker: queue.New()}
-	commands = append([]queue.Command{&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: strings.Repeat("0a", 16)}}, commands...)
+	commands = append([]queue.Command{&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: strings.Repeat("0a", 16)}},
+		commands...)
 	for _, c := range commands {
 		if _, err := n.broker.Apply(start, c); err != nil {
 			t.Fatal(err)
@@ -48,8 +49,10 @@ func (n *node) Ready() error { return n.ready }
 func (n *node) Metrics() []cluster.Metric {
 	return []cluster.Metric{
 		{Name: "seriatim_raft_term", Help: "Term.", Kind: cluster.Gauge, Value: 3},
-		{Name: "seriatim_pressure", Help: "Pressure.", Kind: cluster.Gauge, Value: 1, Labels: []cluster.MetricLabel{{Name: "reason", Value: "disk"}}},
-		{Name: "seriatim_batch_commands", Help: "Batches.", Kind: cluster.Histogram, Sum: 5, Count: 2, Buckets: []cluster.MetricBucket{{UpperBound: 1, Count: 1}, {UpperBound: 4, Count: 2}}},
+		{Name: "seriatim_pressure", Help: "Pressure.", Kind: cluster.Gauge, Value: 1,
+			Labels: []cluster.MetricLabel{{Name: "reason", Value: "disk"}}},
+		{Name: "seriatim_batch_commands", Help: "Batches.", Kind: cluster.Histogram, Sum: 5, Count: 2,
+			Buckets: []cluster.MetricBucket{{UpperBound: 1, Count: 1}, {UpperBound: 4, Count: 2}}},
 	}
 }
 
@@ -272,8 +275,9 @@ func TestPeek(t *testing.T) {
 		t.Errorf("got %+v", cut)
 	}
 	for path, status := range map[string]int{
-		"/v1/queues/none/messages": 404, "/v1/queues/b/messages?limit=0": 400, "/v1/queues/b/messages?limit=x": 400, "/v1/queues/b/messages?from=9223372036854775808": 400,
-		"/v1/queues/b/messages?group=g": 400, // a standard queue
+		"/v1/queues/none/messages": 404, "/v1/queues/b/messages?limit=0": 400, "/v1/queues/b/messages?limit=x": 400,
+		"/v1/queues/b/messages?from=9223372036854775808": 400,
+		"/v1/queues/b/messages?group=g":                  400, // a standard queue
 	} {
 		if code, body := get(a, path); code != status || !strings.Contains(body, `"error"`) {
 			t.Errorf("%s: got %d %s", path, code, body)

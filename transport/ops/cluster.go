@@ -53,7 +53,8 @@ func (a *Admin) members(w http.ResponseWriter, r *http.Request, node member) {
 	a.answer(w, http.StatusOK, list)
 }
 
-func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, execute func(context.Context, cluster.Change) error, wanted bool) {
+func (a *Admin) change(w http.ResponseWriter, r *http.Request, node member, execute func(context.Context, cluster.Change) error,
+	wanted bool) {
 	change, ok := a.readChange(w, r)
 	if !ok {
 		return

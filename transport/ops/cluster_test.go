@@ -91,8 +91,10 @@ func TestChangesOfTheMembers(t *testing.T) {
 		{"no node", "remove", contentTypeJSON, `{}`, nil, 400, "node is missing", nil},
 		{"an unknown field", "remove", contentTypeJSON, `{"node":"n1","force":true}`, nil, 400, "force", nil},
 		{"from a form", "remove", "text/plain", `{"node":"n2"}`, nil, 415, contentTypeJSON, nil},
-		{"an unknown node", "remove", contentTypeJSON, `{"node":"n9"}`, refusal(cluster.RefusedUnknownNode), 404, "do that", []string{"remove n9 0"}},
-		{"unsafe", "remove", contentTypeJSON, `{"node":"n2"}`, refusal(cluster.RefusedUnsafe), 409, `"kind": "unsafe"`, []string{"remove n2 0"}},
+		{"an unknown node", "remove", contentTypeJSON, `{"node":"n9"}`, refusal(cluster.RefusedUnknownNode), 404, "do that",
+			[]string{"remove n9 0"}},
+		{"unsafe", "remove", contentTypeJSON, `{"node":"n2"}`, refusal(cluster.RefusedUnsafe), 409, `"kind": "unsafe"`,
+			[]string{"remove n2 0"}},
 		{"no leader", "remove", contentTypeJSON, `{"node":"n2"}`, cluster.ErrUnavailable, 503, "leader", []string{"remove n2 0"}},
 	}
 	for _, test := range cases {

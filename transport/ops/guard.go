@@ -31,7 +31,8 @@ type guard struct {
 
 func newGuard(a *Admin, registry *prometheus.Registry) *guard {
 	g := &guard{admin: a, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "seriatim_admin_refused_total", Help: "Calls of the admin port that were refused, by reason: no known token, a missing role, or too many concurrent calls.",
+		Name: "seriatim_admin_refused_total", Help: "Calls of the admin port that were refused, by reason: no known token, a missing " +
+			"role, or too many concurrent calls.",
 	}, []string{"reason"})}
 	for _, reason := range []string{"token", "role", "busy"} {
 		g.refused.WithLabelValues(reason)
@@ -68,7 +69,8 @@ func (g *guard) wrap(of route) http.HandlerFunc {
 		case !known:
 			g.challenge(w, r)
 		case who.Role < of.needs:
-			g.refuse(w, r, who, http.StatusForbidden, "role", "this call needs the role "+of.needs.String()+", and the token has the role "+who.Role.String())
+			g.refuse(w, r, who, http.StatusForbidden, "role",
+				"this call needs the role "+of.needs.String()+", and the token has the role "+who.Role.String())
 		case of.needs < Operate:
 			of.serve(w, r)
 		default:
@@ -88,8 +90,8 @@ func (g *guard) challenge(w http.ResponseWriter, r *http.Request) {
 	case file != "":
 		// The command-line tool gets the name of the file here, so this does not count as a refusal.
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer token-file=%q", file))
-		g.admin.fail(w, http.StatusUnauthorized, fmt.Sprintf("this port needs a token, which is in the file %s: run the tool as a user that can read the file, "+
-			"or give the tool a copy with --admin-token-file; other programs send the token as Authorization: Bearer", file))
+		g.admin.fail(w, http.StatusUnauthorized, fmt.Sprintf("this port needs a token, which is in the file %s. Run the tool as a user "+
+			"that can read the file, or give it a copy with --admin-token-file. Other programs send Authorization: Bearer.", file))
 	default:
 		g.refuse(w, r, Operator{}, http.StatusUnauthorized, "token",
 			"this port needs a token: send it as Authorization: Bearer, or give the tool --admin-token-file or SERIATIM_ADMIN_TOKEN")
@@ -107,7 +109,8 @@ func (g *guard) few(most int, serve http.HandlerFunc) http.HandlerFunc {
 		default:
 			who, _ := g.caller(r)
 			w.Header().Set("Retry-After", "10")
-			g.refuse(w, r, who, http.StatusServiceUnavailable, "busy", fmt.Sprintf("this node serves %d such calls at a time: wait for another to end, or ask another node", most))
+			g.refuse(w, r, who, http.StatusServiceUnavailable, "busy",
+				fmt.Sprintf("this node serves %d such calls at a time: wait for another to end, or ask another node", most))
 		}
 	}
 }
@@ -145,7 +148,8 @@ func (g *guard) audited(w http.ResponseWriter, r *http.Request, who Operator, se
 	outcome := "broken off" // of a backup that is not read to its end
 	defer func() {
 		g.admin.Audit.Info("admin call", "who", who.Name, "role", who.Role.String(), "what", what(r), "target", c.target,
-			"outcome", outcome, "status", answer.status, "remote", r.RemoteAddr, "dur_ms", float64(g.admin.Now().Sub(began).Microseconds())/1000)
+			"outcome", outcome, "status", answer.status, "remote", r.RemoteAddr, "dur_ms",
+			float64(g.admin.Now().Sub(began).Microseconds())/1000)
 	}()
 	serve(answer, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 	if outcome = "done"; answer.status >= http.StatusBadRequest {

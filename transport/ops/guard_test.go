@@ -78,7 +78,8 @@ func TestEveryRouteWantsItsRole(t *testing.T) {
 			if role == Nobody {
 				token, refused = "", http.StatusUnauthorized
 			}
-			if got := request(a, r.pattern, token).Code; (got == refused) != want || !want && (got == http.StatusUnauthorized || got == http.StatusForbidden) {
+			if got := request(a, r.pattern, token).Code; (got == refused) != want || !want &&
+				(got == http.StatusUnauthorized || got == http.StatusForbidden) {
 				t.Errorf("%s as %s: %d, which needs %s", r.pattern, role, got, r.needs)
 			}
 		}
@@ -112,8 +113,10 @@ func TestCallsAreLogged(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	for i, parts := range [][]string{
-		{`msg="admin call"`, "who=name-of-admin", "role=admin", `what="POST /v1/cluster/remove"`, "target=n9", "outcome=done", "status=200"},
-		{`msg="admin call"`, "who=name-of-operator", "role=operator", `what="GET /v1/queues/nothing/messages"`, "outcome=refused", "status=404"},
+		{`msg="admin call"`, "who=name-of-admin", "role=admin", `what="POST /v1/cluster/remove"`, "target=n9", "outcome=done",
+			"status=200"},
+		{`msg="admin call"`, "who=name-of-operator", "role=operator", `what="GET /v1/queues/nothing/messages"`, "outcome=refused",
+			"status=404"},
 		{"level=WARN", "who=name-of-viewer", "reason=role"},
 	} {
 		for _, part := range parts {
@@ -187,7 +190,8 @@ func TestRefusalsOfTokens(t *testing.T) {
 		a.guard.logged = time.Time{}
 		a.Tokens.OwnFile = tc.ownFile
 		w := request(a, pattern, tc.token)
-		if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), tc.want) || w.Header().Get("WWW-Authenticate") != tc.challenge {
+		if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), tc.want) ||
+			w.Header().Get("WWW-Authenticate") != tc.challenge {
 			t.Errorf("%+v: HTTP %d %s %s", tc, w.Code, w.Header().Get("WWW-Authenticate"), w.Body)
 		}
 		if logged := log.Len() > 0; logged != (tc.token != "" || tc.ownFile == "") {

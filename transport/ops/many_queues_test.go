@@ -65,7 +65,8 @@ func (n *node) send(tb testing.TB, to int, id string) {
 // time only.
 func TestMetricsOfManyQueues(t *testing.T) {
 	n := nodeWithManyQueues(t)
-	a := New(Options{Node: n, QueueSeries: manyQueues, Now: func() time.Time { return time.UnixMilli(int64(start)) }, Logger: newAdmin(n.node).Logger})
+	a := New(Options{Node: n, QueueSeries: manyQueues, Now: func() time.Time { return time.UnixMilli(int64(start)) },
+		Logger: newAdmin(n.node).Logger})
 	began := time.Now()
 	_, text := get(a, "/metrics")
 	t.Logf("a scrape of %d queues: %v, %d bytes", manyQueues, time.Since(began).Round(time.Millisecond), len(text))

@@ -44,7 +44,8 @@ func newRequests(registry *prometheus.Registry) *Requests {
 		}, []string{"action"}),
 	}
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "seriatim_auth_failures_total", Help: "Requests of clients that were not signed as they must be or not permitted, by error code.",
+		Name: "seriatim_auth_failures_total", Help: "Requests of clients that were not signed as they must be or not permitted, by " +
+			"error code.",
 	}, []string{"code"})
 	r.refused = make(map[string]prometheus.Counter, len(authFailures))
 	for _, code := range authFailures {
@@ -104,13 +105,15 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	if c.admin.CertificatesEnd != nil {
 		for port, end := range c.admin.CertificatesEnd() {
 			out <- exported(cluster.Metric{
-				Name: "seriatim_tls_cert_expiry_timestamp_seconds", Help: "When the certificate that a port shows ends, by port.", Kind: cluster.Gauge,
+				Name: "seriatim_tls_cert_expiry_timestamp_seconds", Help: "When the certificate that a port shows ends, by port.",
+				Kind:   cluster.Gauge,
 				Labels: []cluster.MetricLabel{{Name: "port", Value: port}}, Value: float64(end.Unix()),
 			})
 		}
 	}
 	out <- exported(cluster.Metric{
-		Name: "seriatim_backup_last_success_timestamp_seconds", Help: "When the newest backup was read from this node to its end; 0: never.", Kind: cluster.Gauge,
+		Name: "seriatim_backup_last_success_timestamp_seconds",
+		Help: "When the newest backup was read from this node to its end; 0: never.", Kind: cluster.Gauge,
 		Value: float64(c.admin.backedUp.Load()),
 	})
 	c.spans(out)
@@ -121,21 +124,30 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	now, operators := c.admin.Connections()
 	for _, m := range []cluster.Metric{
 		{Name: "seriatim_client_connections", Help: "Open connections of the client port.", Kind: cluster.Gauge, Value: float64(now.Open)},
-		{Name: "seriatim_client_connections_max", Help: "Connections the client port accepts at once.", Kind: cluster.Gauge, Value: float64(now.Limit)},
-		{Name: "seriatim_client_connections_held_total", Help: "Times a connection had to wait until another ended.", Kind: cluster.Counter, Value: float64(now.Held)},
-		{Name: "seriatim_client_panics_total", Help: "Connections that a mistake of the server ended; see the log.", Kind: cluster.Counter, Value: float64(now.Panics)},
-		{Name: "seriatim_client_memory_bytes", Help: "Memory of requests being read and answers being written.", Kind: cluster.Gauge, Value: float64(now.Memory.Used)},
-		{Name: "seriatim_client_memory_bytes_max", Help: "The limit of that memory.", Kind: cluster.Gauge, Value: float64(now.Memory.Limit)},
-		{Name: "seriatim_client_memory_refused_total", Help: "Requests and answers that found no room in that memory.", Kind: cluster.Counter, Value: float64(now.Memory.Refused)},
+		{Name: "seriatim_client_connections_max", Help: "Connections the client port accepts at once.", Kind: cluster.Gauge,
+			Value: float64(now.Limit)},
+		{Name: "seriatim_client_connections_held_total", Help: "Times a connection had to wait until another ended.",
+			Kind: cluster.Counter, Value: float64(now.Held)},
+		{Name: "seriatim_client_panics_total", Help: "Connections that a mistake of the server ended; see the log.",
+			Kind: cluster.Counter, Value: float64(now.Panics)},
+		{Name: "seriatim_client_memory_bytes", Help: "Memory of requests being read and answers being written.", Kind: cluster.Gauge,
+			Value: float64(now.Memory.Used)},
+		{Name: "seriatim_client_memory_bytes_max", Help: "The limit of that memory.", Kind: cluster.Gauge,
+			Value: float64(now.Memory.Limit)},
+		{Name: "seriatim_client_memory_refused_total", Help: "Requests and answers that found no room in that memory.",
+			Kind: cluster.Counter, Value: float64(now.Memory.Refused)},
 	} {
 		out <- exported(m)
 	}
-	for _, m := range append(refusedConnections("seriatim_client_connections_refused_total", "client", now), refusedConnections("seriatim_admin_connections_refused_total", "admin", operators)...) {
+	for _, m := range append(refusedConnections("seriatim_client_connections_refused_total", "client", now),
+		refusedConnections("seriatim_admin_connections_refused_total", "admin", operators)...) {
 		out <- exported(m)
 	}
-	out <- exported(cluster.Metric{Name: "seriatim_admin_connections", Help: "Open connections of the admin port.", Kind: cluster.Gauge, Value: float64(operators.Open)})
+	out <- exported(cluster.Metric{Name: "seriatim_admin_connections", Help: "Open connections of the admin port.", Kind: cluster.Gauge,
+		Value: float64(operators.Open)})
 	out <- exported(cluster.Metric{
-		Name: "seriatim_admin_connections_max", Help: "Connections the admin port accepts at once.", Kind: cluster.Gauge, Value: float64(operators.Limit),
+		Name: "seriatim_admin_connections_max", Help: "Connections the admin port accepts at once.", Kind: cluster.Gauge,
+		Value: float64(operators.Limit),
 	})
 }
 
@@ -144,7 +156,8 @@ func refusedConnections(name, port string, of transport.Connections) (metrics []
 	for _, refused := range of.Refused {
 		metrics = append(metrics, cluster.Metric{
 			Name: name, Kind: cluster.Counter, Value: float64(refused.Count),
-			Help:   "Connections to the " + port + " port that were refused or ended, and requests over HTTP/2 that were refused, by reason.",
+			Help: "Connections to the " + port + " port that were refused or ended, and requests over HTTP/2 that were refused, by " +
+				"reason.",
 			Labels: []cluster.MetricLabel{{Name: "reason", Value: refused.Why}},
 		})
 	}
@@ -162,7 +175,8 @@ func (c nodeCollector) spans(out chan<- prometheus.Metric) {
 		n       uint64
 	}{{"exported", spans.Exported}, {"failed", spans.Failed}, {"dropped", spans.Dropped}} {
 		out <- exported(cluster.Metric{
-			Name: "seriatim_trace_spans_total", Help: "Spans of requests by outcome: exported, failed (the collector did not take them) or dropped (too many waited for it).",
+			Name: "seriatim_trace_spans_total", Help: "Spans of requests by outcome: exported, failed (the collector did not take them) " +
+				"or dropped (too many waited for it).",
 			Kind: cluster.Counter, Labels: []cluster.MetricLabel{{Name: "outcome", Value: of.outcome}}, Value: float64(of.n),
 		})
 	}

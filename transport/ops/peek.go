@@ -1,12 +1,9 @@
 package ops
 
 import (
-	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
@@ -27,14 +24,9 @@ func (a *Admin) named(r *http.Request) string {
 
 func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	name, parameters := a.named(r), r.URL.Query()
-	limit := peekDefault
-	if text := parameters.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > peekMax {
-			a.fail(w, http.StatusBadRequest, "limit must be a number between 1 and "+strconv.Itoa(peekMax))
-			return
-		}
-		limit = n
+	limit, ok := a.page(w, parameters, peekDefault, peekMax)
+	if !ok {
+		return
 	}
 	var from queue.SequenceNumber
 	if text := parameters.Get("from"); text != "" {
@@ -59,20 +51,7 @@ func (a *Admin) peek(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		out, err = a.peeked(name, messages, limit, bodies)
 	}
-	var refused *queue.Error
-	switch {
-	case errors.As(err, &refused) && refused.Code == refusal.QueueDoesNotExist:
-		a.fail(w, http.StatusNotFound, refused.Message)
-	case errors.As(err, &refused):
-		a.fail(w, http.StatusBadRequest, refused.Message)
-	case errors.Is(err, cluster.ErrUnavailable):
-		a.fail(w, http.StatusServiceUnavailable, err.Error())
-	case err != nil:
-		a.Logger.Error("reading messages failed", "queue", name, "error", err)
-		a.fail(w, http.StatusServiceUnavailable, err.Error())
-	default:
-		a.answer(w, http.StatusOK, out)
-	}
+	a.answerRead(w, r, err, out)
 }
 
 // peeked returns the answer with up to limit messages, and reads their bodies.
@@ -99,7 +78,8 @@ func (a *Admin) peeked(name string, messages []queue.PeekedMessage, limit int, b
 			p.SequenceNumber = m.Sequence.String()
 		}
 		for _, attribute := range m.Attributes {
-			p.Attributes = append(p.Attributes, document.MessageAttribute{Name: attribute.Name, DataType: attribute.DataType, Value: []byte(attribute.Value)})
+			p.Attributes = append(p.Attributes, document.MessageAttribute{Name: attribute.Name, DataType: attribute.DataType,
+				Value: []byte(attribute.Value)})
 		}
 		out.Messages = append(out.Messages, p)
 	}

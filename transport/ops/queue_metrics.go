@@ -102,7 +102,8 @@ func (a *Admin) queueGauges(text *exposition.Text) {
 			values(&series[i], series[i].labels)
 		}
 	}
-	family("seriatim_queue_messages", "Messages by state: visible (also those behind a blocked head of their group), in_flight, delayed, deferred.",
+	family("seriatim_queue_messages", "Messages by state: visible (also those behind a blocked head of their group), in_flight, "+
+		"delayed, deferred.",
 		func(s *queueSeries, labels string) {
 			text.Series(labels+`,state="visible"`, float64(s.stats.Visible))
 			text.Series(labels+`,state="in_flight"`, float64(s.stats.NotVisible))
@@ -111,7 +112,8 @@ func (a *Admin) queueGauges(text *exposition.Text) {
 		})
 	family("seriatim_queue_oldest_message_age_seconds", "Age of the oldest message, 0 if there is none.",
 		func(s *queueSeries, labels string) { text.Series(labels, s.oldest) })
-	family("seriatim_queue_groups", "Message groups with messages by state: blocked (the first message is with a receiver, or a receiver has locked the group as a session), ready.",
+	family("seriatim_queue_groups", "Message groups with messages by state: blocked (the first message is with a receiver, or a "+
+		"receiver has locked the group as a session), ready.",
 		func(s *queueSeries, labels string) {
 			text.Series(labels+`,state="ready"`, float64(s.stats.Groups-s.stats.BlockedGroups))
 			text.Series(labels+`,state="blocked"`, float64(s.stats.BlockedGroups))
@@ -124,7 +126,8 @@ func (a *Admin) queueGauges(text *exposition.Text) {
 		func(s *queueSeries, labels string) { text.Series(labels, s.full) })
 	family("seriatim_queue_is_dead_letter_queue", "1 if a RedrivePolicy of another queue names this one as its dead-letter queue.",
 		func(s *queueSeries, labels string) { text.Series(labels, number(s.stats.DeadLetterTarget)) })
-	text.Family("seriatim_queue_series_truncated", exposition.Gauge, "1 if there are more queues than may have series of their own; the others are counted together under an empty name.")
+	text.Family("seriatim_queue_series_truncated", exposition.Gauge,
+		"1 if there are more queues than may have series of their own; the others are counted together under an empty name.")
 	text.Series("", number(truncated))
 }
 
@@ -155,15 +158,24 @@ func (a *Admin) queueCounters(text *exposition.Text) {
 		of         func(*cluster.QueueTotals) uint64
 	}{
 		{"seriatim_messages_sent_total", "Messages accepted through this node.", func(t *cluster.QueueTotals) uint64 { return t.Sent }},
-		{"seriatim_messages_received_total", "Messages handed out through this node.", func(t *cluster.QueueTotals) uint64 { return t.Received }},
-		{"seriatim_messages_deleted_total", "Messages deleted through this node.", func(t *cluster.QueueTotals) uint64 { return t.Deleted }},
-		{"seriatim_messages_expired_total", "Messages that passed their retention while this node led.", func(t *cluster.QueueTotals) uint64 { return t.Expired }},
-		{"seriatim_messages_dead_lettered_total", "Messages moved to a dead-letter queue while this node led, by the queue they left.", func(t *cluster.QueueTotals) uint64 { return t.DeadLettered }},
-		{"seriatim_messages_redriven_total", "Messages moved on by move tasks while this node led, by the queue they left.", func(t *cluster.QueueTotals) uint64 { return t.Redriven }},
-		{"seriatim_receive_empty_total", "Receives through this node that found nothing.", func(t *cluster.QueueTotals) uint64 { return t.EmptyReceives }},
-		{"seriatim_dedup_hits_total", "Sends through this node that were dropped as duplicates.", func(t *cluster.QueueTotals) uint64 { return t.Duplicates }},
-		{"seriatim_dedup_evictions_total", "Deduplication ids freed through this node before the end of their window, which nothing but the command to forget one does.", func(t *cluster.QueueTotals) uint64 { return t.IDsFreed }},
-		{"seriatim_dedup_refused_total", "Sends through this node refused because the queue may remember no more deduplication ids.", func(t *cluster.QueueTotals) uint64 { return t.IDsRefused }},
+		{"seriatim_messages_received_total", "Messages handed out through this node.",
+			func(t *cluster.QueueTotals) uint64 { return t.Received }},
+		{"seriatim_messages_deleted_total", "Messages deleted through this node.",
+			func(t *cluster.QueueTotals) uint64 { return t.Deleted }},
+		{"seriatim_messages_expired_total", "Messages that passed their retention while this node led.",
+			func(t *cluster.QueueTotals) uint64 { return t.Expired }},
+		{"seriatim_messages_dead_lettered_total", "Messages moved to a dead-letter queue while this node led, by the queue they left.",
+			func(t *cluster.QueueTotals) uint64 { return t.DeadLettered }},
+		{"seriatim_messages_redriven_total", "Messages moved on by move tasks while this node led, by the queue they left.",
+			func(t *cluster.QueueTotals) uint64 { return t.Redriven }},
+		{"seriatim_receive_empty_total", "Receives through this node that found nothing.",
+			func(t *cluster.QueueTotals) uint64 { return t.EmptyReceives }},
+		{"seriatim_dedup_hits_total", "Sends through this node that were dropped as duplicates.",
+			func(t *cluster.QueueTotals) uint64 { return t.Duplicates }},
+		{"seriatim_dedup_evictions_total", "Deduplication ids freed through this node before the end of their window, which nothing but " +
+			"the command to forget one does.", func(t *cluster.QueueTotals) uint64 { return t.IDsFreed }},
+		{"seriatim_dedup_refused_total", "Sends through this node refused because the queue may remember no more deduplication ids.",
+			func(t *cluster.QueueTotals) uint64 { return t.IDsRefused }},
 	} {
 		text.Family(total.name, exposition.Counter, total.help)
 		for i := range list {

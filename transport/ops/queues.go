@@ -4,9 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -15,7 +17,7 @@ const queuesMax = 1000
 
 func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
-	limit, ok := a.page(w, parameters, queuesMax)
+	limit, ok := a.page(w, parameters, queuesMax, queuesMax)
 	if !ok {
 		return
 	}
@@ -36,14 +38,40 @@ func (a *Admin) queues(w http.ResponseWriter, r *http.Request) {
 		}
 		return nil
 	})
+	a.answerRead(w, r, err, list)
+}
+
+// page reads the parameter limit, and answers an invalid one.
+func (a *Admin) page(w http.ResponseWriter, parameters url.Values, usual, most int) (limit int, ok bool) {
+	text := parameters.Get("limit")
+	if text == "" {
+		return usual, true
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 1 || limit > most {
+		a.fail(w, http.StatusBadRequest, "limit must be a number between 1 and "+strconv.Itoa(most))
+		return 0, false
+	}
+	return limit, true
+}
+
+// answerRead answers a read of queues or topics.
+func (a *Admin) answerRead(w http.ResponseWriter, r *http.Request, err error, value any) {
+	var refused *queue.Error
 	switch {
-	case errors.Is(err, cluster.ErrUnavailable):
-		a.fail(w, http.StatusServiceUnavailable, err.Error())
-	case err != nil:
-		a.Logger.Error("listing queues failed", "error", err)
-		a.fail(w, http.StatusServiceUnavailable, err.Error())
+	case err == nil:
+		a.answer(w, http.StatusOK, value)
+	case errors.As(err, &refused) && refused.Code == refusal.NotFound:
+		a.fail(w, http.StatusNotFound, "there is no such topic")
+	case errors.As(err, &refused) && refused.Code == refusal.QueueDoesNotExist:
+		a.fail(w, http.StatusNotFound, refused.Message)
+	case errors.As(err, &refused):
+		a.fail(w, http.StatusBadRequest, refused.Message)
 	default:
-		a.answer(w, http.StatusOK, list)
+		if !errors.Is(err, cluster.ErrUnavailable) {
+			a.Logger.Error("a read failed", "path", r.URL.Path, "error", err)
+		}
+		a.fail(w, http.StatusServiceUnavailable, err.Error())
 	}
 }
 

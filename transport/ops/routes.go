@@ -36,8 +36,10 @@ func (a *Admin) routes(metrics http.Handler) []route {
 	}
 	if node, ok := a.Node.(archivist); ok {
 		list = append(list,
-			route{"GET /v1/backup", Administrator, a.guard.few(backupsMax, func(w http.ResponseWriter, r *http.Request) { a.backup(node, w, r) })},
-			route{"POST /v1/restore", Administrator, a.guard.few(restoresMax, func(w http.ResponseWriter, r *http.Request) { a.restore(node, w, r) })})
+			route{"GET /v1/backup", Administrator, a.guard.few(backupsMax,
+				func(w http.ResponseWriter, r *http.Request) { a.backup(node, w, r) })},
+			route{"POST /v1/restore", Administrator, a.guard.few(restoresMax,
+				func(w http.ResponseWriter, r *http.Request) { a.restore(node, w, r) })})
 	}
 	if node, ok := a.Node.(member); ok {
 		list = append(list, a.memberRoutes(node)...)

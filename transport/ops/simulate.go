@@ -165,7 +165,8 @@ func (s accessAdmin) wanted(scope *service.Scope, action, resource string) (perm
 		}
 	}
 	if ofTopics != (about.Topic != "") {
-		return "", about, fmt.Errorf("%s is never asked for about %s: actions of sqs are about queues, those of sns about topics", permission, resource)
+		return "", about, fmt.Errorf("%s is never asked for about %s: actions of sqs are about queues, those of sns about topics",
+			permission, resource)
 	}
 	return permission, about, nil
 }
@@ -187,7 +188,8 @@ func contextKeys(pairs []string) (map[string][]string, error) {
 		name = strings.ToLower(name)
 		valid := connectionKeys[name]
 		if valid == nil {
-			return nil, fmt.Errorf("%q is no condition key that can be given; those are %s", name, strings.Join(slices.Sorted(maps.Keys(connectionKeys)), ", "))
+			return nil, fmt.Errorf("%q is no condition key that can be given; those are %s", name,
+				strings.Join(slices.Sorted(maps.Keys(connectionKeys)), ", "))
 		}
 		if err := valid(value); err != nil {
 			return nil, fmt.Errorf("no request has %s: %w", pair, err)

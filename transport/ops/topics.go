@@ -1,16 +1,13 @@
 package ops
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/seriatimq/seriatim/cluster"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -21,23 +18,9 @@ const (
 	subscriptionsMax = 100
 )
 
-// page reads the parameter limit, and answers an invalid one.
-func (a *Admin) page(w http.ResponseWriter, parameters url.Values, most int) (limit int, ok bool) {
-	text := parameters.Get("limit")
-	if text == "" {
-		return most, true
-	}
-	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > most {
-		a.fail(w, http.StatusBadRequest, "limit must be a number between 1 and "+strconv.Itoa(most))
-		return 0, false
-	}
-	return limit, true
-}
-
 func (a *Admin) topics(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
-	limit, ok := a.page(w, parameters, topicsMax)
+	limit, ok := a.page(w, parameters, topicsMax, topicsMax)
 	if !ok {
 		return
 	}
@@ -56,12 +39,12 @@ func (a *Admin) topics(w http.ResponseWriter, r *http.Request) {
 		}
 		return nil
 	})
-	a.answerRead(w, err, list)
+	a.answerRead(w, r, err, list)
 }
 
 func (a *Admin) topic(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
-	limit, ok := a.page(w, parameters, subscriptionsMax)
+	limit, ok := a.page(w, parameters, subscriptionsMax, subscriptionsMax)
 	if !ok {
 		return
 	}
@@ -75,7 +58,7 @@ func (a *Admin) topic(w http.ResponseWriter, r *http.Request) {
 	}
 	out := document.Topic{Name: a.named(r), Subscriptions: []document.Subscription{}}
 	_, err := a.Node.Read(r.Context(), func(v queue.View) error { return readTopic(&out, v, after, limit) })
-	a.answerRead(w, err, out)
+	a.answerRead(w, r, err, out)
 }
 
 // readTopic reads a topic with some of its subscriptions.
@@ -141,25 +124,7 @@ func (a *Admin) topicDeduplication(w http.ResponseWriter, r *http.Request) {
 		}
 		return nil
 	})
-	a.answerRead(w, err, out)
-}
-
-// answerRead answers a read of topics.
-func (a *Admin) answerRead(w http.ResponseWriter, err error, value any) {
-	var refused *queue.Error
-	switch {
-	case err == nil:
-		a.answer(w, http.StatusOK, value)
-	case errors.As(err, &refused) && refused.Code == refusal.NotFound:
-		a.fail(w, http.StatusNotFound, "there is no such topic")
-	case errors.As(err, &refused):
-		a.fail(w, http.StatusBadRequest, refused.Message)
-	default:
-		if !errors.Is(err, cluster.ErrUnavailable) {
-			a.Logger.Error("reading topics failed", "error", err)
-		}
-		a.fail(w, http.StatusServiceUnavailable, err.Error())
-	}
+	a.answerRead(w, r, err, out)
 }
 
 // topicNames is queueNames for topics.

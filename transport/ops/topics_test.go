@@ -19,7 +19,8 @@ func topicNode(t *testing.T) *node {
 		&queue.CreateQueue{Queue: "a"}, &queue.CreateQueue{Queue: "b"},
 		&queue.CreateTopic{Topic: "empty", TopicARN: "arn:aws:sns:us-east-1:000000000000:empty"},
 		&queue.CreateTopic{
-			Topic: "news", TopicARN: news, Attributes: []queue.Attribute{{Name: "DisplayName", Value: "News"}}, Tags: []queue.Tag{{Key: "team", Value: "press"}},
+			Topic: "news", TopicARN: news, Attributes: []queue.Attribute{{Name: "DisplayName", Value: "News"}},
+			Tags: []queue.Tag{{Key: "team", Value: "press"}},
 		},
 		&queue.Subscribe{Topic: "news", Endpoint: queues + "a"},
 		&queue.Subscribe{Topic: "news", Endpoint: queues + "b", Attributes: []queue.Attribute{{Name: "RawMessageDelivery", Value: "true"}}},
@@ -44,7 +45,8 @@ func TestTopics(t *testing.T) {
 	n := topicNode(t)
 	a := newAdmin(n)
 	all := readJSON[document.Topics](t, a, "/v1/topics")
-	if len(all.Topics) != 2 || all.Next != "" || all.Topics[0] != (document.TopicCounts{Name: "empty", Subscriptions: 0}) || all.Topics[1] != (document.TopicCounts{Name: "news", Subscriptions: 2}) {
+	if len(all.Topics) != 2 || all.Next != "" || all.Topics[0] != (document.TopicCounts{Name: "empty", Subscriptions: 0}) ||
+		all.Topics[1] != (document.TopicCounts{Name: "news", Subscriptions: 2}) {
 		t.Errorf("got %+v", all)
 	}
 	if page := readJSON[document.Topics](t, a, "/v1/topics?limit=1"); len(page.Topics) != 1 || page.Next != "empty" {
@@ -57,7 +59,8 @@ func TestTopics(t *testing.T) {
 		t.Errorf("got %+v", none)
 	}
 	news := readJSON[document.Topic](t, a, "/v1/topics/news")
-	if news.Name != "news" || news.Attributes["DisplayName"] != "News" || news.Attributes["SubscriptionsConfirmed"] != "2" || news.Tags["team"] != "press" ||
+	if news.Name != "news" || news.Attributes["DisplayName"] != "News" || news.Attributes["SubscriptionsConfirmed"] != "2" ||
+		news.Tags["team"] != "press" ||
 		len(news.Subscriptions) != 2 || news.Next != 0 || news.Subscriptions[1].Attributes["RawMessageDelivery"] != "true" ||
 		!strings.HasSuffix(news.Subscriptions[0].Attributes["Endpoint"], ":a") {
 		t.Errorf("got %+v", news)
@@ -66,7 +69,8 @@ func TestTopics(t *testing.T) {
 	if len(first.Subscriptions) != 1 || first.Next != first.Subscriptions[0].Number || first.Next != news.Subscriptions[0].Number {
 		t.Errorf("got %+v", first)
 	}
-	if empty := readJSON[document.Topic](t, a, "/v1/topics/empty"); empty.Subscriptions == nil || empty.Tags == nil || len(empty.Subscriptions) != 0 {
+	if empty := readJSON[document.Topic](t, a, "/v1/topics/empty"); empty.Subscriptions == nil || empty.Tags == nil ||
+		len(empty.Subscriptions) != 0 {
 		t.Errorf("got %+v", empty)
 	}
 	for path, want := range map[string]int{

@@ -36,9 +36,11 @@ func TestUpgradeEndpoints(t *testing.T) {
 	}{
 		{"look", "GET /v1/upgrade", "", nil, http.StatusOK, `"possible": 2`},
 		{"finalize", "POST /v1/upgrade/finalize", contentTypeJSON, nil, http.StatusOK, `"formatVersion": 2`},
-		{"finalize from a page in a browser", "POST /v1/upgrade/finalize", "text/plain", nil, http.StatusUnsupportedMediaType, "content type"},
+		{"finalize from a page in a browser", "POST /v1/upgrade/finalize", "text/plain", nil, http.StatusUnsupportedMediaType,
+			"content type"},
 		{"finalize too early", "POST /v1/upgrade/finalize", contentTypeJSON, refused, http.StatusConflict, `"hint": "upgrade it"`},
-		{"finalize without a leader", "POST /v1/upgrade/finalize", contentTypeJSON, cluster.ErrUnavailable, http.StatusServiceUnavailable, "no leader"},
+		{"finalize without a leader", "POST /v1/upgrade/finalize", contentTypeJSON, cluster.ErrUnavailable,
+			http.StatusServiceUnavailable, "no leader"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -52,14 +52,16 @@ func (a Addresses) Check(address netip.Addr) error {
 		}
 	}
 	if local(address) {
-		return fmt.Errorf("the address %s is refused: it is local or reserved; allow its network with --sns-allow-endpoints if subscribers may be there", address)
+		return fmt.Errorf("the address %s is refused: it is local or reserved; allow its network with --sns-allow-endpoints if "+
+			"subscribers may be there", address)
 	}
 	own, err := a.own(address)
 	if err != nil {
 		return err
 	}
 	if own {
-		return fmt.Errorf("the address %s is refused: it is one of this node; allow its network with --sns-allow-endpoints if subscribers may be there", address)
+		return fmt.Errorf("the address %s is refused: it is one of this node; allow its network with --sns-allow-endpoints if "+
+			"subscribers may be there", address)
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func TestPost(t *testing.T) {
 	url, _ := subscriber(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		user, password, _ := r.BasicAuth()
-		got <- request{r.Method, r.RequestURI, string(body), r.Header.Get("Content-Type"), r.Header.Get("X-Amz-Sns-Message-Type") + r.Header.Get("Accept-Encoding"), r.UserAgent(), user, password}
+		got <- request{r.Method, r.RequestURI, string(body), r.Header.Get("Content-Type"),
+			r.Header.Get("X-Amz-Sns-Message-Type") + r.Header.Get("Accept-Encoding"), r.UserAgent(), user, password}
 		w.WriteHeader(http.StatusAccepted)
 	})
 	status, err := poster(t, loopback).Post(t.Context(), strings.Replace(url, "http://", "http://name:secret@", 1)+"/hook?a=b",
@@ -161,13 +162,16 @@ func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for text, refused := range map[string]bool{
 		"127.0.0.1": true, "127.255.255.255": true, "::1": true, "169.254.169.254": true, "169.254.0.1": true, "fe80::1": true,
-		"fe80::1%eth0": true, "0.0.0.0": true, "0.1.2.3": true, "::": true, "224.0.0.1": true, "239.1.2.3": true, "ff02::1": true, "ff05::2": true,
-		"255.255.255.255": true, "240.0.0.1": true, "fd00:ec2::254": true, "fd20:ce::254": true, "fc00::1": true, "fd00::1": true, "fec0::1": true,
+		"fe80::1%eth0": true, "0.0.0.0": true, "0.1.2.3": true, "::": true, "224.0.0.1": true, "239.1.2.3": true, "ff02::1": true,
+		"ff05::2":         true,
+		"255.255.255.255": true, "240.0.0.1": true, "fd00:ec2::254": true, "fd20:ce::254": true, "fc00::1": true, "fd00::1": true,
+		"fec0::1":         true,
 		"100.100.100.200": true, "192.0.0.192": true, "168.63.129.16": true, "::ffff:100.100.100.200": true, "64:ff9b::a83f:8110": true,
 		"64:ff9b:1::7f00:1": true, "64:ff9b:1:7f00:0:100::": true, "2001:0:102:304::1": true, "::1:0:1": false, "100.64.0.1": false,
 		"::ffff:127.0.0.1": true, "::ffff:169.254.169.254": true, "::127.0.0.1": true, "64:ff9b::a9fe:a9fe": true, "64:ff9b::7f00:1": true,
 		"2002:7f00:1::": true, "2002:a9fe:a9fe::1": true,
-		"192.0.2.1": false, "10.0.0.1": false, "192.168.1.1": false, "172.16.0.1": false, "2001:db8::1": false, "fe00::1": false, "2001:1::1": false,
+		"192.0.2.1": false, "10.0.0.1": false, "192.168.1.1": false, "172.16.0.1": false, "2001:db8::1": false, "fe00::1": false,
+		"2001:1::1":        false,
 		"::ffff:192.0.2.1": false, "64:ff9b::c000:201": false, "2002:c000:201::1": false, "128.0.0.1": false, "169.253.255.255": false,
 	} {
 		if err := (Addresses{}).Check(netip.MustParseAddr(text)); (err != nil) != refused {
@@ -175,7 +179,8 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	some := Addresses{Allowed: []netip.Prefix{netip.MustParsePrefix("169.254.7.0/24")}}
-	for text, refused := range map[string]bool{"169.254.7.1": false, "::ffff:169.254.7.1": false, "169.254.169.254": true, "127.0.0.1": true} {
+	for text, refused := range map[string]bool{"169.254.7.1": false, "::ffff:169.254.7.1": false, "169.254.169.254": true,
+		"127.0.0.1": true} {
 		if err := some.Check(netip.MustParseAddr(text)); (err != nil) != refused {
 			t.Errorf("with a network allowed, %s: %v", text, err)
 		}
@@ -197,8 +202,9 @@ func TestOwnAddresses(t *testing.T) {
 		return list, nil
 	}}
 	for text, refused := range map[string]bool{
-		"192.0.2.2": true, "::ffff:192.0.2.2": true, "64:ff9b::c000:202": true, "2002:c000:202::1": true, "2001:db8::2": true, "2001:db8::2%eth0": true,
-		"192.0.2.3": false, "192.0.2.9": false, "2001:db8::3": false, "10.0.0.1": false,
+		"192.0.2.2": true, "::ffff:192.0.2.2": true, "64:ff9b::c000:202": true, "2002:c000:202::1": true, "2001:db8::2": true,
+		"2001:db8::2%eth0": true,
+		"192.0.2.3":        false, "192.0.2.9": false, "2001:db8::3": false, "10.0.0.1": false,
 	} {
 		if err := a.Check(netip.MustParseAddr(text)); (err != nil) != refused {
 			t.Errorf("%s: %v", text, err)

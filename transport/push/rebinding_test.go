@@ -43,7 +43,8 @@ func nameServer(t *testing.T, answers func() []string) *net.Resolver {
 			if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
 				for _, text := range answers() {
 					m.Answers = append(m.Answers, dnsmessage.Resource{
-						Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: netip.MustParseAddr(text).As4()},
+						Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+						Body:   &dnsmessage.AResource{A: netip.MustParseAddr(text).As4()},
 					})
 				}
 			}
@@ -85,7 +86,10 @@ func TestPostToRebindingNames(t *testing.T) {
 	var reached [2]atomic.Int64 // allowed, refused
 	ours, others, port := twoAddresses(t, allowed, refused)
 	for i, l := range []net.Listener{ours, others} {
-		s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached[i].Add(1) })}}
+		s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter,
+			*http.Request) {
+			reached[i].Add(1)
+		})}}
 		s.Start()
 		t.Cleanup(s.Close)
 	}
@@ -99,7 +103,8 @@ func TestPostToRebindingNames(t *testing.T) {
 		means []string
 		ok    bool
 	}{
-		{[]string{allowed}, true}, {[]string{refused}, false}, {[]string{refused, allowed}, true}, {[]string{"169.254.169.254"}, false}, {[]string{allowed}, true},
+		{[]string{allowed}, true}, {[]string{refused}, false}, {[]string{refused, allowed}, true}, {[]string{"169.254.169.254"}, false},
+		{[]string{allowed}, true},
 	} {
 		means.Store(&tc.means)
 		p.Close() // so that the next post looks the name up

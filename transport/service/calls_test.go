@@ -15,7 +15,8 @@ func TestUnauthenticatedCallsInTheAudit(t *testing.T) {
 	var written bytes.Buffer
 	at := time.Unix(1_700_000_000, 0)
 	m := &Calls{
-		Logger: slog.New(slog.DiscardHandler), Audit: slog.New(slog.NewTextHandler(&written, nil)), Refusals: new(RefusalSample), Now: func() time.Time { return at },
+		Logger: slog.New(slog.DiscardHandler), Audit: slog.New(slog.NewTextHandler(&written, nil)), Refusals: new(RefusalSample),
+		Now: func() time.Time { return at },
 	}
 	report := func(n int, request Request) (lines string) {
 		written.Reset()

@@ -28,7 +28,8 @@ func FailureOf(err error) (Failure, string) {
 		return OutcomeUnknown, "The outcome of this request is unknown: it may or may not have taken effect. " +
 			"Retry it with the same deduplication id or attempt id."
 	case errors.As(err, &pressure):
-		return UnderPressure, "Sends are refused at the moment: " + pressure.Reason + ". Receives and deletes go on. Nothing was written, retry later."
+		return UnderPressure, "Sends are refused at the moment: " + pressure.Reason +
+			". Receives and deletes go on. Nothing was written, retry later."
 	case errors.Is(err, cluster.ErrOverloaded):
 		return Overloaded, "Reduce your request rate: too many requests are waiting to be written. Nothing was written."
 	case errors.As(err, &upgrade):

@@ -86,7 +86,8 @@ func (s *Scope) KeepCaller() { s.caller = strings.Clone(s.caller) }
 
 // Throttled refuses a request of an account that has used up its quota, in the words of SQS.
 func Throttled() *queue.Error {
-	return refusal.New(refusal.RequestThrottled, "The account makes more requests a second than its quota allows at this node. Nothing was done, retry later.")
+	return refusal.New(refusal.RequestThrottled, "The account makes more requests a second than its quota allows at this node. Nothing "+
+		"was done, retry later.")
 }
 
 // Subscriber returns the number of the account that will own a new subscription of the caller, and

@@ -18,7 +18,8 @@ type addPermissionInput struct {
 var addPermissionInputSchema = awswire.Structure(
 	topicMember(func(v *addPermissionInput) *onTopic { return &v.onTopic }),
 	awswire.String("Label", func(v *addPermissionInput) *string { return &v.Label }),
-	awswire.Within("AWSAccountId", awswire.Strings("AWSAccountId", "member", func(v *addPermissionInput) *[]string { return &v.AccountIDs })),
+	awswire.Within("AWSAccountId", awswire.Strings("AWSAccountId", "member",
+		func(v *addPermissionInput) *[]string { return &v.AccountIDs })),
 	awswire.Within("ActionName", awswire.Strings("ActionName", "member", func(v *addPermissionInput) *[]string { return &v.Actions })),
 )
 

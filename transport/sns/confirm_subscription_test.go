@@ -152,7 +152,8 @@ func TestMadeUpTokensCostTheirSenders(t *testing.T) {
 			t.Errorf("request %d: %d %s", i, status, answer)
 		}
 	}
-	if status, answer := ask(t, h, "", "Action", "ConfirmSubscription", "TopicArn", topicARN, "Token", "x"); !strings.Contains(answer, "Throttl") {
+	if status, answer := ask(t, h, "", "Action", "ConfirmSubscription", "TopicArn", topicARN, "Token", "x"); !strings.Contains(answer,
+		"Throttl") {
 		t.Errorf("strangers are not limited: %d %s", status, answer)
 	}
 	if n.submitted != 0 {
@@ -192,7 +193,8 @@ func TestUnauthenticatedCallsAreSampled(t *testing.T) {
 	for of, want := range map[string]int{"": 1, victim: 3} {
 		audit.lines = 0
 		for range 3 {
-			if status, answer := ask(t, h, of, "Action", "RemovePermission", "TopicArn", topicARN+"2", "Label", "l"); status == http.StatusOK {
+			if status, answer := ask(t, h, of, "Action", "RemovePermission", "TopicArn", topicARN+"2", "Label",
+				"l"); status == http.StatusOK {
 				t.Fatal(answer)
 			}
 		}
@@ -208,7 +210,8 @@ func TestTokenThatIsNews(t *testing.T) {
 	t.Parallel()
 	n := newLaggingNode(t)
 	subscribe := &queue.Subscribe{
-		Topic: victim + "/t", Owner: victim, Protocol: attributes.ProtocolHTTPS, Endpoint: "https://example.com/hook", Server: "http://localhost",
+		Topic: victim + "/t", Owner: victim, Protocol: attributes.ProtocolHTTPS, Endpoint: "https://example.com/hook",
+		Server: "http://localhost",
 	}
 	elsewhere := newLaggingNode(t)
 	elsewhere.apply(t, subscribe)
@@ -248,11 +251,14 @@ func TestOtherRegion(t *testing.T) {
 		{"Invalid parameter: TopicArn", []string{"Action", "Publish", "TopicArn", elsewhere, "Message", "m"}},
 		{"Invalid parameter: TopicArn", []string{"Action", "GetTopicAttributes", "TopicArn", elsewhere}},
 		{"Invalid parameter: ResourceArn", []string{"Action", "ListTagsForResource", "ResourceArn", elsewhere}},
-		{"Invalid parameter: SubscriptionArn", []string{"Action", "GetSubscriptionAttributes", "SubscriptionArn", elsewhere + ":00000000-0000-0000-0000-000000000000"}},
-		{"the queue is in another region", []string{"Action", "Subscribe", "TopicArn", topicARN, "Protocol", "sqs", "Endpoint", "arn:aws:sqs:us-east-2:" + victim + ":q"}},
+		{"Invalid parameter: SubscriptionArn", []string{"Action", "GetSubscriptionAttributes", "SubscriptionArn",
+			elsewhere + ":00000000-0000-0000-0000-000000000000"}},
+		{"the queue is in another region", []string{"Action", "Subscribe", "TopicArn", topicARN, "Protocol", "sqs", "Endpoint",
+			"arn:aws:sqs:us-east-2:" + victim + ":q"}},
 		{"is an ARN of another region", []string{
 			"Action", "Subscribe", "TopicArn", topicARN, "Protocol", "sqs", "Endpoint", "arn:aws:sqs:us-east-1:" + victim + ":q",
-			"Attributes.entry.1.key", "RedrivePolicy", "Attributes.entry.1.value", `{"deadLetterTargetArn":"arn:aws:sqs:us-east-2:` + victim + `:d"}`,
+			"Attributes.entry.1.key", "RedrivePolicy", "Attributes.entry.1.value",
+			`{"deadLetterTargetArn":"arn:aws:sqs:us-east-2:` + victim + `:d"}`,
 		}},
 	} {
 		if status, answer := ask(t, h, victim, c.asked...); status != http.StatusBadRequest || !strings.Contains(answer, c.want) {

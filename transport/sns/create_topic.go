@@ -50,7 +50,8 @@ func createTopic(ctx context.Context, c *aws.Call, in *createTopicInput) (*creat
 		return nil, err
 	}
 	if in.DataProtectionPolicy.Given {
-		given = aws.Attributes(append(in.Attributes, awswire.Pair{Key: attributes.NameDataProtection, Value: in.DataProtectionPolicy.Value}))
+		given = aws.Attributes(append(in.Attributes, awswire.Pair{Key: attributes.NameDataProtection,
+			Value: in.DataProtectionPolicy.Value}))
 	}
 	cmd := &queue.CreateTopic{
 		Topic: c.Resource.Topic, TopicARN: c.Names().TopicARN(c.Resource.Topic), Attributes: given, Tags: tags,

@@ -75,7 +75,8 @@ func readSubscriptions(ctx context.Context, c *aws.Call, token string,
 				s.SubscriptionARN = pendingListed
 			}
 			out.Subscriptions = append(out.Subscriptions, listedSubscription{
-				SubscriptionARN: s.SubscriptionARN, Owner: s.Owner, Protocol: s.Protocol.String(), Endpoint: s.Endpoint, TopicARN: s.TopicARN,
+				SubscriptionARN: s.SubscriptionARN, Owner: s.Owner, Protocol: s.Protocol.String(), Endpoint: s.Endpoint,
+				TopicARN: s.TopicARN,
 			})
 		}
 		return nil

@@ -65,7 +65,8 @@ func domainAttributes(values []attributeValue) ([]queue.MessageAttribute, error)
 		}
 		if a.Value == "" && (v.StringValue.Value != "" || v.BinaryValue != "") {
 			return nil, refusal.New(refusal.ParameterValueInvalid,
-				"The message attribute '", refusal.Echo(v.Name), "' with type '", refusal.Echo(v.DataType), "' must use field '", field, "'.")
+				"The message attribute '", refusal.Echo(v.Name), "' with type '", refusal.Echo(v.DataType), "' must use field '", field,
+				"'.")
 		}
 		out[i] = a
 	}

@@ -87,7 +87,8 @@ func checkEntries(entries []publishEntry) error {
 		case len(id) > entryIDLengthMax:
 			return refusal.New(refusal.InvalidBatchEntryID, "The Id of a batch entry in the batch request is too long: ", refusal.Echo(id))
 		case id == "" || strings.Trim(id, entryIDCharacters) != "":
-			return refusal.New(refusal.InvalidBatchEntryID, "The Id of a batch entry in the batch request contains an impermissible character: ", id)
+			return refusal.New(refusal.InvalidBatchEntryID, "The Id of a batch entry in the batch request contains an impermissible "+
+				"character: ", id)
 		}
 		if seen[id] {
 			return refusal.New(refusal.BatchEntryIDsNotDistinct, "Two or more batch entries in the request have the same Id.")

@@ -21,8 +21,7 @@ var untagResourceInputSchema = awswire.Structure(
 
 // untagResource removes tags of a topic; unknown keys are ignored.
 func untagResource(ctx context.Context, c *aws.Call, in *untagResourceInput) (*aws.Nothing, error) {
-	keys := slices.Clone(in.TagKeys)
-	slices.Sort(keys)
-	_, err := c.Submit(ctx, &queue.SetTopicTags{Topic: c.Resource.Topic, Remove: slices.Compact(keys)})
+	keys := slices.Compact(slices.Sorted(slices.Values(in.TagKeys)))
+	_, err := c.Submit(ctx, &queue.SetTopicTags{Topic: c.Resource.Topic, Remove: keys})
 	return &aws.Nothing{}, err
 }

@@ -62,12 +62,15 @@ func TestSendAndReceive(t *testing.T) {
 		}
 		for _, filter := range []string{"All", "*", ".*"} {
 			all := receive(members{"MessageAttributeNames": []string{filter}})
-			if all.element("MD5OfMessageAttributes") != sent.element("MD5OfMessageAttributes") || all.element("BinaryValue") != base64.StdEncoding.EncodeToString([]byte(binary)) {
+			if all.element("MD5OfMessageAttributes") != sent.element("MD5OfMessageAttributes") ||
+				all.element("BinaryValue") != base64.StdEncoding.EncodeToString([]byte(binary)) {
 				t.Errorf("filter %s: got %s", filter, all.body)
 			}
 		}
-		system := receive(members{"AttributeNames": []string{"SenderId", "VisibilityTimeout"}, "MessageSystemAttributeNames": []string{traceAttribute}})
-		if !strings.Contains(system.body, trace) || !strings.Contains(system.body, "000000000000") || strings.Contains(system.body, "SentTimestamp") {
+		system := receive(members{"AttributeNames": []string{"SenderId", "VisibilityTimeout"},
+			"MessageSystemAttributeNames": []string{traceAttribute}})
+		if !strings.Contains(system.body, trace) || !strings.Contains(system.body, "000000000000") ||
+			strings.Contains(system.body, "SentTimestamp") {
 			t.Errorf("got %s", system.body)
 		}
 		for _, name := range []string{"SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp"} {
@@ -114,7 +117,8 @@ func TestHeaderReportsDuplicates(t *testing.T) {
 		entry := func(id, deduplication string) members {
 			return members{"Id": id, "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": deduplication}
 		}
-		batch := members{"QueueUrl": f.url("q.fifo"), "Entries": []members{entry("a", "1"), entry("b", "2"), entry("c", "1"), entry("d", "")}}
+		batch := members{"QueueUrl": f.url("q.fifo"), "Entries": []members{entry("a", "1"), entry("b", "2"), entry("c", "1"),
+			entry("d", "")}}
 		if got := f.ok(f.call(protocol, "SendMessageBatch", batch)).header.Get("X-Seriatim-Duplicate"); got != "a,c" {
 			t.Errorf("SendMessageBatch: header %q, want a,c", got)
 		}
@@ -176,7 +180,8 @@ func TestOtherRegion(t *testing.T) {
 				f.call(protocol, "SetQueueAttributes", members{"QueueUrl": f.url("q"), "Attributes": policy}),
 				f.call(protocol, "ListMessageMoveTasks", members{"SourceArn": target}),
 			} {
-				if refused := strings.Contains(a.body, "does not exist") || strings.Contains(a.body, "doesn't exist"); refused == same || (a.status == 200) != same {
+				if refused := strings.Contains(a.body, "does not exist") ||
+					strings.Contains(a.body, "doesn't exist"); refused == same || (a.status == 200) != same {
 					t.Errorf("region %q: %d %s", region, a.status, a.body)
 				}
 			}

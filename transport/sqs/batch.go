@@ -21,8 +21,9 @@ func checkBatch(entryName string, n int, id func(i int) string) *queue.Error {
 	for i := range n {
 		if !isEntryID(id(i)) {
 			return &queue.Error{
-				Code:    refusal.InvalidBatchEntryID,
-				Message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.",
+				Code: refusal.InvalidBatchEntryID,
+				Message: "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 " +
+					"letters long.",
 			}
 		}
 	}

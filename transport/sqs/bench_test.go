@@ -59,7 +59,8 @@ func BenchmarkServeSend(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			handler := aws.NewHandler(aws.Options{
-				Backend: service.Backend{Node: answeringNode{}, Names: testNames}, Verifier: sigv4.AcceptAll{}, Logger: slog.New(slog.DiscardHandler),
+				Backend: service.Backend{Node: answeringNode{}, Names: testNames}, Verifier: sigv4.AcceptAll{},
+				Logger: slog.New(slog.DiscardHandler),
 			}, New(b.Context(), Options{Node: answeringNode{}, Names: testNames}).API())
 			b.ReportAllocs()
 			for b.Loop() {

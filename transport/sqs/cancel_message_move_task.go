@@ -34,7 +34,8 @@ var cancelMessageMoveTaskOutputSchema = awswire.Structure(
 )
 
 // cancelMessageMoveTask stops a running move task. Moved messages stay moved.
-func (s *Service) cancelMessageMoveTask(ctx context.Context, c *aws.Call, in *cancelMessageMoveTaskInput) (*cancelMessageMoveTaskOutput, error) {
+func (s *Service) cancelMessageMoveTask(ctx context.Context, c *aws.Call, in *cancelMessageMoveTaskInput) (*cancelMessageMoveTaskOutput,
+	error) {
 	taskID, _, _ := parseTaskHandle(in.TaskHandle)
 	cancelled, err := service.Submit[queue.MoveTaskCancelled](ctx, &c.Call, &queue.CancelMoveTask{TaskID: taskID, Source: c.Resource.Name})
 	if err != nil {

@@ -33,14 +33,16 @@ var changeMessageVisibilityBatchOutputSchema = batchOutputSchema("ChangeMessageV
 
 // changeMessageVisibilityBatch sets the visibility timeouts of up to ten messages in flight, each on
 // its own.
-func (s *Service) changeMessageVisibilityBatch(ctx context.Context, c *aws.Call, in *changeMessageVisibilityBatchInput) (*batchOutput, error) {
+func (s *Service) changeMessageVisibilityBatch(ctx context.Context, c *aws.Call, in *changeMessageVisibilityBatchInput) (*batchOutput,
+	error) {
 	id := func(i int) string { return in.Entries[i].ID }
 	if refusal := checkBatch(visibilityEntryName, len(in.Entries), id); refusal != nil {
 		return nil, refuse(ctx, c, refusal)
 	}
 	entries := make([]queue.VisibilityEntry, len(in.Entries))
 	for i := range in.Entries {
-		entries[i] = queue.VisibilityEntry{Handle: in.Entries[i].ReceiptHandle, VisibilityTimeout: queue.Int(in.Entries[i].VisibilityTimeout)}
+		entries[i] = queue.VisibilityEntry{Handle: in.Entries[i].ReceiptHandle,
+			VisibilityTimeout: queue.Int(in.Entries[i].VisibilityTimeout)}
 	}
 	return submitBatch(ctx, c, &queue.ChangeMessageVisibility{Queue: c.Resource.Name, Batch: true, Entries: entries}, id)
 }

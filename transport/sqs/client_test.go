@@ -51,7 +51,8 @@ func newFixture(t *testing.T) *fixture {
 	for _, a := range api.Actions {
 		f.actions[a.Name] = a
 	}
-	f.handler = aws.NewHandler(aws.Options{Backend: service.Backend{Node: f.node, Names: testNames}, Verifier: sigv4.AcceptAll{}, Logger: logger}, api)
+	f.handler = aws.NewHandler(aws.Options{Backend: service.Backend{Node: f.node, Names: testNames}, Verifier: sigv4.AcceptAll{},
+		Logger: logger}, api)
 	m := &service.Calls{Logger: logger, Random: rand.Reader, Now: time.Now}
 	f.server = httptest.NewServer(transport.Recorded(m, f.handler))
 	t.Cleanup(f.server.Close)

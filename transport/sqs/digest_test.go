@@ -45,17 +45,23 @@ func TestAttributesDigest(t *testing.T) {
 	}{
 		{"none", nil, ""},
 		{"one letter", []queue.MessageAttribute{str("k", "x")}, "a45daa70926828a2f0a1db3418e6feb4"},
-		{"number", []queue.MessageAttribute{{Name: "timestamp", DataType: "Number", Value: "1493147359900"}}, "235c5c510d26fb653d073faed50ae77c"},
+		{"number", []queue.MessageAttribute{{Name: "timestamp", DataType: "Number", Value: "1493147359900"}},
+			"235c5c510d26fb653d073faed50ae77c"},
 		{"Foo", []queue.MessageAttribute{str("Foo", "Bar")}, "ae7155c6026991b6d54b11589678bf9c"},
 		{"MyAttribute", []queue.MessageAttribute{str("MyAttribute", "foobar")}, "adb59cd4678ea5a855436b949cd07ab6"},
-		{"three", []queue.MessageAttribute{str("General", "Kenobi"), str("Hello", "There"), str("Help.Me", "Me")}, "4c360f3fdafd970e05fae2f149d997f5"},
+		{"three", []queue.MessageAttribute{str("General", "Kenobi"), str("Hello", "There"), str("Help.Me", "Me")},
+			"4c360f3fdafd970e05fae2f149d997f5"},
 		{"two", []queue.MessageAttribute{str("General", "Kenobi"), str("Hello", "There")}, "fca026605781cb4126a1e9044df24232"},
-		{"binary", []queue.MessageAttribute{{Name: "attr1", DataType: "Binary", Value: "traceparent\x1e00-774062d6c37081a5a0b9b5b88e30627c-2d2482211f6489da-01"}}, "8cbe4db156db8a94db8b801b7addb984"},
-		{"custom number", []queue.MessageAttribute{{Name: "UserId", DataType: "Number.bigint", Value: "1234567890123456789012"}}, "797ab158d73dcb5242dedc4412c8e855"},
+		{"binary", []queue.MessageAttribute{{Name: "attr1", DataType: "Binary",
+			Value: "traceparent\x1e00-774062d6c37081a5a0b9b5b88e30627c-2d2482211f6489da-01"}}, "8cbe4db156db8a94db8b801b7addb984"},
+		{"custom number", []queue.MessageAttribute{{Name: "UserId", DataType: "Number.bigint", Value: "1234567890123456789012"}},
+			"797ab158d73dcb5242dedc4412c8e855"},
 		{"all types", []queue.MessageAttribute{
-			{Name: "a", DataType: "Number", Value: "42"}, {Name: "ab", DataType: "String.custom", Value: "\u00e9"}, {Name: "b", DataType: "Binary", Value: "\x00\x01\x02\xff"},
+			{Name: "a", DataType: "Number", Value: "42"}, {Name: "ab", DataType: "String.custom", Value: "\u00e9"},
+			{Name: "b", DataType: "Binary", Value: "\x00\x01\x02\xff"},
 		}, "3ab4d672aa34e0b7a1acbbde10af9b3a"},
-		{"trace header", []queue.MessageAttribute{str(traceAttribute, "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1")}, "5ae4d5d7636402d80f4eb6d213245a88"},
+		{"trace header", []queue.MessageAttribute{str(traceAttribute,
+			"Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1")}, "5ae4d5d7636402d80f4eb6d213245a88"},
 	} {
 		if got := attributesDigest(tc.attributes); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)

@@ -95,7 +95,8 @@ func (n *brokerNode) Submit(ctx context.Context, cmd queue.Command) (cluster.Rep
 	return reply, nil
 }
 
-func (n *brokerNode) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(cluster.Reply, error)) {
+func (n *brokerNode) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration,
+	complete func(cluster.Reply, error)) {
 	go func() { complete(n.Receive(ctx, cmd, wait)) }() // it is answered, or its context ends
 }
 

@@ -3,11 +3,7 @@ package sqs
 import (
 	"context"
 	"slices"
-	"strings"
 
-	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/attributes"
-	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/transport/aws"
 	"github.com/seriatimq/seriatim/transport/awswire"
 	"github.com/seriatimq/seriatim/transport/service"
@@ -26,33 +22,20 @@ var getQueueAttributesInputSchema = awswire.Structure(
 type getQueueAttributesOutput struct{ Attributes []awswire.Pair }
 
 var getQueueAttributesOutputSchema = awswire.Structure(
-	awswire.StringMap("Attributes", "Attribute", "Name", "Value", func(v *getQueueAttributesOutput) *[]awswire.Pair { return &v.Attributes }),
+	awswire.StringMap("Attributes", "Attribute", "Name", "Value",
+		func(v *getQueueAttributesOutput) *[]awswire.Pair { return &v.Attributes }),
 )
 
 const attributeAll = "All"
 
-// getQueueAttributes lists the attributes asked for that have a value.
+// getQueueAttributes lists the requested attributes that have a value.
 func (s *Service) getQueueAttributes(ctx context.Context, c *aws.Call, in *getQueueAttributesInput) (*getQueueAttributesOutput, error) {
-	listed, err := service.ReadValue(ctx, &c.Call, func(v queue.View) ([]queue.Attribute, *queue.Error) {
-		return v.Attributes(c.Resource.Name)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range in.Names {
-		if n != attributeAll && !attributes.Known(n) {
-			return nil, refusal.UnknownAttribute(n)
-		}
-	}
 	all := slices.Contains(in.Names, attributeAll)
-	attributes.ClaimEncryption(listed, s.Node.EncryptsAtRest())
-	listed = append(listed, queue.Attribute{Name: "QueueArn", Value: c.ResourceARN()})
-	slices.SortFunc(listed, func(a, b queue.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	names := slices.DeleteFunc(slices.Clone(in.Names), func(name string) bool { return name == attributeAll })
+	listed, err := service.QueueAttributes(ctx, &c.Call, s.Node.EncryptsAtRest(), names, all)
 	out := &getQueueAttributesOutput{}
 	for _, a := range listed {
-		if all || slices.Contains(in.Names, a.Name) {
-			out.Attributes = append(out.Attributes, awswire.Pair{Key: a.Name, Value: a.Value})
-		}
+		out.Attributes = append(out.Attributes, awswire.Pair{Key: a.Name, Value: a.Value})
 	}
-	return out, nil
+	return out, err
 }

@@ -33,7 +33,8 @@ var listDeadLetterSourceQueuesOutputSchema = awswire.Structure(
 )
 
 // listDeadLetterSourceQueues lists the queues whose dead-letter queue this is.
-func (s *Service) listDeadLetterSourceQueues(ctx context.Context, c *aws.Call, in *listDeadLetterSourceQueuesInput) (*listDeadLetterSourceQueuesOutput, error) {
+func (s *Service) listDeadLetterSourceQueues(ctx context.Context, c *aws.Call,
+	in *listDeadLetterSourceQueuesInput) (*listDeadLetterSourceQueuesOutput, error) {
 	p, refusal := aws.ReadPage(in.MaxResults, in.NextToken)
 	if refusal != nil {
 		return nil, refuse(ctx, c, refusal)

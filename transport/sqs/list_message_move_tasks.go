@@ -55,7 +55,8 @@ var listMessageMoveTasksOutputSchema = awswire.Structure(
 )
 
 // listMessageMoveTasks lists the newest move tasks of a dead-letter queue.
-func (s *Service) listMessageMoveTasks(ctx context.Context, c *aws.Call, in *listMessageMoveTasksInput) (*listMessageMoveTasksOutput, error) {
+func (s *Service) listMessageMoveTasks(ctx context.Context, c *aws.Call, in *listMessageMoveTasksInput) (*listMessageMoveTasksOutput,
+	error) {
 	source := c.Resource.Name
 	limit := int64(1)
 	if in.MaxResults.Given {

@@ -33,7 +33,8 @@ var receiveMessageInputSchema = awswire.Structure(
 	awswire.Strings("AttributeNames", "AttributeName", func(v *receiveMessageInput) *[]string { return &v.AttributeNames }),
 	awswire.Strings("MessageSystemAttributeNames", "MessageSystemAttributeName",
 		func(v *receiveMessageInput) *[]string { return &v.SystemAttributeNames }),
-	awswire.Strings("MessageAttributeNames", "MessageAttributeName", func(v *receiveMessageInput) *[]string { return &v.MessageAttributes }),
+	awswire.Strings("MessageAttributeNames", "MessageAttributeName",
+		func(v *receiveMessageInput) *[]string { return &v.MessageAttributes }),
 	awswire.Integer("MaxNumberOfMessages", func(v *receiveMessageInput) *awswire.Int { return &v.MaxMessages }),
 	awswire.Integer("VisibilityTimeout", func(v *receiveMessageInput) *awswire.Int { return &v.VisibilityTimeout }),
 	awswire.Integer("WaitTimeSeconds", func(v *receiveMessageInput) *awswire.Int { return &v.WaitSeconds }),
@@ -151,7 +152,8 @@ func (s *Service) receive(ctx context.Context, cmd *queue.ReceiveMessages, wait 
 // check checks values that no command carries.
 func (in *receiveMessageInput) check() (systemFilter, *queue.Error) {
 	if w := in.WaitSeconds; w.Given && (w.Value < 0 || w.Value > limits.WaitSecondsMax) {
-		return systemFilter{}, refusal.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+		return systemFilter{}, refusal.InvalidValue(strconv.FormatInt(w.Value, 10), "WaitTimeSeconds",
+			"Must be >= 0 and <= 20, if provided.")
 	}
 	return newSystemFilter(in.AttributeNames, in.SystemAttributeNames)
 }

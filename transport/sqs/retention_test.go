@@ -84,7 +84,8 @@ func (n *parkingNode) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessag
 // the whole text, whose memory was given back to the budget.
 func TestWaitingPollsKeepLittle(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\nContent-Type: %s\r\n" +
-		"Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261123/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=0\r\n%s\r\n"
+		"Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261123/us-east-1/sqs/aws4_request, SignedHeaders=host, " +
+		"Signature=0\r\n%s\r\n"
 	long := strings.Repeat("n", 1<<20) // no attribute has such a name
 	for protocol, r := range map[string]struct{ body, contentType, header string }{
 		aws.JSON: {
@@ -93,7 +94,8 @@ func TestWaitingPollsKeepLittle(t *testing.T) {
 		},
 		aws.Query: {
 			"Action=ReceiveMessage&Version=2012-11-05&QueueUrl=q&WaitTimeSeconds=20&ReceiveRequestAttemptId=once" +
-				"&AttributeName.1=SenderId&MessageAttributeName.1=trace.*&MessageAttributeName.2=kind&MessageAttributeName.3=" + long + "&Blanks=",
+				"&AttributeName.1=SenderId&MessageAttributeName.1=trace.*&MessageAttributeName.2=kind&MessageAttributeName.3=" + long +
+				"&Blanks=",
 			aws.FormType, "",
 		},
 	} {
@@ -105,8 +107,9 @@ func TestWaitingPollsKeepLittle(t *testing.T) {
 				logger := slog.New(slog.DiscardHandler)
 				m := &service.Calls{Logger: logger, Random: rand.Reader, Now: time.Now}
 				server := http1.New(t.Context(), http1.Config{
-					Handler: transport.Recorded(m, aws.NewHandler(aws.Options{Backend: service.Backend{Node: node, Names: testNames}, Verifier: sigv4.AcceptAll{}, Logger: logger}, polled.API())),
-					Budget:  budget.New(64 << 20), Now: time.Now, Logger: logger,
+					Handler: transport.Recorded(m, aws.NewHandler(aws.Options{Backend: service.Backend{Node: node, Names: testNames},
+						Verifier: sigv4.AcceptAll{}, Logger: logger}, polled.API())),
+					Budget: budget.New(64 << 20), Now: time.Now, Logger: logger,
 				})
 				padding := []byte(blanks)
 				before := heap()
@@ -114,7 +117,8 @@ func TestWaitingPollsKeepLittle(t *testing.T) {
 					ours, theirs := net.Pipe()
 					defer ours.Close()
 					server.Serve(theirs)
-					for _, part := range [][]byte{fmt.Appendf(nil, head, len(r.body)+len(padding), r.contentType, r.header), []byte(r.body), padding} {
+					for _, part := range [][]byte{fmt.Appendf(nil, head, len(r.body)+len(padding), r.contentType, r.header),
+						[]byte(r.body), padding} {
 						if _, err := ours.Write(part); err != nil {
 							t.Fatal(err)
 						}

@@ -194,14 +194,17 @@ func TestSDK(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	client, ctx := f.sdk(1), t.Context()
-	created, err := client.CreateQueue(ctx, &sdk.CreateQueueInput{QueueName: sdkaws.String("q.fifo"), Attributes: map[string]string{"FifoQueue": "true"}, Tags: map[string]string{"a": "b"}})
+	created, err := client.CreateQueue(ctx, &sdk.CreateQueueInput{QueueName: sdkaws.String("q.fifo"),
+		Attributes: map[string]string{"FifoQueue": "true"}, Tags: map[string]string{"a": "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.SendMessage(ctx, &sdk.SendMessageInput{
-		QueueUrl: created.QueueUrl, MessageBody: sdkaws.String("body \u00e9\r\n"), MessageGroupId: sdkaws.String("g"), MessageDeduplicationId: sdkaws.String("d"),
+		QueueUrl: created.QueueUrl, MessageBody: sdkaws.String("body \u00e9\r\n"), MessageGroupId: sdkaws.String("g"),
+		MessageDeduplicationId: sdkaws.String("d"),
 		MessageAttributes: map[string]types.MessageAttributeValue{
-			"s": {DataType: sdkaws.String("String"), StringValue: sdkaws.String("v")}, "b": {DataType: sdkaws.String("Binary"), BinaryValue: []byte{0, 255}},
+			"s": {DataType: sdkaws.String("String"), StringValue: sdkaws.String("v")},
+			"b": {DataType: sdkaws.String("Binary"), BinaryValue: []byte{0, 255}},
 		},
 	})
 	if err != nil {
@@ -215,10 +218,12 @@ func TestSDK(t *testing.T) {
 		t.Fatalf("got %+v, %v", received, err)
 	}
 	m := received.Messages[0]
-	if *m.Body != "body \u00e9\r\n" || m.Attributes["SenderId"] != "AKIDEXAMPLE" || string(m.MessageAttributes["b"].BinaryValue) != "\x00\xff" {
+	if *m.Body != "body \u00e9\r\n" || m.Attributes["SenderId"] != "AKIDEXAMPLE" ||
+		string(m.MessageAttributes["b"].BinaryValue) != "\x00\xff" {
 		t.Errorf("got %+v", m)
 	}
-	if _, err := client.DeleteMessage(ctx, &sdk.DeleteMessageInput{QueueUrl: created.QueueUrl, ReceiptHandle: m.ReceiptHandle}); err != nil {
+	if _, err := client.DeleteMessage(ctx, &sdk.DeleteMessageInput{QueueUrl: created.QueueUrl,
+		ReceiptHandle: m.ReceiptHandle}); err != nil {
 		t.Error(err)
 	}
 	_, err = client.GetQueueUrl(ctx, &sdk.GetQueueUrlInput{QueueName: sdkaws.String("none")})

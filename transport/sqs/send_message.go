@@ -136,7 +136,8 @@ func traceHeader(c *aws.Call, values []attributeValue) (trace, digest string, re
 				"' is invalid. You must use only the following supported type prefixes: String.")
 		}
 		if a.Value == "" {
-			return "", "", refusal.InvalidParameter("Message (system) attribute '" + a.Name + "' must contain a non-empty value of type 'String'.")
+			return "", "", refusal.InvalidParameter("Message (system) attribute '" + a.Name +
+				"' must contain a non-empty value of type 'String'.")
 		}
 		trace = a.Value
 	}

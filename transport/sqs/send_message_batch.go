@@ -55,7 +55,8 @@ func (s *Service) sendMessageBatch(ctx context.Context, c *aws.Call, in *sendMes
 		return nil, refuse(ctx, c, refusal)
 	}
 	out := &sendMessageBatchOutput{Successful: make([]sentEntry, 0, len(in.Entries))}
-	cmd := &queue.SendMessages{Queue: c.Resource.Name, SenderID: c.SenderID(), Batch: true, Entries: make([]queue.SendEntry, 0, len(in.Entries))}
+	cmd := &queue.SendMessages{Queue: c.Resource.Name, SenderID: c.SenderID(), Batch: true,
+		Entries: make([]queue.SendEntry, 0, len(in.Entries))}
 	answers := make([]sentEntry, len(in.Entries))
 	refusals := make([]*queue.Error, len(in.Entries))
 	for i := range in.Entries {

@@ -18,7 +18,8 @@ func (in *setQueueAttributesInput) given() []awswire.Pair { return in.Attributes
 
 var setQueueAttributesInputSchema = awswire.Structure(
 	awswire.OptionalString("QueueUrl", func(v *setQueueAttributesInput) *awswire.Text { return &v.QueueURL }),
-	awswire.StringMap("Attributes", "Attribute", "Name", "Value", func(v *setQueueAttributesInput) *[]awswire.Pair { return &v.Attributes }),
+	awswire.StringMap("Attributes", "Attribute", "Name", "Value",
+		func(v *setQueueAttributesInput) *[]awswire.Pair { return &v.Attributes }),
 )
 
 // setQueueAttributes changes attributes, all or none.

@@ -43,13 +43,15 @@ var startMessageMoveTaskOutputSchema = awswire.Structure(
 )
 
 // startMessageMoveTask starts to move messages from a dead-letter queue.
-func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *startMessageMoveTaskInput) (*startMessageMoveTaskOutput, error) {
+func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *startMessageMoveTaskInput) (*startMessageMoveTaskOutput,
+	error) {
 	source := c.Resource.Name
 	destination, err := in.destination(&c.Scope)
 	if err != nil {
 		return nil, err
 	}
-	started, err := service.Submit[queue.MoveTaskStarted](ctx, &c.Call, &queue.StartMoveTask{Source: source, Destination: destination, MaxPerSecond: queue.Int(in.MaxPerSecond)})
+	started, err := service.Submit[queue.MoveTaskStarted](ctx, &c.Call,
+		&queue.StartMoveTask{Source: source, Destination: destination, MaxPerSecond: queue.Int(in.MaxPerSecond)})
 	if err != nil {
 		return nil, err
 	}

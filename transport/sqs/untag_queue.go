@@ -25,8 +25,7 @@ func (s *Service) untagQueue(ctx context.Context, c *aws.Call, in *untagQueueInp
 	if len(in.TagKeys) == 0 {
 		return nil, refuse(ctx, c, refusal.InvalidParameter("Tag keys must be between 1 and 128 characters in length."))
 	}
-	keys := slices.Clone(in.TagKeys)
-	slices.Sort(keys)
-	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.Resource.Name, Remove: slices.Compact(keys)})
+	keys := slices.Compact(slices.Sorted(slices.Values(in.TagKeys)))
+	_, err := c.Submit(ctx, &queue.SetQueueTags{Queue: c.Resource.Name, Remove: keys})
 	return &aws.Nothing{}, err
 }

@@ -42,17 +42,22 @@ func TestQueryOverGet(t *testing.T) {
 		{"no parameters", "/000000000000/q", 404, "", "<UnknownOperationException"},
 		{"root without parameters", "/", 404, "", "<UnknownOperationException"},
 		{"unknown action", "/000000000000/q?Action=FooBar", 400, "InvalidAction", "The action FooBar is not valid for this endpoint."},
-		{"ListQueues on a queue", "/000000000000/q?Action=ListQueues", 400, "InvalidAction", "The action ListQueues is not valid for this endpoint."},
-		{"CreateQueue on a queue", "/000000000000/q?Action=CreateQueue&QueueName=x", 400, "InvalidAction", "The action CreateQueue is not valid for this endpoint."},
+		{"ListQueues on a queue", "/000000000000/q?Action=ListQueues", 400, "InvalidAction",
+			"The action ListQueues is not valid for this endpoint."},
+		{"CreateQueue on a queue", "/000000000000/q?Action=CreateQueue&QueueName=x", 400, "InvalidAction",
+			"The action CreateQueue is not valid for this endpoint."},
 		{"ListQueues at the root", "/?Action=ListQueues", 200, "", "<QueueUrl>"},
 		{"GetQueueUrl on another queue", "/000000000000/other?Action=GetQueueUrl&QueueName=q", 200, "", "/000000000000/q</QueueUrl>"},
 		{"no body", "/000000000000/q?Action=SendMessage", 400, "MissingParameter", "The request must contain the parameter MessageBody."},
-		{"all attributes", "/000000000000/q?Action=GetQueueAttributes&AttributeName.1=All", 200, "", "<Attribute><Name>VisibilityTimeout</Name><Value>30"},
+		{"all attributes", "/000000000000/q?Action=GetQueueAttributes&AttributeName.1=All", 200, "",
+			"<Attribute><Name>VisibilityTimeout</Name><Value>30"},
 		{"index-less list", "/000000000000/q?Action=GetQueueAttributes&AttributeName=All", 200, "", "VisibilityTimeout"},
 		{"QueueUrl wins over the path", "/000000000000/none?Action=GetQueueAttributes&QueueUrl=q", 200, "", "GetQueueAttributesResult"},
-		{"presigned", "/000000000000/q?Action=ReceiveMessage&X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID%2F20260101%2Fus-east-1%2Fsqs%2Faws4_request&X-Amz-Signature=0", 200, "", "<ReceiveMessageResult/>"},
+		{"presigned", "/000000000000/q?Action=ReceiveMessage&X-Amz-Algorithm=AWS4-HMAC-SHA256&" +
+			"X-Amz-Credential=AKID%2F20260101%2Fus-east-1%2Fsqs%2Faws4_request&X-Amz-Signature=0", 200, "", "<ReceiveMessageResult/>"},
 		{"malformed escape", "/?Action=%zz", 400, "MalformedQueryString", "syntax error"},
-		{"not an integer", "/000000000000/q?Action=ReceiveMessage&WaitTimeSeconds=x", 400, "InvalidParameterValue", "Value x for parameter WaitTimeSeconds is invalid."},
+		{"not an integer", "/000000000000/q?Action=ReceiveMessage&WaitTimeSeconds=x", 400, "InvalidParameterValue",
+			"Value x for parameter WaitTimeSeconds is invalid."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,18 +88,30 @@ func TestJSONRequests(t *testing.T) {
 		{"on a queue path", "/000000000000/q", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b"}`, 200, "", ""},
 		{"account action on a queue path", "/000000000000/q", header("AmazonSQS.ListQueues"), ``, 200, "", ""},
 		{"empty body", "/", header("AmazonSQS.ListQueues"), "", 200, "", ""},
-		{"unknown members and nulls", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b","DelaySeconds":null,"Foo":{"a":[1]}}`, 200, "", ""},
-		{"content type with charset", "/", map[string]string{"Content-Type": aws.JSONType + "; charset=utf-8", "X-Amz-Target": "AmazonSQS.ListQueues"}, "{}", 200, "", ""},
-		{"unknown action", "/", header("AmazonSQS.FooBar"), "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
-		{"other service", "/", header("AmazonSNS.Publish"), "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
-		{"no target", "/", map[string]string{"Content-Type": aws.JSONType}, "{}", 400, "InvalidAction", "com.amazon.coral.service#UnknownOperationException"},
-		{"not JSON", "/", header("AmazonSQS.ListQueues"), "<a>", 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
-		{"cut off", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
-		{"an empty list of accounts", "/", header("AmazonSQS.AddPermission"), `{"QueueUrl":"q","Label":"L","AWSAccountIds":[],"Actions":["SendMessage"]}`, 400, "InvalidParameterValue", "com.amazon.coral.service#InvalidParameterValueException"},
-		{"no list of accounts", "/", header("AmazonSQS.AddPermission"), `{"QueueUrl":"q","Label":"L","Actions":["SendMessage"]}`, 400, "MissingParameter", "com.amazon.coral.service#MissingRequiredParameterException"},
+		{"unknown members and nulls", "/", header("AmazonSQS.SendMessage"),
+			`{"QueueUrl":"q","MessageBody":"b","DelaySeconds":null,"Foo":{"a":[1]}}`, 200, "", ""},
+		{"content type with charset", "/", map[string]string{"Content-Type": aws.JSONType + "; charset=utf-8",
+			"X-Amz-Target": "AmazonSQS.ListQueues"}, "{}", 200, "", ""},
+		{"unknown action", "/", header("AmazonSQS.FooBar"), "{}", 400, "InvalidAction",
+			"com.amazon.coral.service#UnknownOperationException"},
+		{"other service", "/", header("AmazonSNS.Publish"), "{}", 400, "InvalidAction",
+			"com.amazon.coral.service#UnknownOperationException"},
+		{"no target", "/", map[string]string{"Content-Type": aws.JSONType}, "{}", 400, "InvalidAction",
+			"com.amazon.coral.service#UnknownOperationException"},
+		{"not JSON", "/", header("AmazonSQS.ListQueues"), "<a>", 400, "SerializationException",
+			"com.amazon.coral.service#SerializationException"},
+		{"cut off", "/", header("AmazonSQS.SendMessage"), `{"QueueUrl":"q","MessageBody":"b`, 400, "SerializationException",
+			"com.amazon.coral.service#SerializationException"},
+		{"an empty list of accounts", "/", header("AmazonSQS.AddPermission"),
+			`{"QueueUrl":"q","Label":"L","AWSAccountIds":[],"Actions":["SendMessage"]}`, 400, "InvalidParameterValue",
+			"com.amazon.coral.service#InvalidParameterValueException"},
+		{"no list of accounts", "/", header("AmazonSQS.AddPermission"), `{"QueueUrl":"q","Label":"L","Actions":["SendMessage"]}`, 400,
+			"MissingParameter", "com.amazon.coral.service#MissingRequiredParameterException"},
 		{"a tag without a value", "/", header("AmazonSQS.TagQueue"), `{"QueueUrl":"q","Tags":{"a":null,"b":"1"}}`, 200, "", ""},
-		{"string for an integer", "/", header("AmazonSQS.ReceiveMessage"), `{"QueueUrl":"q","MaxNumberOfMessages":"1"}`, 400, "SerializationException", "com.amazon.coral.service#SerializationException"},
-		{"too large", "/", header("AmazonSQS.SendMessage"), strings.Repeat(" ", limits.BodyBytesMax+1), 413, "RequestEntityTooLarge", "com.amazon.coral.service#RequestEntityTooLargeException"},
+		{"string for an integer", "/", header("AmazonSQS.ReceiveMessage"), `{"QueueUrl":"q","MaxNumberOfMessages":"1"}`, 400,
+			"SerializationException", "com.amazon.coral.service#SerializationException"},
+		{"too large", "/", header("AmazonSQS.SendMessage"), strings.Repeat(" ", limits.BodyBytesMax+1), 413, "RequestEntityTooLarge",
+			"com.amazon.coral.service#RequestEntityTooLargeException"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +132,8 @@ func TestNegotiatedJSON(t *testing.T) {
 	f := newFixture(t)
 	f.create("q", nil)
 	get := func(path string) answer {
-		response, err := f.server.Client().Do(f.request(http.MethodGet, path, map[string]string{"Accept": "application/json; charset=utf-8, */*"}, ""))
+		response, err := f.server.Client().Do(f.request(http.MethodGet, path,
+			map[string]string{"Accept": "application/json; charset=utf-8, */*"}, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +153,8 @@ func TestNegotiatedJSON(t *testing.T) {
 		body   string
 	}{
 		{"/?Action=ListQueues", 200, `{"ListQueuesResponse":{"ListQueuesResult":{"queueUrls":["<host>/000000000000/q"],"NextToken":null},` + metadata},
-		{"/?Action=GetQueueUrl&QueueName=q", 200, `{"GetQueueUrlResponse":{"GetQueueUrlResult":{"QueueUrl":"<host>/000000000000/q"},` + metadata},
+		{"/?Action=GetQueueUrl&QueueName=q", 200, `{"GetQueueUrlResponse":{"GetQueueUrlResult":{"QueueUrl":"<host>/000000000000/q"},` +
+			metadata},
 		{
 			"/000000000000/q?Action=GetQueueAttributes&AttributeName.1=DelaySeconds", 200,
 			`{"GetQueueAttributesResponse":{"GetQueueAttributesResult":{"Attributes":[{"Name":"DelaySeconds","Value":"0"}]},` + metadata,
@@ -173,7 +192,8 @@ func TestNegotiatedJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages := got.ReceiveMessageResponse.ReceiveMessageResult.Messages
-	if len(messages) != 1 || messages[0].Body != "b\"" || len(messages[0].MessageAttributes) != 1 || messages[0].MessageAttributes[0].Value.StringValue != "1" {
+	if len(messages) != 1 || messages[0].Body != "b\"" || len(messages[0].MessageAttributes) != 1 ||
+		messages[0].MessageAttributes[0].Value.StringValue != "1" {
 		t.Errorf("got %s", body)
 	}
 	if got := get("/000000000000/q"); got.status != 404 || got.body != "<UnknownOperationException/>\n" || got.code != "text/xml" {
@@ -193,7 +213,8 @@ func TestQueueURLEchoesTheRequest(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.create("q", nil)
-			r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.GetQueueUrl", "X-Forwarded-Proto": tc.proto}, `{"QueueName":"q"}`)
+			r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.GetQueueUrl",
+				"X-Forwarded-Proto": tc.proto}, `{"QueueName":"q"}`)
 			r.Host = tc.host
 			if got := f.ok(f.do(aws.JSON, r)).element("QueueUrl"); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
@@ -246,8 +267,10 @@ func TestLinksChangeNothing(t *testing.T) {
 		{"a browser looks", "/?Action=ListQueues", browser, "", 200},
 		{"a browser sends", "/?Action=SendMessage&QueueUrl=q&MessageBody=b", browser, "", 403},
 		{"a browser deletes", "/000000000000/q?Action=DeleteQueue", browser, "", 403},
-		{"with a credential that proves nothing", "/?Action=DeleteQueue&QueueUrl=q&X-Amz-Credential=AKID/20260101/us-east-1/sqs/aws4_request", browser, "", 403},
-		{"with a header that a link cannot set", "/?Action=SendMessage&QueueUrl=q&MessageBody=b", browser, "AWS4-HMAC-SHA256 Credential=AKID/x", 200},
+		{"with a credential that proves nothing", "/?Action=DeleteQueue&QueueUrl=q&" +
+			"X-Amz-Credential=AKID/20260101/us-east-1/sqs/aws4_request", browser, "", 403},
+		{"with a header that a link cannot set", "/?Action=SendMessage&QueueUrl=q&MessageBody=b", browser,
+			"AWS4-HMAC-SHA256 Credential=AKID/x", 200},
 		{"another client", "/?Action=SendMessage&QueueUrl=q&MessageBody=b", "curl/8.0", "", 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -277,13 +300,17 @@ func TestErrorsQuoteLittle(t *testing.T) {
 		in               members
 		code, text       string
 	}{
-		{aws.Query, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "DelaySeconds": long}, "InvalidParameterValue", "Must be an integer"},
-		{aws.JSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "MessageGroupId": long}, "InvalidParameterValue", "1 to 128 in length"},
-		{aws.JSON, "DeleteMessage", members{"QueueUrl": "q", "ReceiptHandle": long}, "ReceiptHandleIsInvalid", "is not a valid receipt handle"},
+		{aws.Query, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "DelaySeconds": long}, "InvalidParameterValue",
+			"Must be an integer"},
+		{aws.JSON, "SendMessage", members{"QueueUrl": "q", "MessageBody": "b", "MessageGroupId": long}, "InvalidParameterValue",
+			"1 to 128 in length"},
+		{aws.JSON, "DeleteMessage", members{"QueueUrl": "q", "ReceiptHandle": long}, "ReceiptHandleIsInvalid",
+			"is not a valid receipt handle"},
 		{aws.JSON, "DeleteMessage", members{"QueueUrl": long, "ReceiptHandle": "r"}, "AWS.SimpleQueueService.NonExistentQueue", ""},
 		{aws.JSON, "GetQueueUrl", members{"QueueName": long}, "AWS.SimpleQueueService.NonExistentQueue", ""},
 		{aws.JSON, "CreateQueue", members{"QueueName": long}, "InvalidParameterValue", "1 to 80 in length"},
-		{aws.JSON, "SetQueueAttributes", members{"QueueUrl": "q", "Attributes": members{long: "1"}}, "InvalidAttributeName", "Unknown Attribute"},
+		{aws.JSON, "SetQueueAttributes", members{"QueueUrl": "q", "Attributes": members{long: "1"}}, "InvalidAttributeName",
+			"Unknown Attribute"},
 		{aws.Query, long, nil, "InvalidAction", "is not valid for this endpoint"},
 	} {
 		var a answer
@@ -305,7 +332,8 @@ func (refuser) Verify(_ *http.Request, body string) (auth.Identity, string, erro
 	if body == "" {
 		return auth.Identity{}, "", errors.New("no body")
 	}
-	return auth.Identity{}, "", &auth.Error{Code: "InvalidClientTokenId", Status: 403, Message: "The security token included in the request is invalid."}
+	return auth.Identity{}, "", &auth.Error{Code: "InvalidClientTokenId", Status: 403,
+		Message: "The security token included in the request is invalid."}
 }
 
 func TestRefusedCaller(t *testing.T) {
@@ -330,7 +358,8 @@ func TestLongPoll(t *testing.T) {
 	}
 	start := func(ctx context.Context, f *fixture) <-chan result {
 		done := make(chan result, 1) // the one result
-		r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.ReceiveMessage", "Content-Type": aws.JSONType}, `{"QueueUrl":"q","WaitTimeSeconds":20}`)
+		r := f.request(http.MethodPost, "/", map[string]string{"X-Amz-Target": "AmazonSQS.ReceiveMessage",
+			"Content-Type": aws.JSONType}, `{"QueueUrl":"q","WaitTimeSeconds":20}`)
 		go func() {
 			response, err := f.server.Client().Do(r.WithContext(ctx))
 			if err != nil {
@@ -366,7 +395,8 @@ func TestLongPoll(t *testing.T) {
 		}
 		f.server.CloseClientConnections()
 		f.server.Close() // waits for the handler
-		if _, err := f.node.Submit(t.Context(), &queue.SendMessages{Queue: "q", SenderID: "s", Entries: []queue.SendEntry{{Body: "b"}}}); err != nil {
+		if _, err := f.node.Submit(t.Context(), &queue.SendMessages{Queue: "q", SenderID: "s",
+			Entries: []queue.SendEntry{{Body: "b"}}}); err != nil {
 			t.Fatal(err)
 		}
 		reply, err := f.node.Receive(t.Context(), &queue.ReceiveMessages{Queue: "q"}, 0)

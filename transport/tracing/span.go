@@ -23,8 +23,9 @@ var operations = map[string]string{
 	"SendMessage": send, "SendMessageBatch": send, "Publish": send, "PublishBatch": send,
 	"Send": send, "SendStream": send, "PublishStream": send, "ScheduleMessages": send,
 	"ReceiveMessage": receive, "Receive": receive, "Consume": receive, "ReceiveDeferred": receive,
-	"DeleteMessage": settlement, "DeleteMessageBatch": settlement, "ChangeMessageVisibility": settlement, "ChangeMessageVisibilityBatch": settlement,
-	"Delete": settlement, "ChangeVisibility": settlement, "Complete": settlement, "Abandon": settlement, "Renew": settlement, "Defer": settlement, "DeadLetter": settlement,
+	"DeleteMessage": settlement, "DeleteMessageBatch": settlement, "Delete": settlement,
+	"ChangeMessageVisibility": settlement, "ChangeMessageVisibilityBatch": settlement, "ChangeVisibility": settlement,
+	"Complete": settlement, "Abandon": settlement, "Renew": settlement, "Defer": settlement, "DeadLetter": settlement,
 }
 
 // spanName returns the operation of a request and its queue or topic.

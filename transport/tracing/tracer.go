@@ -59,7 +59,8 @@ type Tracer struct {
 func New(ctx context.Context, o Options) (*Tracer, error) {
 	client, err := otlptracehttp.New(ctx,
 		otlptracehttp.WithEndpointURL(strings.TrimRight(o.Endpoint, "/")+tracesPath),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: retryMax / 3, MaxElapsedTime: retryMax}))
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: retryMax / 3,
+			MaxElapsedTime: retryMax}))
 	if err != nil {
 		return nil, fmt.Errorf("preparing the export of traces: %w", err)
 	}

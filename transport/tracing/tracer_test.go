@@ -92,7 +92,8 @@ func TestSpanOfARequest(t *testing.T) {
 		t.Fatalf("%d spans: %v", len(spans), spans)
 	}
 	s := spans[0]
-	if s.GetName() != "receive orders.fifo" || hex.EncodeToString(s.GetTraceId()) != traceID || hex.EncodeToString(s.GetParentSpanId()) != parentID ||
+	if s.GetName() != "receive orders.fifo" || hex.EncodeToString(s.GetTraceId()) != traceID ||
+		hex.EncodeToString(s.GetParentSpanId()) != parentID ||
 		s.GetKind() != tracepb.Span_SPAN_KIND_SERVER || s.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_UNSET {
 		t.Errorf("the span is %v", s)
 	}

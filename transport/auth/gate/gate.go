@@ -122,7 +122,8 @@ func (g *Gate) Revoked(caller auth.Identity) error {
 	if known && !key.Inactive && key.User == (access.User{Account: caller.Account, Name: caller.User}) {
 		return nil
 	}
-	return &auth.Error{Code: sigv4.UnknownKey, Status: http.StatusForbidden, Message: "The security token included in the request is invalid."}
+	return &auth.Error{Code: sigv4.UnknownKey, Status: http.StatusForbidden,
+		Message: "The security token included in the request is invalid."}
 }
 
 // RefuseAnonymous refuses a caller without a key.

@@ -182,7 +182,8 @@ func TestNewestKeys(t *testing.T) {
 	t.Parallel()
 	n := newNode()
 	n.caught = func() error {
-		n.table.Store(n.Access().WithKey(statehash.Key{}, access.Key{ID: newKey, Secret: secret, User: access.User{Account: ours, Name: "new"}}))
+		n.table.Store(n.Access().WithKey(statehash.Key{}, access.Key{ID: newKey, Secret: secret,
+			User: access.User{Account: ours, Name: "new"}}))
 		return nil
 	}
 	g := New(n, time.Now)
@@ -240,7 +241,8 @@ func TestAuthorize(t *testing.T) {
 	anna := auth.Identity{AccessKeyID: annaKey, Account: ours, User: "anna"}
 	other := auth.Identity{AccessKeyID: otherKey, Account: theirs}
 	statement := func(effect, principal, action, rest string) string {
-		return `{"Statement":{"Effect":"` + effect + `","Principal":` + principal + `,"Action":"` + action + `","Resource":"*"` + rest + `}}`
+		return `{"Statement":{"Effect":"` + effect + `","Principal":` + principal + `,"Action":"` + action + `","Resource":"*"` + rest +
+			`}}`
 	}
 	everybody := `"*"`
 	for _, tc := range []struct {
@@ -253,35 +255,52 @@ func TestAuthorize(t *testing.T) {
 	}{
 		{"the account", root, "sqs:SendMessage", "", "", ""},
 		{"the account, denied", root, "sqs:SendMessage", statement("Deny", everybody, "sqs:*", ""), "", "AccessDenied"},
-		{"the account, about a policy that denies everything", root, "sqs:SetQueueAttributes", statement("Deny", everybody, "*", ""), "", ""},
-		{"a user about that", anna, "sqs:SetQueueAttributes", statement("Deny", everybody, "*", ""), `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`, "AccessDenied"},
+		{"the account, about a policy that denies everything", root, "sqs:SetQueueAttributes", statement("Deny", everybody, "*", ""),
+			"", ""},
+		{"a user about that", anna, "sqs:SetQueueAttributes", statement("Deny", everybody, "*", ""),
+			`{"Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`, "AccessDenied"},
 		{"a user without a policy", anna, "sqs:SendMessage", "", "", "AccessDenied"},
-		{"a user with one", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders + `"}}`, ""},
-		{"another action", anna, "sqs:ReceiveMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders + `"}}`, "AccessDenied"},
-		{"another resource", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders + `x"}}`, "AccessDenied"},
-		{"by the resource", anna, "sqs:SendMessage", statement("Allow", `{"AWS":"arn:aws:iam::000000000000:user/anna"}`, "sqs:SendMessage", ""), "", ""},
-		{"by name of the user", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:username":"anna"}}}}`, ""},
-		{"from the right network", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"192.0.2.0/24"}}}}`, ""},
-		{"from another network", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}}}`, "AccessDenied"},
-		{"without TLS", root, "sqs:SendMessage", statement("Deny", everybody, "sqs:*", `,"Condition":{"Bool":{"aws:SecureTransport":"false"}}`), "", "AccessDenied"},
+		{"a user with one", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders +
+			`"}}`, ""},
+		{"another action", anna, "sqs:ReceiveMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders +
+			`"}}`, "AccessDenied"},
+		{"another resource", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"sqs:Send*","Resource":"` + orders +
+			`x"}}`, "AccessDenied"},
+		{"by the resource", anna, "sqs:SendMessage", statement("Allow", `{"AWS":"arn:aws:iam::000000000000:user/anna"}`,
+			"sqs:SendMessage", ""), "", ""},
+		{"by name of the user", anna, "sqs:SendMessage", "",
+			`{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"StringEquals":{"aws:username":"anna"}}}}`, ""},
+		{"from the right network", anna, "sqs:SendMessage", "",
+			`{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"192.0.2.0/24"}}}}`, ""},
+		{"from another network", anna, "sqs:SendMessage", "",
+			`{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}}}`,
+			"AccessDenied"},
+		{"without TLS", root, "sqs:SendMessage", statement("Deny", everybody, "sqs:*",
+			`,"Condition":{"Bool":{"aws:SecureTransport":"false"}}`), "", "AccessDenied"},
 		{"another account", other, "sqs:SendMessage", "", "", "AccessDenied"},
-		{"another account that the resource permits", other, "sqs:SendMessage", statement("Allow", `{"AWS":"999999999999"}`, "sqs:SendMessage", ""), "", ""},
+		{"another account that the resource permits", other, "sqs:SendMessage",
+			statement("Allow", `{"AWS":"999999999999"}`, "sqs:SendMessage", ""), "", ""},
 		{"nobody", auth.Identity{}, "sqs:SendMessage", "", "", "MissingAuthenticationToken"},
 		{"nobody, where everybody may", auth.Identity{}, "sqs:SendMessage", statement("Allow", everybody, "sqs:SendMessage", ""), "", ""},
-		{"a policy that cannot be read", anna, "sqs:SendMessage", `{"Statement":"Allow"}`, `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`, "AccessDenied"},
+		{"a policy that cannot be read", anna, "sqs:SendMessage", `{"Statement":"Allow"}`,
+			`{"Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`, "AccessDenied"},
 		{"the account, about a policy that cannot be read", root, "sqs:SetQueueAttributes", `{"Statement":"Allow"}`, "", ""},
 		{"the account, about what such a policy is of", root, "sqs:SendMessage", `{"Statement":"Allow"}`, "", "AccessDenied"},
-		{"nobody, where a permission has no principal", auth.Identity{}, "sqs:SendMessage", `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`, "", "MissingAuthenticationToken"},
-		{"a user whose policy has a typo", anna, "sqs:SendMessage", "", `{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Conditions":{}}}`, "AccessDenied"},
+		{"nobody, where a permission has no principal", auth.Identity{}, "sqs:SendMessage",
+			`{"Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}`, "", "MissingAuthenticationToken"},
+		{"a user whose policy has a typo", anna, "sqs:SendMessage", "",
+			`{"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Conditions":{}}}`, "AccessDenied"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			n := newNode()
-			n.table.Store(n.Access().WithPolicy(statehash.Key{}, access.Policy{User: access.User{Account: ours, Name: "anna"}, Text: tc.user}))
+			n.table.Store(n.Access().WithPolicy(statehash.Key{},
+				access.Policy{User: access.User{Account: ours, Name: "anna"}, Text: tc.user}))
 			g := New(n, time.Now)
 			for range 2 { // with policies read anew, and kept
 				from := sigv4.ConnectionOf(signed(t, "", ""))
-				err := g.Authorize(t.Context(), &from, tc.caller, auth.Permission{Action: tc.action, Resource: orders, Account: ours, Policy: func() string { return tc.of }})
+				err := g.Authorize(t.Context(), &from, tc.caller,
+					auth.Permission{Action: tc.action, Resource: orders, Account: ours, Policy: func() string { return tc.of }})
 				if codeOf(err) != tc.code || (err == nil) != (tc.code == "") {
 					t.Fatalf("got %v", err)
 				}

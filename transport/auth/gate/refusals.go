@@ -28,7 +28,8 @@ func checkSigned(r *http.Request, caller auth.Identity) error {
 		query = r.URL.Query()
 	}
 	if r.Header.Get(securityToken) != "" || query.Get(securityToken) != "" {
-		return &auth.Error{Code: sigv4.UnknownKey, Status: http.StatusForbidden, Message: "The security token included in the request is invalid."}
+		return &auth.Error{Code: sigv4.UnknownKey, Status: http.StatusForbidden,
+			Message: "The security token included in the request is invalid."}
 	}
 	for name, values := range query {
 		if len(values) > 1 { // the signature ignores their order

@@ -60,7 +60,10 @@ var operators = map[string]operator{
 func (c *condition) match(r *Request) bool {
 	values := r.Keys[c.key]
 	if c.isNull {
-		return slices.ContainsFunc(c.wanted, func(text string) bool { return strings.EqualFold(text, strconv.FormatBool(len(values) == 0)) })
+		return slices.ContainsFunc(c.wanted, func(text string) bool {
+			return strings.EqualFold(text,
+				strconv.FormatBool(len(values) == 0))
+		})
 	}
 	if len(values) == 0 {
 		return c.ifExists || c.operator.negated

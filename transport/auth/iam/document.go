@@ -116,7 +116,8 @@ func Stored(kind Kind, text string) *Document {
 }
 
 // denial denies everything to all callers.
-var denial = statement{deny: true, principals: principals{given: true, anyone: true}, actions: patterns{texts: []string{"*"}}, resources: patterns{texts: []string{"*"}}}
+var denial = statement{deny: true, principals: principals{given: true, anyone: true}, actions: patterns{texts: []string{"*"}},
+	resources: patterns{texts: []string{"*"}}}
 
 // read parses a policy. If it is refused, kept holds its denials.
 func read(kind Kind, own, text string) (d, kept *Document, err error) {
@@ -215,13 +216,15 @@ func readStatement(kind Kind, own, path string, value jsontext.Value) (s stateme
 	if s.principals, err = readPrincipals(kind, path, members, s.deny); err != nil {
 		return s, err
 	}
-	if s.actions, err = readPatterns(path, "Action", members, func(path, text string) error { return checkAction(kind, path, text) }); err != nil {
+	if s.actions, err = readPatterns(path, "Action", members,
+		func(path, text string) error { return checkAction(kind, path, text) }); err != nil {
 		return s, err
 	}
 	for i, action := range s.actions.texts {
 		s.actions.texts[i] = strings.ToLower(action)
 	}
-	if s.resources, err = readPatterns(path, "Resource", members, func(path, text string) error { return checkResource(kind, path, text) }); err != nil {
+	if s.resources, err = readPatterns(path, "Resource", members,
+		func(path, text string) error { return checkResource(kind, path, text) }); err != nil {
 		return s, err
 	}
 	if s.conditions, err = readConditions(path, members, s.deny); err != nil {

@@ -64,7 +64,8 @@ func TestStatements(t *testing.T) {
 		{"all but this", allow + `"NotAction":["sqs:Send*"]`, Unspecified},
 		{"denied", `"Effect":"Deny","Action":"*","Resource":"*"`, Denied},
 		{"the resource", `"Effect":"Allow","Action":"*","Resource":"` + orders + `"`, Allowed},
-		{"resources are compared exactly", `"Effect":"Allow","Action":"*","Resource":"` + strings.Replace(orders, "orders", "Orders", 1) + `"`, Unspecified},
+		{"resources are compared exactly", `"Effect":"Allow","Action":"*","Resource":"` +
+			strings.Replace(orders, "orders", "Orders", 1) + `"`, Unspecified},
 		{"a part of the resource", `"Effect":"Allow","Action":"*","Resource":"arn:aws:sqs:*:000000000000:ord*"`, Allowed},
 		{"all but the resource", `"Effect":"Deny","Action":"*","NotResource":"` + orders + `"`, Unspecified},
 		{"a variable", `"Effect":"Allow","Action":"*","Resource":"arn:aws:sqs:*:*:${aws:username}*"`, Unspecified},
@@ -82,8 +83,10 @@ func TestStatements(t *testing.T) {
 		{"another user", allow + `"Action":"*","Principal":{"AWS":"arn:aws:iam::000000000000:user/bob"}`, Unspecified},
 		{"another account", allow + `"Action":"*","Principal":{"AWS":"111111111111"}`, Unspecified},
 		{"a service", allow + `"Action":"*","Principal":{"Service":"sns.amazonaws.com"}`, Unspecified},
-		{"not the user", `"Effect":"Deny","Action":"*","Resource":"*","NotPrincipal":{"AWS":"arn:aws:iam::000000000000:user/ada"}`, Unspecified},
-		{"not another user", `"Effect":"Deny","Action":"*","Resource":"*","NotPrincipal":{"AWS":"arn:aws:iam::000000000000:user/bob"}`, Denied},
+		{"not the user", `"Effect":"Deny","Action":"*","Resource":"*","NotPrincipal":{"AWS":"arn:aws:iam::000000000000:user/ada"}`,
+			Unspecified},
+		{"not another user", `"Effect":"Deny","Action":"*","Resource":"*","NotPrincipal":{"AWS":"arn:aws:iam::000000000000:user/bob"}`,
+			Denied},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -159,13 +162,16 @@ func TestStored(t *testing.T) {
 		{"an unknown member", `{"statement":[` + allow + `]}`, Denied, Denied},
 		{"statements that are none", `{"Statement":"x"}`, Denied, Denied},
 		{"a permission without a principal", `{"Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`, Unspecified, Unspecified},
-		{"beside a sound permission", `{"Statement":[` + allow + `,{"Effect":"Allow","Action":"*","Resource":"*"}]}`, Unspecified, Unspecified},
+		{"beside a sound permission", `{"Statement":[` + allow + `,{"Effect":"Allow","Action":"*","Resource":"*"}]}`, Unspecified,
+			Unspecified},
 		{"beside a sound denial", `{"Statement":[` + allow + `,` + denySend + `,{"Effect":"Allow","Action":"*"}]}`, Denied, Unspecified},
 		{"a denial", `{"Statement":[` + allow + `,{"Effect":"Deny","principal":"*","Action":"*","Resource":"*"}]}`, Denied, Denied},
-		{"a denial for a principal that is not understood", `{"Statement":[` + allow + `,{"Effect":"Deny","Principal":{"AWS":"arn:aws:iam::222222222222:user/*"},"Action":"*","Resource":"*"}]}`, Denied, Denied},
+		{"a denial for a principal that is not understood", `{"Statement":[` + allow +
+			`,{"Effect":"Deny","Principal":{"AWS":"arn:aws:iam::222222222222:user/*"},"Action":"*","Resource":"*"}]}`, Denied, Denied},
 		{"an unknown effect", `{"Statement":[{"Effect":"allow","Principal":"*","Action":"*","Resource":"*"}]}`, Denied, Denied},
 		{"two effects", `{"Statement":[{"Effect":"Allow","Effect":"Deny","Principal":"*","Action":"*","Resource":"*"}]}`, Denied, Denied},
-		{"an effect in other letters", `{"Statement":[{"effect":"Deny","Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}]}`, Denied, Denied},
+		{"an effect in other letters", `{"Statement":[{"effect":"Deny","Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}]}`,
+			Denied, Denied},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +243,8 @@ func TestDecisions(t *testing.T) {
 			if tc.resource != "" {
 				resource = parse(t, one(tc.resource))
 			}
-			if got := Decide(request(func(r *Request) { r.Caller = tc.caller }), ofCaller, resource); got.Allowed != tc.want || got.By != tc.by {
+			if got := Decide(request(func(r *Request) { r.Caller = tc.caller }), ofCaller, resource); got.Allowed != tc.want ||
+				got.By != tc.by {
 				t.Errorf("decided %+v", got)
 			}
 		})

@@ -100,7 +100,8 @@ func checkPrincipal(path, text string) error {
 			}
 		}
 	}
-	return problem(path, "must be *, an account id of 12 digits, %s<account>%s or %s<account>%s<name>", arnPrefix, rootEnd, arnPrefix, userBegin)
+	return problem(path, "must be *, an account id of 12 digits, %s<account>%s or %s<account>%s<name>", arnPrefix, rootEnd, arnPrefix,
+		userBegin)
 }
 
 // isUserName reports whether a name is valid for a user.

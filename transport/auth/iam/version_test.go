@@ -11,7 +11,8 @@ import (
 // Every name in a policy has the format version it came with, so that no policy with a new
 // one is stored before all nodes understand it.
 func TestNamesHaveTheirVersion(t *testing.T) {
-	names := slices.Concat(documentMembers, statementMembers, versions, []string{effectAllow, effectDeny, kindAWS, kindService, operatorNull},
+	names := slices.Concat(documentMembers, statementMembers, versions,
+		[]string{effectAllow, effectDeny, kindAWS, kindService, operatorNull},
 		slices.Collect(maps.Keys(operators)), slices.Collect(maps.Keys(keys)))
 	for _, name := range names {
 		if !slices.ContainsFunc(policy.AccessGrammar, func(e policy.Element) bool { return e.Name == name }) {

@@ -61,7 +61,8 @@ func (c *chunks) check(data, extension string) error {
 	if !ok {
 		return malformedChunk()
 	}
-	text := strings.Join([]string{chunkAlgorithm, c.signature.stamp, c.signature.scope.String(), c.before, digestOf(""), digestOf(data)}, "\n")
+	text := strings.Join([]string{chunkAlgorithm, c.signature.stamp, c.signature.scope.String(), c.before, digestOf(""),
+		digestOf(data)}, "\n")
 	sum := keyed(c.key.key[:], []byte(text))
 	want := hex.EncodeToString(sum[:])
 	if subtle.ConstantTimeCompare([]byte(want), []byte(got)) != 1 {

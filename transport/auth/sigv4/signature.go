@@ -139,7 +139,8 @@ func (s *signature) readDate(header http.Header) (err error) {
 
 // readQuery reads the signature of a presigned URL.
 func (s *signature) readQuery(query url.Values, lists *headerLists) error {
-	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-SignedHeaders", "X-Amz-Date", "X-Amz-Expires"} {
+	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-SignedHeaders", "X-Amz-Date",
+		"X-Amz-Expires"} {
 		if values := query[name]; len(values) != 1 || values[0] == "" {
 			return incomplete("AWS query-string parameters must include '" + name + "' once.")
 		}
@@ -148,7 +149,8 @@ func (s *signature) readQuery(query url.Values, lists *headerLists) error {
 		return incomplete("Unsupported signature algorithm; this server wants " + algorithm + ".")
 	}
 	s.query, s.stamp = true, query.Get("X-Amz-Date")
-	if err := s.readParts(query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"), query.Get("X-Amz-Signature"), lists); err != nil {
+	if err := s.readParts(query.Get("X-Amz-Credential"), query.Get("X-Amz-SignedHeaders"), query.Get("X-Amz-Signature"),
+		lists); err != nil {
 		return err
 	}
 	seconds, err := strconv.ParseUint(query.Get("X-Amz-Expires"), 10, 32)
@@ -181,7 +183,8 @@ func (s *signature) readParts(credential, signed, digits string, lists *headerLi
 
 func (s *signature) checkDay() error {
 	if s.day != s.stamp[:len("yyyymmdd")] {
-		return mismatch("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" + s.stamp[:len("yyyymmdd")] + "'.")
+		return mismatch("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" +
+			s.stamp[:len("yyyymmdd")] + "'.")
 	}
 	return nil
 }

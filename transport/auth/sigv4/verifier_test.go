@@ -184,7 +184,8 @@ func TestRefused(t *testing.T) {
 	}{
 		{"unsigned", func(r *http.Request) { r.Header.Del("Authorization") }, 0, "MissingAuthenticationToken"},
 		{"another scheme", func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }, 0, "IncompleteSignature"},
-		{"signed twice", func(r *http.Request) { r.Header["Authorization"] = append(r.Header["Authorization"], "x") }, 0, "IncompleteSignature"},
+		{"signed twice", func(r *http.Request) { r.Header["Authorization"] = append(r.Header["Authorization"], "x") }, 0,
+			"IncompleteSignature"},
 		{"an unknown key", authorization(testKey, "AKIDOTHER"), 0, "InvalidClientTokenId"},
 		{"odd characters in the key", authorization(testKey, "AK<ID>"), 0, "IncompleteSignature"},
 		{"another region", authorization("eu-north-1", "eu-north-2"), 0, "SignatureDoesNotMatch"},
@@ -192,12 +193,15 @@ func TestRefused(t *testing.T) {
 		{"another day", authorization("/20261123/", "/20261122/"), 0, "SignatureDoesNotMatch"},
 		{"no termination", authorization("aws4_request", "aws4"), 0, "IncompleteSignature"},
 		{"no signature", authorization("Signature=", "Other="), 0, "IncompleteSignature"},
-		{"half a signature", func(r *http.Request) { h := r.Header["Authorization"]; h[0] = h[0][:len(h[0])-32] }, 0, "SignatureDoesNotMatch"},
-		{"headers out of order", authorization("SignedHeaders=amz-sdk-request;", "SignedHeaders=x-amz-date;amz-sdk-request;"), 0, "IncompleteSignature"},
+		{"half a signature", func(r *http.Request) { h := r.Header["Authorization"]; h[0] = h[0][:len(h[0])-32] }, 0,
+			"SignatureDoesNotMatch"},
+		{"headers out of order", authorization("SignedHeaders=amz-sdk-request;", "SignedHeaders=x-amz-date;amz-sdk-request;"), 0,
+			"IncompleteSignature"},
 		{"host is not signed", authorization("host;", ""), 0, "SignatureDoesNotMatch"},
 		{"the target is not signed", authorization(";x-amz-target", ""), 0, "SignatureDoesNotMatch"},
 		{"a header is gone", func(r *http.Request) { r.Header.Del("Amz-Sdk-Request") }, 0, "SignatureDoesNotMatch"},
-		{"a new header that matters", func(r *http.Request) { r.Header.Set("X-Amz-Content-Sha256", unsignedPayload) }, 0, "SignatureDoesNotMatch"},
+		{"a new header that matters", func(r *http.Request) { r.Header.Set("X-Amz-Content-Sha256", unsignedPayload) }, 0,
+			"SignatureDoesNotMatch"},
 		{"another target", func(r *http.Request) { r.Header.Set("X-Amz-Target", "AmazonSQS.DeleteQueue") }, 0, "SignatureDoesNotMatch"},
 		{"another host", func(r *http.Request) { r.Host = "127.0.0.1:9325" }, 0, "SignatureDoesNotMatch"},
 		{"another path", func(r *http.Request) { r.URL.Path = "/b" }, 0, "SignatureDoesNotMatch"},
@@ -359,7 +363,8 @@ func FuzzVerify(f *testing.F) {
 	r := signed(f, http.MethodPost, "/a", testBody)
 	f.Add("a", r.Header.Get("Authorization"), r.Header.Get("X-Amz-Date"), testBody, "")
 	f.Add("?X-Amz-Signature=1&X-Amz-Credential=a", "", "", "", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD")
-	f.Add("/a/../%zz?&=&a=%zz;", "AWS4-HMAC-SHA256 Credential=a/b/c/d/aws4_request,SignedHeaders=host,Signature=1", "20261123T100000Z", "1;\r\n", unsignedChunks)
+	f.Add("/a/../%zz?&=&a=%zz;", "AWS4-HMAC-SHA256 Credential=a/b/c/d/aws4_request,SignedHeaders=host,Signature=1", "20261123T100000Z",
+		"1;\r\n", unsignedChunks)
 	v := verifierAt(signedAt)
 	f.Fuzz(func(t *testing.T, target, authorization, date, body, content string) {
 		got, _ := received(t, signed(t, http.MethodPost, "/a", testBody))

@@ -168,7 +168,8 @@ func Call[S, In, Out any](ctx context.Context, c *Client, repeatable bool, servi
 	return out, err
 }
 
-func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Context, grpc.ClientConnInterface, ...grpc.CallOption) error) error {
+func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Context, grpc.ClientConnInterface,
+	...grpc.CallOption) error) error {
 	ctx = c.header(ctx)
 	r := newRetries(ctx, c.options.RetryFor)
 	defer func() { r.cancel() }()

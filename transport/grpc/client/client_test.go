@@ -74,7 +74,8 @@ func TestUnary(t *testing.T) {
 	}
 	var failed *client.FailureError
 	name = create(t, c, ".fifo")
-	if _, err := c.Send(t.Context(), name, &client.Message{Body: "a", GroupId: new("g")}, &client.Message{Body: "\x01", GroupId: new("g")}); !errors.As(err, &failed) || failed.Reason != "InvalidMessageContents" {
+	if _, err := c.Send(t.Context(), name, &client.Message{Body: "a", GroupId: new("g")},
+		&client.Message{Body: "\x01", GroupId: new("g")}); !errors.As(err, &failed) || failed.Reason != "InvalidMessageContents" {
 		t.Errorf("%v", err)
 	}
 }
@@ -420,7 +421,8 @@ func TestFramesTakeAllWaitingMessages(t *testing.T) {
 	name := create(t, plain, ".fifo")
 	opening := make(chan struct{})
 	var frames atomic.Int64
-	count := func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+	count := func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
+		o ...grpc.CallOption) (grpc.ClientStream, error) {
 		<-opening
 		stream, err := open(ctx, desc, conn, method, o...)
 		return &countedStream{stream, &frames}, err

@@ -347,7 +347,8 @@ func (s *consumer) send(stream consumeClient, number uint64, u *unsettled) {
 	for _, h := range u.deliveries {
 		in.ReceiptHandles = append(in.ReceiptHandles, h.handle())
 	}
-	_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Settlement{Settlement: in}}) // the answers report the error
+	// the answers report the error
+	_ = stream.Send(&seriatimpb.ConsumeRequest{Request: &seriatimpb.ConsumeRequest_Settlement{Settlement: in}})
 }
 
 // answered processes the answer to a settlement. It sends again what failed for a reason

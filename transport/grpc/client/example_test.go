@@ -88,7 +88,8 @@ func ExampleClient_AcceptNext() {
 		log.Fatal(err)
 	}
 	robot := "robot-1"
-	if _, err := c.Send(ctx, "steps.fifo", &client.Message{Body: "left", GroupId: &robot}, &client.Message{Body: "right", GroupId: &robot}); err != nil {
+	if _, err := c.Send(ctx, "steps.fifo", &client.Message{Body: "left", GroupId: &robot},
+		&client.Message{Body: "right", GroupId: &robot}); err != nil {
 		log.Fatal(err)
 	}
 	session, err := c.AcceptNext(ctx, "steps.fifo", client.SessionOptions{})

@@ -117,7 +117,8 @@ func groupOf(g *seriatimpb.MessageGroup) Group {
 			SentAt: timeOf(g.GetFirstSentAtMs()), ReceiveCount: g.GetFirstReceiveCount(),
 		},
 		Holder: GroupHolder{
-			Address: g.GetHolder().GetAddress(), AccessKey: g.GetHolder().GetAccessKey(), Node: g.GetHolder().GetNode(), Since: timeOf(g.GetHolder().GetSinceMs()),
+			Address: g.GetHolder().GetAddress(), AccessKey: g.GetHolder().GetAccessKey(), Node: g.GetHolder().GetNode(),
+			Since: timeOf(g.GetHolder().GetSinceMs()),
 		},
 	}
 }

@@ -31,13 +31,15 @@ func TestDeduplicationOfAQueue(t *testing.T) {
 		t.Error(err)
 	}
 	s, err := c.DeduplicationStats(ctx, name)
-	if err != nil || s.Live != 1 || s.Kept != 1 || s.ByScope["queue"] != 1 || s.Window != time.Hour || !s.OldestAt.Equal(found.AcceptedAt) || s.Bytes == 0 || s.EntriesMax != 0 {
+	if err != nil || s.Live != 1 || s.Kept != 1 || s.ByScope["queue"] != 1 || s.Window != time.Hour ||
+		!s.OldestAt.Equal(found.AcceptedAt) || s.Bytes == 0 || s.EntriesMax != 0 {
 		t.Errorf("%+v %v", s, err)
 	}
 	if err := c.ForgetDeduplication(ctx, name, client.DeduplicationID{ID: id}); err != nil {
 		t.Error(err)
 	}
-	if found, known, err := c.LookUpDeduplication(ctx, name, client.DeduplicationID{ID: id}); err != nil || known || found != (client.KnownID{}) {
+	if found, known, err := c.LookUpDeduplication(ctx, name, client.DeduplicationID{ID: id}); err != nil || known ||
+		found != (client.KnownID{}) {
 		t.Errorf("forgotten: %+v %v %v", found, known, err)
 	}
 	if s, err := c.DeduplicationStats(ctx, name); err != nil || s.Live != 0 || !s.OldestAt.IsZero() {
@@ -110,7 +112,8 @@ func TestGroupsOfAQueue(t *testing.T) {
 		}
 	}
 	g, err := c.Group(ctx, name, "a")
-	if err != nil || g.State != client.GroupReady || g.Messages != 2 || g.InFlight != 0 || g.First.SequenceNumber != first[0].GetSequenceNumber() || g.First.MessageID != first[0].GetMessageId() ||
+	if err != nil || g.State != client.GroupReady || g.Messages != 2 || g.InFlight != 0 ||
+		g.First.SequenceNumber != first[0].GetSequenceNumber() || g.First.MessageID != first[0].GetMessageId() ||
 		g.First.SentAt.IsZero() || !g.Until.IsZero() || g.Explanation == "" {
 		t.Errorf("%+v %v", g, err)
 	}
@@ -164,7 +167,8 @@ func TestResumedSession(t *testing.T) {
 		listed := 0
 		for info, err := range c.Sessions(ctx, name, time.Time{}) {
 			listed++
-			if err != nil || info.ID != "s" || info.StateBytes != 1 || info.StateSetAt.IsZero() || !info.LockedUntil.Equal(s.LockedUntil()) {
+			if err != nil || info.ID != "s" || info.StateBytes != 1 || info.StateSetAt.IsZero() ||
+				!info.LockedUntil.Equal(s.LockedUntil()) {
 				t.Errorf("%+v %v", info, err)
 			}
 			for range c.Sessions(ctx, name, info.StateSetAt.Add(time.Millisecond)) {

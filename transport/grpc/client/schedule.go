@@ -48,7 +48,8 @@ func (c *Client) CancelScheduled(ctx context.Context, queue string, forget bool,
 
 // Peek reads up to 100 messages in any state from a sequence number on, and locks none. It
 // returns the number to continue from, 0 at the end.
-func (c *Client) Peek(ctx context.Context, queue string, from uint64, limit int32) (messages []*seriatimpb.PeekedMessage, next uint64, err error) {
+func (c *Client) Peek(ctx context.Context, queue string, from uint64, limit int32) (messages []*seriatimpb.PeekedMessage, next uint64,
+	err error) {
 	in := &seriatimpb.PeekRequest{Queue: queue, FromSequenceNumber: from, MaxMessages: limit}
 	out, err := Call(ctx, c, true, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.Peek, in)
 	return out.GetMessages(), out.GetNextSequenceNumber(), err

@@ -68,7 +68,8 @@ func (c *Client) accept(ctx context.Context, queue string, id *string, o Session
 	if o.LockSeconds == 0 {
 		o.LockSeconds = DefaultLockSeconds
 	}
-	in := &seriatimpb.AcceptSessionRequest{Queue: queue, SessionId: id, LockSeconds: &o.LockSeconds, WaitSeconds: wait, AttemptId: new(newID())}
+	in := &seriatimpb.AcceptSessionRequest{Queue: queue, SessionId: id, LockSeconds: &o.LockSeconds, WaitSeconds: wait,
+		AttemptId: new(newID())}
 	out, err := Call(ctx, c, true, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.AcceptSession, in)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,8 @@ func (c *Client) Resume(ctx context.Context, queue, id, token string, o SessionO
 	if o.LockSeconds == 0 {
 		o.LockSeconds = DefaultLockSeconds
 	}
-	s := &Session{client: c, queue: queue, ref: &seriatimpb.SessionRef{SessionId: id, Token: token}, lock: o.LockSeconds, lost: make(chan struct{})}
+	s := &Session{client: c, queue: queue, ref: &seriatimpb.SessionRef{SessionId: id, Token: token}, lock: o.LockSeconds,
+		lost: make(chan struct{})}
 	if !o.ManualRenewal {
 		if err := s.Renew(ctx); err != nil {
 			return nil, err
@@ -154,7 +156,8 @@ func (s *Session) Lost() <-chan struct{} { return s.lost }
 // If it still fails with the reason OutcomeUnknown, release the session and accept it again:
 // the messages come again in order, while another Receive would skip them.
 func (s *Session) Receive(ctx context.Context, limit, waitSeconds int32) ([]*seriatimpb.Message, error) {
-	out, err := s.client.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: s.queue, Session: s.ref, MaxMessages: &limit, WaitSeconds: &waitSeconds})
+	out, err := s.client.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: s.queue, Session: s.ref, MaxMessages: &limit,
+		WaitSeconds: &waitSeconds})
 	return out.GetMessages(), err
 }
 

@@ -29,7 +29,8 @@ func (c *Client) Sessions(ctx context.Context, queue string, since time.Time) it
 		out, err := Call(ctx, c, true, seriatimpb.NewSessionsClient, seriatimpb.SessionsClient.ListSessions, in)
 		for _, s := range out.GetSessions() {
 			list = append(list, SessionInfo{
-				ID: s.GetSessionId(), StateSetAt: timeOf(s.GetStateSetAtMs()), StateBytes: s.GetStateBytes(), LockedUntil: timeOf(s.GetLockedUntilMs()),
+				ID: s.GetSessionId(), StateSetAt: timeOf(s.GetStateSetAtMs()), StateBytes: s.GetStateBytes(),
+				LockedUntil: timeOf(s.GetLockedUntilMs()),
 			})
 		}
 		return list, out.GetNextPageToken(), err

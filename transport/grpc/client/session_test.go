@@ -48,7 +48,8 @@ func TestSession(t *testing.T) {
 	if err != nil || !slices.Equal(bodiesOf(got), []string{"a", "b", "c"}) {
 		t.Fatal(bodiesOf(got), err)
 	}
-	if err := errors.Join(s.Complete(ctx, got[0].GetReceiptHandle()), s.Defer(ctx, got[1].GetReceiptHandle()), s.Abandon(ctx, got[2].GetReceiptHandle())); err != nil {
+	if err := errors.Join(s.Complete(ctx, got[0].GetReceiptHandle()), s.Defer(ctx, got[1].GetReceiptHandle()),
+		s.Abandon(ctx, got[2].GetReceiptHandle())); err != nil {
 		t.Error(err)
 	}
 	deferred, err := s.ReceiveDeferred(ctx, got[1].GetSequenceNumber())
@@ -139,7 +140,8 @@ func TestSettlementWithALostAnswer(t *testing.T) {
 	if !errors.As(err, &failure) || failure.Code != codes.Unavailable || client.Reason(err) != "OutcomeUnknown" {
 		t.Errorf("got %v", err)
 	}
-	if err := c.Complete(context.WithoutCancel(ctx), name, got.GetMessages()[0].GetReceiptHandle()); client.Reason(err) != "MessageLockLost" {
+	err = c.Complete(context.WithoutCancel(ctx), name, got.GetMessages()[0].GetReceiptHandle())
+	if client.Reason(err) != "MessageLockLost" {
 		t.Errorf("made once: %v", err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 // The error is that of the call, or of the first delivery that failed. A repeated call may
 // find a lock lost because its first attempt succeeded: then the outcome is unknown.
 func settlement[In, Out any](ctx context.Context, c *Client, in *In,
-	method func(seriatimpb.MessagesClient, context.Context, *In, ...grpc.CallOption) (*Out, error), outcomes func(*Out) []*seriatimpb.Outcome,
+	method func(seriatimpb.MessagesClient, context.Context, *In, ...grpc.CallOption) (*Out, error),
+	outcomes func(*Out) []*seriatimpb.Outcome,
 ) error {
 	attempts := 0
 	counted := func(m seriatimpb.MessagesClient, ctx context.Context, in *In, o ...grpc.CallOption) (*Out, error) {
@@ -104,6 +105,7 @@ func (s *Session) ReceiveDeferred(ctx context.Context, numbers ...uint64) ([]*se
 // ReceiveAndDelete receives up to 10 messages and deletes them at once, waiting up to 20
 // seconds for the first. If the answer is lost, its messages are lost, too.
 func (c *Client) ReceiveAndDelete(ctx context.Context, queue string, limit, waitSeconds int32) ([]*seriatimpb.Message, error) {
-	out, err := c.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: queue, MaxMessages: &limit, WaitSeconds: &waitSeconds, DeleteOnReceipt: true})
+	out, err := c.Receive(ctx, &seriatimpb.ReceiveRequest{Queue: queue, MaxMessages: &limit, WaitSeconds: &waitSeconds,
+		DeleteOnReceipt: true})
 	return out.GetMessages(), err
 }

@@ -20,7 +20,8 @@ func Signing(key *Key, address string) []grpc.DialOption {
 	if key == nil {
 		return nil
 	}
-	signer := &sigv4.Signer{KeyID: key.ID, Secret: key.Secret, Region: cmp.Or(key.Region, "us-east-1"), Service: "sqs", Now: time.Now} //nolint:forbidigo // the client is part of other programs
+	//nolint:forbidigo // the client is part of other programs
+	signer := &sigv4.Signer{KeyID: key.ID, Secret: key.Secret, Region: cmp.Or(key.Region, "us-east-1"), Service: "sqs", Now: time.Now}
 	sign := func(ctx context.Context, method string) context.Context {
 		r := &http.Request{Method: http.MethodPost, Host: address, URL: &url.URL{Path: method}, Header: http.Header{}}
 		signer.SignHead(r)
@@ -29,10 +30,12 @@ func Signing(key *Key, address string) []grpc.DialOption {
 		}
 		return ctx
 	}
-	unary := func(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	unary := func(ctx context.Context, method string, request, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		options ...grpc.CallOption) error {
 		return invoke(sign(ctx, method), method, request, answer, conn, options...)
 	}
-	stream := func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream := func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer,
+		options ...grpc.CallOption) (grpc.ClientStream, error) {
 		return open(sign(ctx, method), desc, conn, method, options...)
 	}
 	return []grpc.DialOption{grpc.WithAuthority(address), grpc.WithChainUnaryInterceptor(unary), grpc.WithChainStreamInterceptor(stream)}

@@ -138,7 +138,8 @@ func (c *Client) withTopicID(topic string, m *TopicMessage) *TopicMessage {
 		return m
 	}
 	id := newID()
-	return &TopicMessage{Message: m.GetMessage(), Subject: m.Subject, Attributes: m.GetAttributes(), GroupId: m.GroupId, DeduplicationId: &id}
+	return &TopicMessage{Message: m.GetMessage(), Subject: m.Subject, Attributes: m.GetAttributes(), GroupId: m.GroupId,
+		DeduplicationId: &id}
 }
 
 // NewPublisher returns a publisher for a topic. Close it at the end. The end of ctx fails the

@@ -41,7 +41,8 @@ func TestTopics(t *testing.T) {
 	if err := c.SetTopicAttributes(ctx, topic, map[string]string{"DisplayName": "d"}); err != nil {
 		t.Error(err)
 	}
-	if attributes, err := c.TopicAttributes(ctx, topic); err != nil || attributes["DisplayName"] != "d" || attributes["SubscriptionsConfirmed"] != "1" {
+	if attributes, err := c.TopicAttributes(ctx, topic); err != nil || attributes["DisplayName"] != "d" ||
+		attributes["SubscriptionsConfirmed"] != "1" {
 		t.Errorf("%v %v", attributes, err)
 	}
 	list, err := c.Subscriptions(ctx, topic)
