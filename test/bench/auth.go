@@ -27,9 +27,9 @@ type way struct {
 	kept     float64  // the part of the rate of the first way that is the goal; 0: none
 }
 
-// ways are compared with each other. SDKs sign whether or not the server looks, so that is
-// what the others are measured against; what signing costs the clients, which share the
-// machine with the servers here, is the last one.
+// ways returns the compared settings. SDKs always sign, so the first one, with signatures that the
+// server ignores, is the base. The last one shows the cost of signing for the clients, which share
+// the machine with the servers.
 func ways(key string) []way {
 	auth := []string{"--auth", "--first-key-file", key}
 	return []way{
@@ -159,7 +159,7 @@ func (c *comparison) round(ctx context.Context, binary string, round int, cluste
 	return nil
 }
 
-// comparison is what was found.
+// comparison has the results.
 type comparison struct {
 	host     host
 	loads    []workload
@@ -180,10 +180,10 @@ func (c *comparison) share(load, way int) float64 {
 	return median(shares)
 }
 
-// verification is what the server does for a signature, with a signing key that is kept.
+// verification measures the verification of a signature with a cached signing key.
 type verification struct{}
 
-// Secret is that of every key.
+// Secret returns the same secret for every key.
 func (verification) Secret(string) (string, bool, error) { return harness.SecretAccessKey, true, nil }
 
 // cost is the time that verifying a send of 256 bytes takes.

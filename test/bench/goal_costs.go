@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// operationNames are what is compared. A message of a long group is handed out only
-// when the one before is deleted, so that one client receives and deletes in turn.
+// operationNames are the compared operations. A long group delivers a message only after the
+// one before is deleted, so one client receives and deletes in turn.
 var operationNames = [...]string{"send", "receive and delete"}
 
-// cost is what one kind of operation takes in a queue: of the servers' processors,
-// beyond what they use when nothing happens, and until its answer. The time until an
-// answer is mostly the way there and the disk, which hide what the servers do.
+// cost is the cost of an operation: the processor time of the servers without their idle time,
+// and the time to the answer. The latter is mostly network and disk.
 type cost struct {
 	processor runs // microseconds of all nodes, each operation
 	median    runs // microseconds until the answer
@@ -29,7 +28,7 @@ const (
 
 // costs measures sends of many clients, and then as many receives with deletes of one,
 // in each round.
-func (s *stage) costs(ctx context.Context, queue string) (all [len(operationNames)]cost, err error) {
+func (s *testbed) costs(ctx context.Context, queue string) (all [len(operationNames)]cost, err error) {
 	var senders []*sender
 	for range costClients {
 		senders = append(senders, s.newSender())
@@ -63,7 +62,7 @@ func (s *stage) costs(ctx context.Context, queue string) (all [len(operationName
 
 // costOf does one step each times with every client. The processor time is missing
 // where the system does not tell it.
-func (s *stage) costOf(clients, each int, idle float64, step func(i int) error) (processor runs, median float64, err error) {
+func (s *testbed) costOf(clients, each int, idle float64, step func(i int) error) (processor runs, median float64, err error) {
 	var mu sync.Mutex // guards times and problems
 	var times []time.Duration
 	var problems []error
@@ -96,7 +95,7 @@ func (s *stage) costOf(clients, each int, idle float64, step func(i int) error) 
 }
 
 // compare says how much more an operation takes in a crowd.
-func (s *stage) compare(what string, small, large [len(operationNames)]cost) {
+func (s *testbed) compare(what string, small, large [len(operationNames)]cost) {
 	for i, operation := range operationNames {
 		for _, c := range []struct {
 			of           string

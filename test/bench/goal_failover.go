@@ -25,7 +25,7 @@ type writers struct {
 // received at the end, to be counted.
 const writerRest = 4 * time.Millisecond
 
-func (s *stage) startWriters(ctx context.Context, n int, queue string) *writers {
+func (s *testbed) startWriters(ctx context.Context, n int, queue string) *writers {
 	w := &writers{ledger: ledger.New()}
 	ctx, w.stop = context.WithCancel(ctx)
 	for range n {
@@ -61,7 +61,7 @@ const (
 )
 
 // fillLog sends until the log has so many entries.
-func (s *stage) fillLog(ctx context.Context, entries uint64) error {
+func (s *testbed) fillLog(ctx context.Context, entries uint64) error {
 	for {
 		leader, err := s.WaitLeader(ctx, time.Minute)
 		if err != nil {
@@ -82,7 +82,7 @@ func (s *stage) fillLog(ctx context.Context, entries uint64) error {
 
 // longPolls wait at nodes, without an attempt id, for a message that never comes.
 type longPolls struct {
-	*stage
+	*testbed
 	stop   func() // ends the polls that wait now
 	failed atomic.Int64
 }
@@ -112,7 +112,7 @@ func (l *longPolls) start(ctx context.Context, nodes []*harness.Node) (stop func
 
 // failover kills and stops leaders under load, counts what was sent, and lets
 // nodes catch up.
-func (s *stage) failover(ctx context.Context) error {
+func (s *testbed) failover(ctx context.Context) error {
 	if err := s.newSender().create(ctx, failoverQueue); err != nil {
 		return err
 	}
@@ -138,8 +138,8 @@ func (s *stage) failover(ctx context.Context) error {
 }
 
 // kills kills leaders, of which a supervisor starts the first ones again at once.
-func (s *stage) kills(ctx context.Context, w *writers) error {
-	polls := &longPolls{stage: s}
+func (s *testbed) kills(ctx context.Context, w *writers) error {
+	polls := &longPolls{testbed: s}
 	kill := func(n *harness.Node) error {
 		stop, err := polls.start(ctx, s.Followers(n))
 		if err != nil {
@@ -171,7 +171,7 @@ func (s *stage) kills(ctx context.Context, w *writers) error {
 }
 
 // gaps takes the leader away n times and returns the write gaps in milliseconds.
-func (s *stage) gaps(ctx context.Context, w *writers, n int, away, back func(*harness.Node) error) (gaps []float64, err error) {
+func (s *testbed) gaps(ctx context.Context, w *writers, n int, away, back func(*harness.Node) error) (gaps []float64, err error) {
 	for i := range n {
 		gap, err := s.lose(ctx, w, away, back)
 		if err != nil {
@@ -185,7 +185,7 @@ func (s *stage) gaps(ctx context.Context, w *writers, n int, away, back func(*ha
 
 // lose takes the leader away for three seconds and returns the longest time
 // without an answer.
-func (s *stage) lose(ctx context.Context, w *writers, away, back func(*harness.Node) error) (time.Duration, error) {
+func (s *testbed) lose(ctx context.Context, w *writers, away, back func(*harness.Node) error) (time.Duration, error) {
 	leader, err := s.WaitLeader(ctx, time.Minute)
 	if err != nil {
 		return 0, err
@@ -236,7 +236,7 @@ const (
 
 // catchUps kills a follower under load, starts it again, and waits until it has
 // all that the others have.
-func (s *stage) catchUps(ctx context.Context) error {
+func (s *testbed) catchUps(ctx context.Context) error {
 	var took, rate []float64
 	for range rounds {
 		leader, err := s.WaitLeader(ctx, time.Minute)
@@ -283,7 +283,7 @@ func (s *stage) catchUps(ctx context.Context) error {
 }
 
 // count receives everything the writers sent.
-func (s *stage) count(ctx context.Context, w *writers) error {
+func (s *testbed) count(ctx context.Context, w *writers) error {
 	s.say("counting")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

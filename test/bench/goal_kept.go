@@ -5,18 +5,18 @@ import (
 	"path/filepath"
 )
 
-// keptShares are what must be left of the rate beside a large state, in percent: while no
-// node writes a snapshot, and while nodes do. Zero: no goal.
+// keptShares are the least rates beside a large state, in percent of the rate without it: while
+// nodes write snapshots, and while none does. Zero means no goal.
 type keptShares struct{ writing, settled float64 }
 
-// sent is what some seconds of sends showed.
+// sent is a measurement of some seconds of sends.
 type sent struct {
 	rate      float64 // a second
 	processor float64 // seconds of all nodes for each
 	writing   float64 // part of the time in which nodes wrote snapshots
 }
 
-// turn is what the two clusters showed one after the other.
+// turn has the measurements of the two clusters, one after another.
 type turn struct{ empty, filled sent }
 
 const (
@@ -32,8 +32,8 @@ const (
 // beside it. They take turns, since the speed of a machine changes by a factor of two within
 // minutes, and both queues have what came before, since it takes room on the disk and in
 // memory. After each run, after is called if it is given.
-func (s *stage) keeps(ctx context.Context, queue string, shares keptShares, after func(*stage, context.Context, string) error) error {
-	empty, err := newStage(ctx, s.binary, filepath.Join(s.dir, "empty"), s.scale)
+func (s *testbed) keeps(ctx context.Context, queue string, shares keptShares, after func(*testbed, context.Context, string) error) error {
+	empty, err := newTestbed(ctx, s.binary, filepath.Join(s.dir, "empty"), s.scale)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *stage) keeps(ctx context.Context, queue string, shares keptShares, afte
 }
 
 // sends measures sends of 64 clients into a queue that exists.
-func (s *stage) sends(ctx context.Context, queue, batch string, after func(*stage, context.Context, string) error) (sent, error) {
+func (s *testbed) sends(ctx context.Context, queue, batch string, after func(*testbed, context.Context, string) error) (sent, error) {
 	before := s.cpuSeconds()
 	got, writing, err := s.watched(ctx, "send", "--queue", queue, "--existing", "--clients", "64", "--batch", batch, "--duration", "3s", "--warmup", "0s")
 	took := s.cpuSeconds() - before
@@ -82,7 +82,7 @@ func (s *stage) sends(ctx context.Context, queue, batch string, after func(*stag
 }
 
 // compareTurns notes the rates of some turns and the share that is left in each.
-func (s *stage) compareTurns(what string, share float64, turns []turn) {
+func (s *testbed) compareTurns(what string, share float64, turns []turn) {
 	var empty, filled, kept, processor []float64
 	for _, t := range turns {
 		empty, filled = append(empty, t.empty.rate), append(filled, t.filled.rate)

@@ -11,7 +11,7 @@ import (
 
 // large sends bodies of the largest size, and asks the disk in turns with that how fast it
 // could be at the most.
-func (s *stage) large(ctx context.Context) error {
+func (s *testbed) large(ctx context.Context) error {
 	bodies := s.times(600)
 	var rates, limits, busy, cost runs
 	kept := 0.0
@@ -45,18 +45,18 @@ func (s *stage) large(ctx context.Context) error {
 	return nil
 }
 
-// readTicks is the processor time of the machine, zero where it is not told.
+// readTicks returns the processor time of the machine, or zero if it is unknown.
 func readTicks() ticks {
 	t, _ := processorTicks()
 	return t
 }
 
-// diskLimit is how many MB of bodies a second the disk takes from as many programs as there
-// are nodes, if each appends every body of 1 MiB to two files, as nodes do to log and
-// segment, and syncs the first after each.
+// diskLimit returns the rate in MB of bodies per second that the disk supports. One writer for
+// each node appends bodies of 1 MiB to two files, like log and segment, and syncs the first
+// file after each.
 func diskLimit(dir string, bodies int) (rate float64, err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return 0, fmt.Errorf("directory for what the disk takes: %w", err)
+		return 0, fmt.Errorf("directory for the disk limit: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	var copying sync.WaitGroup
@@ -75,7 +75,7 @@ func diskLimit(dir string, bodies int) (rate float64, err error) {
 	return float64(bodies) * (1 << 20) / 1e6 / took.Seconds(), nil
 }
 
-// appendBodies is what one node does to the disk.
+// appendBodies writes bodies to disk like one node.
 func appendBodies(path string, bodies int) error {
 	body := make([]byte, 1<<20)
 	for i := range body {

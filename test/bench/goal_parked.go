@@ -11,7 +11,7 @@ import (
 const parkedBody = 1024
 
 // park fills a queue.
-func (s *stage) park(ctx context.Context, n int) error {
+func (s *testbed) park(ctx context.Context, n int) error {
 	_, err := s.bench(ctx, "send", "--queue", "parked.fifo", "--keep", "--clients", "64", "--batch", "10", "--size", fmt.Sprint(parkedBody), "--count", fmt.Sprint(n),
 		"--duration", "1h", "--warmup", "0s", "--groups", "1000")
 	if err == nil {
@@ -20,8 +20,8 @@ func (s *stage) park(ctx context.Context, n int) error {
 	return err
 }
 
-// bodiesInMemory is how much of each parked body the nodes have in memory.
-func (s *stage) bodiesInMemory(ctx context.Context) (int, error) {
+// bodiesInMemory returns the bytes of each parked body that are in the memory of a node.
+func (s *testbed) bodiesInMemory(ctx context.Context) (int, error) {
 	for _, n := range s.Nodes {
 		if stored, err := s.metric(ctx, n, "seriatim_bodies_stored"); err != nil || stored > 0 {
 			return 0, err
@@ -32,7 +32,7 @@ func (s *stage) bodiesInMemory(ctx context.Context) (int, error) {
 
 // parked kills all nodes when many messages are parked, compares sends beside them with
 // sends without, and looks at the latency while the whole state is written.
-func (s *stage) parked(ctx context.Context) error {
+func (s *testbed) parked(ctx context.Context) error {
 	n := s.times(1_000_000)
 	before, err := s.liveInUse(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *stage) parked(ctx context.Context) error {
 }
 
 // tenMillion parks what does not fit into memory with its bodies. It takes 35 GB of disk.
-func (s *stage) tenMillion(ctx context.Context) error {
+func (s *testbed) tenMillion(ctx context.Context) error {
 	if err := s.park(ctx, s.times(10_000_000)); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *stage) tenMillion(ctx context.Context) error {
 }
 
 // revived kills all nodes, again and again.
-func (s *stage) revived(ctx context.Context, limit float64) error {
+func (s *testbed) revived(ctx context.Context, limit float64) error {
 	var back []float64
 	for range rounds {
 		took, err := s.revive(ctx)
@@ -85,7 +85,7 @@ func (s *stage) revived(ctx context.Context, limit float64) error {
 }
 
 // revive kills all nodes at once and waits until a message is accepted again.
-func (s *stage) revive(ctx context.Context) (time.Duration, error) {
+func (s *testbed) revive(ctx context.Context) (time.Duration, error) {
 	for _, n := range s.Nodes {
 		if err := n.Kill(); err != nil {
 			return 0, err

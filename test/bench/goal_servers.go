@@ -13,15 +13,15 @@ import (
 )
 
 // resident is the resident memory of each node, on average.
-func (s *stage) resident() (sum float64) {
+func (s *testbed) resident() (sum float64) {
 	for _, n := range s.Nodes {
 		sum += memoryOf(n, "VmRSS") / float64(len(s.Nodes))
 	}
 	return sum
 }
 
-// live is what each node holds in its heap after a collection, on average.
-func (s *stage) live(ctx context.Context) (sum float64, err error) {
+// live returns the average heap of a node after a collection.
+func (s *testbed) live(ctx context.Context) (sum float64, err error) {
 	for _, n := range s.Nodes {
 		if err := download(ctx, "http://"+n.Admin+"/debug/pprof/heap?gc=1", io.Discard); err != nil {
 			return 0, err
@@ -45,9 +45,9 @@ func memoryOf(n *harness.Node, name string) float64 {
 	return 1024 * kilobytes
 }
 
-// written is what all nodes have given to their disks so far, in bytes; false where
-// the system does not tell.
-func (s *stage) written() (sum float64, known bool) {
+// written returns the bytes that all nodes have written to their disks so far. known is false if
+// the system does not report them.
+func (s *testbed) written() (sum float64, known bool) {
 	for _, n := range s.Nodes {
 		bytes, err := strconv.ParseFloat(valueOf(fmt.Sprintf("/proc/%d/io", n.Pid()), "write_bytes", ""), 64)
 		if err != nil {
@@ -59,7 +59,7 @@ func (s *stage) written() (sum float64, known bool) {
 }
 
 // metric is the value of a metric without labels of one node.
-func (s *stage) metric(ctx context.Context, n *harness.Node, name string) (float64, error) {
+func (s *testbed) metric(ctx context.Context, n *harness.Node, name string) (float64, error) {
 	var text bytes.Buffer
 	if err := download(ctx, "http://"+n.Admin+"/metrics", &text); err != nil {
 		return 0, err
@@ -97,4 +97,4 @@ func download(ctx context.Context, url string, to io.Writer) error {
 }
 
 // cpuSeconds is the processor time of all servers so far.
-func (s *stage) cpuSeconds() float64 { return processorTime(s.Cluster).Seconds() }
+func (s *testbed) cpuSeconds() float64 { return processorTime(s.Cluster).Seconds() }

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// rounds is how often what takes seconds is measured.
+// rounds is the number of measurements of an operation that takes seconds.
 const rounds = 3
 
-// writing is how many snapshots are being written.
-func (s *stage) writing() (n int, err error) {
+// writing returns the number of snapshots in progress.
+func (s *testbed) writing() (n int, err error) {
 	for _, node := range s.Nodes {
 		unfinished, err := filepath.Glob(filepath.Join(node.DataDir, "group-0", "snapshots", "*.tmp"))
 		if err != nil {
@@ -23,13 +23,13 @@ func (s *stage) writing() (n int, err error) {
 	return n, nil
 }
 
-// fillStep is how many ids are made before their messages are removed again:
-// only the ids are to stay.
+// fillStep is the number of ids to make before their messages are deleted again, so that only the
+// ids stay.
 const fillStep = 250_000
 
 // manyIDs compares sends into empty queues with sends into one that remembers
 // many ids, and weighs the ids.
-func (s *stage) manyIDs(ctx context.Context) error {
+func (s *testbed) manyIDs(ctx context.Context) error {
 	n := s.times(10_000_000)
 	before, err := s.liveInUse(ctx)
 	if err != nil {
@@ -56,16 +56,16 @@ func (s *stage) manyIDs(ctx context.Context) error {
 	if err := s.weigh(ctx, "an id", before, n, 0, 120); err != nil {
 		return err
 	}
-	return s.keeps(ctx, "ids.fifo", keptShares{settled: 90}, (*stage).purge)
+	return s.keeps(ctx, "ids.fifo", keptShares{settled: 90}, (*testbed).purge)
 }
 
 // purge removes the messages of a queue.
-func (s *stage) purge(ctx context.Context, queue string) error {
+func (s *testbed) purge(ctx context.Context, queue string) error {
 	return s.newSender().call(ctx, "PurgeQueue", map[string]string{"QueueUrl": queueURL(queue)}, nil)
 }
 
 // liveInUse is live once what nodes keep whatever their state has its size.
-func (s *stage) liveInUse(ctx context.Context) (float64, error) {
+func (s *testbed) liveInUse(ctx context.Context) (float64, error) {
 	if _, err := s.bench(ctx, "send", "--clients", "64", "--batch", "10", "--count", "250000", "--duration", "1h", "--warmup", "0s"); err != nil {
 		return 0, err
 	}
@@ -74,7 +74,7 @@ func (s *stage) liveInUse(ctx context.Context) (float64, error) {
 
 // weigh notes the memory that n things took, but for what was to be kept of each.
 // The log's cache and the garbage collector's spare room fade only in numbers.
-func (s *stage) weigh(ctx context.Context, what string, before float64, n, kept int, limit float64) error {
+func (s *testbed) weigh(ctx context.Context, what string, before float64, n, kept int, limit float64) error {
 	after, err := s.live(ctx)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ type chunk struct {
 // whileWriting sends until every node has written its whole state to its disk, to the
 // end, and compares the times in which nodes write with those in which none does. What
 // makes them write is the log that the load itself leaves behind.
-func (s *stage) whileWriting(ctx context.Context) error {
+func (s *testbed) whileWriting(ctx context.Context) error {
 	taken := make([]float64, len(s.Nodes))
 	for i, n := range s.Nodes {
 		var err error
@@ -149,13 +149,13 @@ func (s *stage) whileWriting(ctx context.Context) error {
 const snapshotsTaken = "seriatim_raft_snapshots_taken_total"
 
 // chunk sends for some seconds.
-func (s *stage) chunk(ctx context.Context) (chunk, error) {
+func (s *testbed) chunk(ctx context.Context) (chunk, error) {
 	got, share, err := s.watched(ctx, "send", "--queue", "churn.fifo", "--existing", "--keep", "--clients", "64", "--batch", "10", "--size", "1024", "--duration", "3s", "--warmup", "0s")
 	return chunk{p99: got.Latency["send"].P99Us / 1e3, share: share}, err
 }
 
 // watched is bench, and for which part of the time nodes wrote snapshots meanwhile.
-func (s *stage) watched(ctx context.Context, args ...string) (report, float64, error) {
+func (s *testbed) watched(ctx context.Context, args ...string) (report, float64, error) {
 	watched, stop := context.WithCancel(ctx)
 	share := make(chan float64, 1) // the one answer
 	go func() {
@@ -173,9 +173,9 @@ func (s *stage) watched(ctx context.Context, args ...string) (report, float64, e
 	return got, <-share, err
 }
 
-// pauses is how long applying stood still in these nodes while their state was
-// captured, at most, by their own word.
-func (s *stage) pauses(ctx context.Context) error {
+// pauses records the longest pause of applying in each node while it captured its state, from its
+// metrics.
+func (s *testbed) pauses(ctx context.Context) error {
 	var pauses []float64
 	for _, n := range s.Nodes {
 		longest, err := s.metric(ctx, n, "seriatim_raft_snapshot_pause_seconds")
@@ -190,7 +190,7 @@ func (s *stage) pauses(ctx context.Context) error {
 
 // crowds compares single operations in a small queue with those beside many
 // queues, in a queue of many groups, and in a long group.
-func (s *stage) crowds(ctx context.Context) error {
+func (s *testbed) crowds(ctx context.Context) error {
 	c := s.newSender()
 	if err := c.create(ctx, "small.fifo"); err != nil {
 		return err

@@ -21,7 +21,7 @@ const quietWindow = 5 * time.Second
 
 // waiting looks at the servers while consumers wait, then at how fast they
 // wake.
-func (s *stage) waiting(ctx context.Context) error {
+func (s *testbed) waiting(ctx context.Context) error {
 	n := s.times(10_000)
 	var busy, disk, wake, entries []float64
 	weight := 0.0
@@ -56,7 +56,7 @@ func (s *stage) waiting(ctx context.Context) error {
 	return nil
 }
 
-// watched is what the servers did while consumers waited.
+// watched measures the servers while consumers wait.
 type watched struct {
 	polls     report
 	busy      float64 // percent of a core, in the quietest window
@@ -66,7 +66,7 @@ type watched struct {
 }
 
 // watchPolls lets consumers wait and looks at the servers.
-func (s *stage) watchPolls(ctx context.Context, n int) (w watched, err error) {
+func (s *testbed) watchPolls(ctx context.Context, n int) (w watched, err error) {
 	ended := make(chan error, 1) // the one end
 	go func() {
 		var err error

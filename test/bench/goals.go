@@ -23,7 +23,7 @@ type scenario struct {
 	name    string
 	numbers []int // of the goals
 	goal    string
-	run     func(s *stage, ctx context.Context) error
+	run     func(s *testbed, ctx context.Context) error
 	// within is the time that it may take, zero for scenarioTime.
 	within time.Duration
 	// byName says that it runs only if a part of its name is asked for.
@@ -33,13 +33,13 @@ type scenario struct {
 // scenarios are the goals beyond the workloads.
 func scenarios() []scenario {
 	return []scenario{
-		{name: "deduplication ids", numbers: []int{5}, goal: "with 10,000,000 live ids 90 % of the rate; at most 120 B an id", run: (*stage).manyIDs},
-		{name: "parked messages", numbers: []int{5, 6}, goal: "with 1,000,000 of 1 KiB 95 % of the rate, 90 % while the state is written, 300 MB of memory, and at most 160 B each with its id beside the body; p99 at most twice its usual value while the state is written, and no pause above 1 ms; serving 4 s after all nodes were killed", run: (*stage).parked, within: 20 * time.Minute},
-		{name: "ten million messages", numbers: []int{6}, goal: "of 1 KiB parked: at most 2 GiB of memory, serving 20 s after all nodes were killed", run: (*stage).tenMillion, within: time.Hour, byName: true},
-		{name: "failover", numbers: []int{7}, goal: "write gap after SIGKILL of the leader with 150,000 entries in its log, which is started again at once or three seconds later, 100 ms median and 300 ms worst of 40, none of 100 long polls at the survivors fails; after SIGSTOP 2 s; nothing lost, nothing twice; a restarted node caught up in 2 s at 10,000 sends/s", run: (*stage).failover},
-		{name: "waiting consumers", numbers: []int{8}, goal: "10,000 of them: no disk writes, under 5 % of a core, at most 16 KiB each; a send reaches one in 1.5 ms", run: (*stage).waiting},
-		{name: "many queues and groups", numbers: []int{9}, goal: "10,000 queues, 1,000,000 groups in a queue, 100,000 messages in a group: no operation 3 times slower", run: (*stage).crowds},
-		{name: "large bodies", numbers: []int{10}, goal: "1 MiB: 150 MB/s, or what the disk takes of three copies; bounded memory", run: (*stage).large},
+		{name: "deduplication ids", numbers: []int{5}, goal: "with 10,000,000 live ids 90 % of the rate; at most 120 B an id", run: (*testbed).manyIDs},
+		{name: "parked messages", numbers: []int{5, 6}, goal: "with 1,000,000 of 1 KiB 95 % of the rate, 90 % while the state is written, 300 MB of memory, and at most 160 B each with its id beside the body; p99 at most twice its usual value while the state is written, and no pause above 1 ms; serving 4 s after all nodes were killed", run: (*testbed).parked, within: 20 * time.Minute},
+		{name: "ten million messages", numbers: []int{6}, goal: "of 1 KiB parked: at most 2 GiB of memory, serving 20 s after all nodes were killed", run: (*testbed).tenMillion, within: time.Hour, byName: true},
+		{name: "failover", numbers: []int{7}, goal: "write gap after SIGKILL of the leader with 150,000 entries in its log, which is started again at once or three seconds later, 100 ms median and 300 ms worst of 40, none of 100 long polls at the survivors fails; after SIGSTOP 2 s; nothing lost, nothing twice; a restarted node caught up in 2 s at 10,000 sends/s", run: (*testbed).failover},
+		{name: "waiting consumers", numbers: []int{8}, goal: "10,000 of them: no disk writes, under 5 % of a core, at most 16 KiB each; a send reaches one in 1.5 ms", run: (*testbed).waiting},
+		{name: "many queues and groups", numbers: []int{9}, goal: "10,000 queues, 1,000,000 groups in a queue, 100,000 messages in a group: no operation 3 times slower", run: (*testbed).crowds},
+		{name: "large bodies", numbers: []int{10}, goal: "1 MiB: 150 MB/s, or what the disk takes of three copies; bounded memory", run: (*testbed).large},
 	}
 }
 
@@ -62,8 +62,8 @@ func (sc scenario) chosen(only string) bool {
 	return false
 }
 
-// stage is a fresh cluster for one scenario, and where it writes what it found.
-type stage struct {
+// testbed is a fresh cluster for one scenario, and the sink of its results.
+type testbed struct {
 	*harness.Cluster
 	binary  string
 	dir     string
@@ -72,13 +72,13 @@ type stage struct {
 	senders int // made so far
 }
 
-// newStage starts a cluster. The caller closes it and removes the directory.
-func newStage(ctx context.Context, binary, dir string, scale float64) (*stage, error) {
+// newTestbed starts a cluster. The caller closes it and removes the directory.
+func newTestbed(ctx context.Context, binary, dir string, scale float64) (*testbed, error) {
 	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Env: processors, Args: []string{"--profiles"}})
 	if err != nil {
 		return nil, err
 	}
-	return &stage{Cluster: cluster, binary: binary, dir: dir, scale: scale}, nil
+	return &testbed{Cluster: cluster, binary: binary, dir: dir, scale: scale}, nil
 }
 
 // scenarioTime bounds one scenario, so that one that hangs does not keep the
@@ -143,7 +143,7 @@ func runScenario(ctx context.Context, sc scenario, binary, dir string, scale flo
 	ctx, cancel := context.WithTimeout(ctx, sc.within)
 	defer cancel()
 	defer os.RemoveAll(dir)
-	s, err := newStage(ctx, binary, dir, scale)
+	s, err := newTestbed(ctx, binary, dir, scale)
 	if err != nil {
 		return got, err
 	}
@@ -156,15 +156,15 @@ func runScenario(ctx context.Context, sc scenario, binary, dir string, scale flo
 }
 
 // times is a number of the goals, scaled.
-func (s *stage) times(n int) int { return max(int(float64(n)*s.scale), 100) }
+func (s *testbed) times(n int) int { return max(int(float64(n)*s.scale), 100) }
 
 // say tells how far a scenario is.
-func (s *stage) say(format string, args ...any) {
+func (s *testbed) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "  ... "+format+"\n", args...)
 }
 
 // add keeps a finding and shows it.
-func (s *stage) add(f finding) {
+func (s *testbed) add(f finding) {
 	if len(f.Values) == 0 && f.Rule == "" {
 		return
 	}
@@ -174,32 +174,32 @@ func (s *stage) add(f finding) {
 }
 
 // note keeps figures without a goal.
-func (s *stage) note(what, unit string, values ...float64) {
+func (s *testbed) note(what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values})
 }
 
 // atMost keeps figures whose median must not be above a limit.
-func (s *stage) atMost(limit float64, what, unit string, values ...float64) {
+func (s *testbed) atMost(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: most})
 }
 
 // atLeast keeps figures whose median must not be below a limit.
-func (s *stage) atLeast(limit float64, what, unit string, values ...float64) {
+func (s *testbed) atLeast(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: least})
 }
 
 // noneAbove keeps figures none of which may be above a limit.
-func (s *stage) noneAbove(limit float64, what, unit string, values ...float64) {
+func (s *testbed) noneAbove(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: worst})
 }
 
 // bench runs the load generator against all nodes.
-func (s *stage) bench(ctx context.Context, args ...string) (report, error) {
+func (s *testbed) bench(ctx context.Context, args ...string) (report, error) {
 	return s.benchAt(ctx, s.Nodes, args...)
 }
 
 // benchAt runs the load generator against some nodes.
-func (s *stage) benchAt(ctx context.Context, nodes []*harness.Node, args ...string) (report, error) {
+func (s *testbed) benchAt(ctx context.Context, nodes []*harness.Node, args ...string) (report, error) {
 	var endpoints []string
 	for _, n := range nodes {
 		endpoints = append(endpoints, "http://"+n.Client)

@@ -30,7 +30,7 @@ type finding struct {
 	Rule   string    `json:"rule,omitempty"` // empty: no goal
 }
 
-// value is what the rule is about.
+// value returns the value that the rule compares.
 func (f finding) value() float64 {
 	if len(f.Values) == 0 {
 		return math.NaN()
@@ -74,7 +74,7 @@ func (f finding) limit() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %.4g %s", words[f.Rule], f.Limit, f.Unit))
 }
 
-// section is what one scenario found, and where.
+// section has the results of one scenario, with machine and commit.
 type section struct {
 	At        time.Time `json:"at"`
 	Commit    string    `json:"commit"`
@@ -187,7 +187,7 @@ func (sc scenario) numberText() string {
 	return strings.Join(parts, " and ")
 }
 
-// only is what chooses this scenario alone.
+// only returns the argument that selects only this scenario.
 func (sc scenario) only() string {
 	for _, other := range scenarios() {
 		if other.name != sc.name && slices.Contains(other.numbers, sc.numbers[0]) {

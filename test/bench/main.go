@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// report is what is read of the JSON of seriatim bench.
+// report has the used fields of the JSON report of seriatim bench.
 type report struct {
 	BodyBytes         int
 	Messages          int64
@@ -124,7 +124,7 @@ func (r *results) save(out string) error {
 	return writeDocument(out, text.Bytes())
 }
 
-// clientOf is how the load generator reaches a cluster.
+// clientOf has the address scheme and flags of the load generator for a cluster.
 type clientOf struct {
 	scheme string
 	args   []string
@@ -166,8 +166,7 @@ func (c clientOf) run(ctx context.Context, binary string, cluster *harness.Clust
 	return m, nil
 }
 
-// processorTime is what all servers have used so far; 0 where /proc does not
-// tell.
+// processorTime returns the processor time of all servers so far, or 0 without /proc.
 func processorTime(cluster *harness.Cluster) time.Duration {
 	ticks := int64(0)
 	for _, n := range cluster.Nodes {
@@ -189,7 +188,7 @@ func processorTime(cluster *harness.Cluster) time.Duration {
 	return time.Duration(ticks) * time.Second / ticksPerSecond
 }
 
-// nodes is how many servers there are.
+// nodes is the number of servers.
 const nodes = 3
 
 // processors gives each server its part of the machine, as dev does.

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// host is the machine as it was when the first run began.
+// host describes the machine at the start of the first run.
 type host struct {
 	processor string
 	memory    string
@@ -24,8 +24,8 @@ type host struct {
 	at        time.Time
 }
 
-// sampleTime is how long the machine is watched before anything is started. The
-// load average does not tell others from what this program ran a minute ago.
+// sampleTime is the time for which the machine is watched before the first start. The load
+// average also counts earlier work of this program.
 const sampleTime = 2 * time.Second
 
 // thisMachine looks at the machine, for a while to see how busy others keep it.
@@ -75,7 +75,7 @@ func processorTicks() (t ticks, ok bool) {
 	return t, t.all > 0
 }
 
-// share is how much of the time since before was used, in percent.
+// share returns the used part of the time since before, in percent.
 func (t ticks) share(before ticks) float64 {
 	if t.all <= before.all {
 		return 0
@@ -148,7 +148,7 @@ func (r *results) write(w io.Writer) {
 	say("```")
 }
 
-// durability is what the server promises.
+// durability returns the guarantee of the server.
 func (r *results) durability() string {
 	for _, runs := range r.measured {
 		for _, m := range runs {

@@ -102,7 +102,7 @@ func TestGoals(t *testing.T) {
 			{What: "no goal", Values: []float64{7}},
 		}},
 	}
-	// The record is what the next run begins with.
+	// The next run reads the record.
 	path := filepath.Join(t.TempDir(), "results", "goals.json")
 	if err := writeSections(path, sections); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestChosen(t *testing.T) {
 
 // TestAGoalWithoutAFigureIsNotReached: what a system does not tell is not 0.
 func TestAGoalWithoutAFigureIsNotReached(t *testing.T) {
-	s := &stage{Cluster: &harness.Cluster{Nodes: []*harness.Node{{Name: "never started"}}}}
+	s := &testbed{Cluster: &harness.Cluster{Nodes: []*harness.Node{{Name: "never started"}}}}
 	if bytes, known := s.written(); known {
 		t.Errorf("%v bytes written by a process that there is not", bytes)
 	}

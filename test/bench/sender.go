@@ -22,10 +22,10 @@ type sender struct {
 	client http.Client
 }
 
-// answerTime is how long a sender waits for one node before it asks another.
+// answerTime bounds the wait for the answer of a node before the sender tries another.
 const answerTime = 5 * time.Second
 
-func (s *stage) newSender() *sender {
+func (s *testbed) newSender() *sender {
 	s.senders++
 	return &sender{
 		nodes: s.Nodes, turn: s.senders, id: fmt.Sprint("s", s.senders),

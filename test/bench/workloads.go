@@ -12,7 +12,7 @@ type workload struct {
 	goal goal
 }
 
-// goal is what a workload is to reach; zero members are not part of it.
+// goal has the figures that a workload must reach; zero fields do not count.
 type goal struct {
 	number int     // in the list of goals
 	rate   float64 // messages per second, at least
@@ -49,8 +49,7 @@ func (g goal) String() string {
 	return text
 }
 
-// largeBody is what one message may have, with room for nothing else: the
-// limit is on body and attributes together.
+// largeBody is the limit of a message in bytes, for body and attributes together.
 const largeBody = "1048576"
 
 // workloads are those of the project's performance goals.

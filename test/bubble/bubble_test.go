@@ -30,8 +30,8 @@ var (
 	outputFlag    = flag.String("output", "", "folder for traces and histories of failed seeds; default a temporary one")
 )
 
-// stuckAfter is how long a seed may take in real time: in a bubble in which a
-// goroutine waits for a mutex for ever, time stands still.
+// stuckAfter bounds a seed in real time: if a goroutine waits forever for a mutex, the time of a
+// bubble stands still.
 const stuckAfter = 10 * time.Minute
 
 // TestBubble runs clusters in virtual time: faults.md 7.2.
@@ -60,9 +60,8 @@ func TestBubble(t *testing.T) {
 	}
 }
 
-// leastPerRun is what the runs must meet on average to prove anything, about a
-// third of what they do. The minimums of the checkers (report.Short) are those of
-// runs on real processes, with faults of other names.
+// leastPerRun has the minimum counts per run, on average: about a third of the usual ones. The
+// minimums of the checkers (report.Short) are for real processes with other faults.
 var leastPerRun = map[string]int{
 	"operations ok": 250, "messages acknowledged": 70, "messages delivered": 70, "deliveries after expiry": 5,
 	"duplicates dropped": 20, "queues drained": 2, "replicas agreed": 1, "service after healing": 1,

@@ -26,15 +26,15 @@ type pipe struct {
 	watched  bool // a timer looks after what is not acknowledged
 }
 
-// segment is what one write sent. One without content is the end.
+// segment has the bytes of one write. A segment without content ends the stream.
 type segment struct {
 	content []byte
 	arrives time.Time
 	sent    time.Time
 }
 
-// unacknowledgedLimit is how long bytes may be under way before a connection is
-// given up, as package cluster asks of the machine.
+// unacknowledgedLimit bounds the time of bytes in flight before the connection breaks, like the
+// TCP setting of package cluster.
 const unacknowledgedLimit = 10 * time.Second
 
 func newPipe(n *network, from, to *process) *pipe {

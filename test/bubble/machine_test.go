@@ -75,10 +75,10 @@ func paceOf(seed uint64, machine, machines int) time.Duration {
 	return fast
 }
 
-// storeTerm is how the store of term and vote names its writes.
+// storeTerm is the name of writes of term and vote.
 const storeTerm = "write term or vote"
 
-// errDead is what a dead process hears from its disk.
+// errDead is the disk error of a dead process.
 var errDead = errors.New("the machine is gone")
 
 // through runs one write of a process: some time passes before it, and some after
@@ -264,7 +264,7 @@ func (m *machine) diedByItself() bool {
 	return m.ended != ""
 }
 
-// fatal is what a node calls instead of ending its process.
+// fatal replaces the end of the process of a node.
 func (m *machine) fatal(p *process, code cluster.ExitCode, err error) {
 	if p.dead() {
 		return

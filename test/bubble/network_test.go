@@ -29,7 +29,7 @@ type network struct {
 	off       map[int]bool     // machines without power
 }
 
-// policy is how one direction of a link is. The zero value is whole and fast.
+// policy has the faults of one direction of a link. The zero value is fast and has none.
 type policy struct {
 	cut       bool
 	delay     time.Duration // at the least
@@ -41,8 +41,7 @@ type policy struct {
 // usual is the delay of a whole and fast link at the most.
 const usual = time.Millisecond
 
-// repetition is how much later the bytes of a stream arrive whose first packet was
-// lost.
+// repetition is the extra delay of stream bytes whose first packet was lost.
 const repetition = 200 * time.Millisecond
 
 func newNetwork(random *rand.Rand, r *referee) *network {
@@ -278,7 +277,7 @@ func (n *network) connect(s *seat, l *listener) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s: %w", l.address, syscall.ECONNREFUSED)
 }
 
-// backlog is how many connections wait to be accepted, as with a real listener.
+// backlog bounds the connections that wait to be accepted, like that of a real listener.
 const backlog = 128
 
 type listener struct {

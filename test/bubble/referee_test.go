@@ -24,12 +24,12 @@ type referee struct {
 	mu      sync.Mutex
 	leaders map[uint64]int       // machine by term
 	votes   map[[2]uint64]string // candidate by machine and term
-	nodes   map[int]*witnessed   // by machine
+	nodes   map[int]*nodeRecord  // by machine
 	counts  map[string]int       // messages by kind
 }
 
-// witnessed is what is known of one node, over all its lives.
-type witnessed struct {
+// nodeRecord has the observed term, log and answers of a node over all its processes.
+type nodeRecord struct {
 	term      uint64 // the highest it answered with
 	crashTerm uint64 // that at its last crash
 	confirmed uint64 // end of what it confirmed to the leader of term byTerm
@@ -39,21 +39,21 @@ type witnessed struct {
 
 func newReferee(wrong func(string, ...any)) *referee {
 	return &referee{
-		wrong: wrong, leaders: map[uint64]int{}, votes: map[[2]uint64]string{}, nodes: map[int]*witnessed{},
+		wrong: wrong, leaders: map[uint64]int{}, votes: map[[2]uint64]string{}, nodes: map[int]*nodeRecord{},
 		counts: map[string]int{},
 	}
 }
 
-func (r *referee) node(machine int) *witnessed {
+func (r *referee) node(machine int) *nodeRecord {
 	w := r.nodes[machine]
 	if w == nil {
-		w = &witnessed{}
+		w = &nodeRecord{}
 		r.nodes[machine] = w
 	}
 	return w
 }
 
-// crashed is told when a machine's process died.
+// crashed records the death of a machine's process.
 func (r *referee) crashed(machine int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -250,7 +250,7 @@ func (r *referee) answered(from, to int, request, answer any, before uint64) (te
 	case *raft.AppendEntriesResponse:
 		term = a.Term
 		asked := request.(*raft.AppendEntriesRequest)
-		// A leader of a later term may have shortened the log before it told so.
+		// A leader of a later term may have truncated the log before this answer.
 		if w.restarted && asked.Term == w.byTerm && a.LastLog < w.confirmed {
 			r.wrong("machine %d confirmed entry %d in term %d, and after a crash its log ends at %d", to, w.confirmed, w.byTerm, a.LastLog)
 		}
@@ -289,7 +289,7 @@ func (r *referee) answered(from, to int, request, answer any, before uint64) (te
 
 // confirm notes that the node's log reaches to index, for the leader of a term. A
 // later leader may have shortened it.
-func (w *witnessed) confirm(term, index uint64) {
+func (w *nodeRecord) confirm(term, index uint64) {
 	if term > w.byTerm {
 		w.byTerm, w.confirmed = term, index
 	} else if term == w.byTerm {

@@ -17,7 +17,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// plan is what a seed fixes before anything runs.
+// plan has the choices that a seed makes before the run.
 type plan struct {
 	initialMembers int
 	spare          bool // one more machine, which joins
@@ -75,7 +75,7 @@ type run struct {
 	findings
 }
 
-// findings are what a run writes down.
+// findings has the records of a run.
 type findings struct {
 	ops     int64
 	events  []history.Event
@@ -263,7 +263,7 @@ func queues() []string {
 	return names
 }
 
-// work lets the clients work while the schedule strikes.
+// work runs the clients while the schedule injects faults.
 func (r *run) work() {
 	loaded, cancel := context.WithTimeout(r.ctx, r.plan.load)
 	defer cancel()

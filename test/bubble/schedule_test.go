@@ -8,10 +8,10 @@ import (
 	"github.com/seriatimq/seriatim/cluster"
 )
 
-// offsetMax is how far a clock is put off at the most.
+// offsetMax bounds the error of a clock.
 const offsetMax = time.Second
 
-// schedule strikes: faults begin and end by the seed, up to three at a time.
+// schedule begins and ends faults by the seed, up to three at a time.
 type schedule struct {
 	*run
 	ends []ending
@@ -147,7 +147,7 @@ func (s *schedule) pick() *machine {
 	return running[s.random.IntN(len(running))]
 }
 
-// leader is who believes to lead, in the highest term.
+// leader returns the machine that leads in the highest term.
 func (s *schedule) leader() *machine {
 	var found *machine
 	term := uint64(0)

@@ -186,8 +186,8 @@ func (c *client) expect(t *testing.T, queue string, want ...string) []types.Mess
 	return got
 }
 
-// expectSet is expect for a standard queue, which promises no order: it
-// receives until it has as many messages as wanted.
+// expectSet is expect for a standard queue, which has no order. It receives until it has as many
+// messages as wanted.
 func (c *client) expectSet(t *testing.T, queue string, want ...string) []types.Message {
 	t.Helper()
 	var got []types.Message

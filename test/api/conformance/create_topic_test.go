@@ -109,7 +109,7 @@ func TestCreateTopicTags(t *testing.T) {
 	})
 }
 
-// topicDefaults are what a new topic shows, without what depends on its name.
+// topicDefaults has the attributes of a new topic that do not depend on its name.
 var topicDefaults = attrs{
 	"DisplayName": "", "Owner": account, "SubscriptionsConfirmed": "0", "SubscriptionsDeleted": "0", "SubscriptionsPending": "0",
 	"EffectiveDeliveryPolicy": `{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3,` +
@@ -146,8 +146,8 @@ func TestCreateTopicDefaults(t *testing.T) {
 	})
 }
 
-// TestCreateTopicAttributes: what is given is what is read, and what is wrong with a value
-// is said with the beginning that creation has.
+// TestCreateTopicAttributes checks that a topic returns the given attributes, and that errors about
+// a value begin with the prefix for creation.
 func TestCreateTopicAttributes(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		given := attrs{

@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// parallelTests is how many tests run side by side. Most of them wait for
-// time to pass on the server, so there may be far more than cores.
+// parallelTests is the number of concurrent tests. Most of them wait for time to pass on the
+// server, so there may be far more than cores.
 const parallelTests = "24"
 
 // shared is the cluster that all tests use, and the binary it was started

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMalformedJSON: no input of a client may become a server error, and each
-// is told what is wrong.
+// TestMalformedJSON checks that each malformed input gets a client error with a reason, and never a
+// server error.
 func TestMalformedJSON(t *testing.T) {
 	t.Parallel()
 	_, queue := jsonQueue(t)

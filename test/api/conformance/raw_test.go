@@ -165,7 +165,7 @@ func (a answer) contains(t *testing.T, part string) {
 	}
 }
 
-// jsonHeader is what an SDK sends for an action.
+// jsonHeader returns the headers that an SDK sends for an action.
 func jsonHeader(action string) map[string]string {
 	return map[string]string{
 		"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS." + action, "X-Amzn-Query-Mode": "true",

@@ -345,7 +345,7 @@ func TestStatementsAreCovered(t *testing.T) {
 	})
 }
 
-// TestEveryActionHasAFile holds the promise of the folder's layout.
+// TestEveryActionHasAFile checks that each action has a test file.
 func TestEveryActionHasAFile(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{

@@ -196,7 +196,7 @@ func (c *client) tryPublishBatch(t *testing.T, topic string, entries ...snstypes
 	return call(t, c.sns.PublishBatch, &sns.PublishBatchInput{TopicArn: &topic, PublishBatchRequestEntries: entries}, nil)
 }
 
-// envelope is what a queue gets without raw message delivery.
+// envelope is the body of a message without raw message delivery.
 type envelope struct {
 	Type, MessageID, SequenceNumber, TopicArn, Subject, Message, Timestamp, UnsubscribeURL string
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// errorForm is what belongs to a query code on the wire.
+// errorForm has the JSON type and status of a query code.
 type errorForm struct {
 	jsonType string
 	status   int
@@ -70,7 +70,7 @@ var snsErrorForms = map[string]errorForm{
 
 type observedKey struct{}
 
-// observed is what one SDK call saw on the wire, found in its context.
+// observed is the HTTP answer of an SDK call, from its context.
 type observed struct {
 	refusal *refusal
 	header  http.Header
@@ -104,7 +104,7 @@ func (w *wireCheck) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// wireForms are what an answer must look like: it belongs to a protocol and a service.
+// wireForms selects the form of an answer: the protocol and the service.
 type wireForms struct{ isJSON, isSNS bool }
 
 // checkAnswer returns the refusal an answer carries, nil for a success, and an

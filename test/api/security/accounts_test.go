@@ -38,8 +38,8 @@ func topics(n *harness.Node, k key) *sns.Client {
 // requestID differs from answer to answer.
 var requestID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// TestASecondAccountSeesNothing asks for every action on what the first account has, and on
-// what it has not: a second account is told the same, and nothing of the first.
+// TestASecondAccountSeesNothing tries every action on existing and missing resources of the first
+// account: the answers for a second account are the same, and reveal nothing.
 func TestASecondAccountSeesNothing(t *testing.T) {
 	n := shared.cluster.Nodes[0]
 	root := newKey(t, n, "")

@@ -49,7 +49,7 @@ func (k key) signer(service string) *sigv4.Signer {
 	return &sigv4.Signer{KeyID: k.ID, Secret: k.Secret, Region: harness.Region, Service: service, Now: time.Now}
 }
 
-// answer is what a server said.
+// answer is the answer of a server.
 type answer struct {
 	status int
 	code   string // first part of x-amzn-query-error

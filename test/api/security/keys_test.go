@@ -104,7 +104,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// value is what a line NAME=value says.
+// value returns the value of a line NAME=value.
 func value(text, name string) string {
 	_, rest, _ := strings.Cut(text, name+"=")
 	line, _, _ := strings.Cut(rest, "\n")

@@ -14,10 +14,10 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// waitMax is how long a node may take to be ready.
+// waitMax bounds the time until a node is ready.
 const waitMax = time.Minute
 
-// identities are who may use a cluster, and what of it.
+// identities has the keys, accounts and policies of a cluster.
 type identities struct {
 	root, user, tenant, disabled, revoked key
 	accounts, policies, keys              string // as the tool lists them

@@ -38,7 +38,8 @@ func untilThrottled(t *testing.T, code string, request func() error) (served int
 	return 0
 }
 
-// throttled reads how many requests of an account a node has throttled; -1: it is not told.
+// throttled returns the number of throttled requests of an account at a node, or -1 without a
+// metric.
 func throttled(t *testing.T, n *harness.Node, account string) int {
 	t.Helper()
 	metrics, err := n.Metrics(t.Context())

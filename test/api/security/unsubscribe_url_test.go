@@ -15,7 +15,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// envelope is what a topic posts.
+// envelope is the body of a post by a topic.
 type envelope struct {
 	Type, Token, TopicArn, SubscribeURL, UnsubscribeURL string
 }

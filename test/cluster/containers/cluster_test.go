@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// imageBytesMax is what an image may have, unpacked; a third of it is to be pulled.
+// imageBytesMax bounds the size of an unpacked image. A compressed one has about a third.
 const imageBytesMax = 25 << 20
 
 // TestContainers: the image is small and not root, three of it form a cluster, and one that

@@ -12,12 +12,12 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// smallSnapshots make snapshots and their installation the normal course of
-// events within a few hundred messages.
+// smallSnapshots are settings with which nodes write and install snapshots after a few hundred
+// messages.
 var smallSnapshots = []string{"--snapshot-log-size", "128KiB", "--trailing-log-size", "32KiB", "--log-cache-size", "1MiB"}
 
-// remembered is what a queue must keep in mind: one message that stays, and one
-// that was received and deleted.
+// remembered has two accepted messages whose ids the queue must remember: one stays, one was
+// received and deleted.
 type remembered struct {
 	queue      string
 	kept, gone *sqs.SendMessageOutput

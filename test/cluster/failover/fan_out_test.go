@@ -22,7 +22,7 @@ import (
 const (
 	subscribers = 5
 	publishers  = 2 // of each API
-	// fanOutKills is how often the leader is killed unless SERIATIM_KILLS says.
+	// fanOutKills is the number of kills of the leader, unless SERIATIM_KILLS sets it.
 	fanOutKills = 2
 	// publishPause keeps the number of deliveries, of which there are five for each
 	// publish, to what one machine drains in a minute.

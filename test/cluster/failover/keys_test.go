@@ -26,7 +26,7 @@ type rotation struct {
 	file string
 }
 
-// nodeKeys is what seriatim encryption-key status says of a node.
+// nodeKeys is the part of seriatim encryption-key status about a node.
 type nodeKeys struct {
 	Node       string
 	Encryption *struct {
@@ -132,7 +132,7 @@ func (r *rotation) lines(file string) (lines []string) {
 
 func idOf(line string) string { return strings.Fields(line)[0] }
 
-// load is what goes on while keys change.
+// load runs calls while keys change.
 type load struct {
 	r       *rotation
 	p       *persistent

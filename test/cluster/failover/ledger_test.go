@@ -141,8 +141,8 @@ func signalled(signal func(*harness.Node) error) func(*testing.T, ...*harness.No
 	}
 }
 
-// failUnderLoad strikes and mends the leader n times while clients send,
-// receive and delete, then drains the queue.
+// failUnderLoad breaks and repairs the leader n times while clients send, receive and delete, then
+// drains the queue.
 func failUnderLoad(t *testing.T, fault string, n int, fail, mend func(*testing.T, ...*harness.Node)) {
 	t.Helper()
 	c := cluster(t)
@@ -177,8 +177,8 @@ func failUnderLoad(t *testing.T, fault string, n int, fail, mend func(*testing.T
 	t.Logf("write gap after %s of the leader, %d times: median %v, worst %v", fault, len(gaps), gaps[len(gaps)/2], gaps[len(gaps)-1])
 }
 
-// failLeaders strikes the leader n times, mends it each time, and returns how
-// long each time no send was acknowledged.
+// failLeaders breaks and repairs the leader n times. It returns for each time the longest gap
+// between acknowledged sends.
 func failLeaders(t *testing.T, c *harness.Cluster, l *account, n int, fail, mend func(*testing.T, ...*harness.Node)) []time.Duration {
 	t.Helper()
 	var gaps []time.Duration

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// burst is how many messages a sender passes to its stream at a time.
+	// burst is the number of messages that a sender passes to its stream at a time.
 	burst = 5
-	// creditOfStream is how many messages a consumer may hold: few, so that there are many
-	// deliveries, of which some are on their way when a leader dies.
+	// creditOfStream is the credit of a consumer. It is small, so that there are many deliveries
+	// and some are in flight when a leader dies.
 	creditOfStream  = 3
 	streamConsumers = 6
 )

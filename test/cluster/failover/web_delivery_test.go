@@ -29,8 +29,8 @@ type webSubscriber struct {
 	waits     chan struct{}
 	open      chan struct{}
 	delivered chan string // bodies; capacity: more than there are
-	// refuseEvery is how many notifications are answered for each that is refused for the
-	// time being; zero: none is. Set before the first one.
+	// refuseEvery is the number of answered notifications per refused one; zero: none is
+	// refused. Set before the first notification.
 	refuseEvery int64
 	refused     atomic.Int64
 	connections atomic.Int64

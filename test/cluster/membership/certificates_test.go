@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// environment is what an authority gives a node.
+// environment returns the variables with the files of an authority for a node.
 func environment(t *testing.T, a *harness.Authority, node string) []string {
 	t.Helper()
 	env, err := a.Environment(node)

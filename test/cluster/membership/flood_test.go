@@ -17,7 +17,7 @@ import (
 // docs/operate/security.md tells.
 const decryptedPerSecond = 500
 
-// refusedGossip is how much a node has refused at its gossip port for a reason.
+// refusedGossip returns the refusals of the gossip port of a node for a reason.
 func refusedGossip(t *testing.T, n *harness.Node, reason string) (count float64) {
 	t.Helper()
 	metrics, _ := serves(t, n)

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// stopLimit is how long a clean stop may take.
+// stopLimit bounds a clean stop.
 const stopLimit = 10 * time.Second
 
 // betweenRestarts is the pause after a node is ready again. An SDK tries three

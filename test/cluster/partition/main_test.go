@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(network.Inside(func() int { return harness.WithBinary(&binary, m.Run) }))
 }
 
-// waitMax bounds every wait on a slow, shared machine. askFor is how long a side
-// is asked that must not answer.
+// waitMax bounds every wait on a slow, shared machine. askFor is the duration of calls to a side
+// that must not answer.
 const (
 	waitMax = 90 * time.Second
 	askFor  = 5 * time.Second
@@ -48,8 +48,8 @@ func onlyWithAll(t *testing.T) {
 	}
 }
 
-// world is a cluster on a network that can be broken, a queue, and what clients
-// were told about it. Its methods are safe for concurrent use.
+// world is a cluster on a network with faults, a queue, and a ledger of its answers. Its methods
+// are safe for concurrent use.
 type world struct {
 	*harness.Cluster
 	t    *testing.T

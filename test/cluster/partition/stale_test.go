@@ -19,7 +19,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/lab/network"
 )
 
-// tries is how often a leader is made stale; make stale-reads sets it.
+// tries is the number of stale leaders; make stale-reads sets it.
 var tries = flag.Int("stale-tries", 2, "how often each test of stale reads makes a leader stale")
 
 // staleReads asks the leader that was for counts and for messages of a queue, over
@@ -34,7 +34,7 @@ type staleReads struct {
 	refused  atomic.Int64 // calls to the stale leader that were not
 }
 
-// staleAskers is how many calls of each kind are under way all the time.
+// staleAskers is the number of concurrent calls of each kind.
 const staleAskers = 4
 
 func newStaleReads(t *testing.T) *staleReads {
@@ -53,7 +53,7 @@ func newStaleReads(t *testing.T) *staleReads {
 	return s
 }
 
-// count is what a node says the queue holds.
+// count returns the number of messages in the queue by the answer of a node.
 func (s *staleReads) count(ctx context.Context, n *harness.Node) (int, error) {
 	name := types.QueueAttributeNameApproximateNumberOfMessages
 	out, err := s.at(n).GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &s.url, AttributeNames: []types.QueueAttributeName{name}})

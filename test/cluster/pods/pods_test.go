@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 
 const (
 	stopLimit = 10 * time.Second
-	// recovery is how long a cluster may take after the last start with
-	// other addresses.
+	// recovery bounds the time until a cluster serves after the last start with other
+	// addresses.
 	recovery = 15 * time.Second
 	restarts = 3
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/test/kit/harness"
 )
 
-// minding is how long two clusters that were told of each other are watched.
+// minding is the time for which two clusters that know each other's addresses are watched.
 const minding = 5 * time.Second
 
 // tenant is one of two clusters on one network.
@@ -27,7 +27,7 @@ type tenant struct {
 	queue   string
 }
 
-// start starts nodes of the tenant that are told to join these addresses.
+// start starts nodes of the tenant with these addresses to join.
 func (c *tenant) start(t *testing.T, join string, nodes ...*harness.Node) {
 	t.Helper()
 	args := []string{"--bootstrap-expect", "3", "--join", join}
@@ -61,8 +61,8 @@ func (c *tenant) found(t *testing.T) {
 	c.queue = aws.ToString(created.QueueUrl)
 }
 
-// apart expects that the tenant is what it was: three members, none waiting, one
-// queue, one cluster id on all nodes, and that it works.
+// apart checks that the tenant is unchanged and works: three members, none waiting, one queue, one
+// cluster id on all nodes.
 func (c *tenant) apart(t *testing.T, number int) {
 	t.Helper()
 	must(t, c.WaitReady(t.Context(), harness.StartTimeout))
@@ -154,8 +154,8 @@ func TestTwoClustersOnOneNetwork(t *testing.T) {
 	}
 }
 
-// TestEmptyNodeBetweenTwoClusters starts an empty node that is told of two clusters:
-// it joins neither.
+// TestEmptyNodeBetweenTwoClusters starts an empty node with addresses of two clusters: it joins
+// neither.
 func TestEmptyNodeBetweenTwoClusters(t *testing.T) {
 	a, b := twoClusters(t, false)
 	spare, err := a.Spare(spareName)

@@ -18,7 +18,7 @@ type recordedAccess struct {
 	Accounts map[string]account.Quota `json:"accounts"` // the cluster's own is empty
 	Keys     map[string]recordedKey   `json:"keys"`
 	Policies map[string]string        `json:"policies"` // by account and user
-	// Usage is what the account tenant has.
+	// Usage has the counts of the account tenant.
 	Usage account.Amount `json:"usage"`
 }
 
@@ -88,7 +88,7 @@ func lookAtAccess(t *testing.T, node *cluster.Node, v queue.View) *recordedAcces
 	return r
 }
 
-// recordedHere is what fillAccess and changeAccess leave: a record without it proves nothing.
+// recordedHere is the result of fillAccess and changeAccess. A record without it proves nothing.
 var recordedHere = &recordedAccess{
 	Accounts: map[string]account.Quota{"": {Topics: 9}, tenant: {Queues: 2, Messages: 2, RequestsPerSecond: 7}},
 	Keys: map[string]recordedKey{
@@ -100,7 +100,7 @@ var recordedHere = &recordedAccess{
 	Usage:    account.Amount{Queues: 1, Messages: 1, Bytes: int64(len("the tenant's") + len("color") + len("String") + len("red"))},
 }
 
-// accessGoesOn uses what was promised to accounts.
+// accessGoesOn checks accounts, keys and policies, and the duplicates and the quota of the tenant.
 func accessGoesOn(t *testing.T, node *cluster.Node, want *recordedAccess) {
 	t.Helper()
 	if diff := cmp.Diff(recordedHere, want); diff != "" {

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "make the data directory of the present format version anew")
 
-// waitMax is how long a node may take for anything; this machine may be busy.
+// waitMax bounds every wait on a slow, shared machine.
 const waitMax = time.Minute
 
 // stillClock stands still, so that no deadline of the recorded state passes
@@ -36,7 +36,7 @@ const recordedAt = 1_790_000_000_000 // milliseconds since 1970
 func (stillClock) Wall() time.Time          { return time.UnixMilli(recordedAt) }
 func (stillClock) Monotonic() time.Duration { return 0 }
 
-// recorded is what a node must find in a data directory.
+// recorded is the expected state of a data directory.
 type recorded struct {
 	FormatVersion uint32           `json:"formatVersion"`
 	AppliedIndex  uint64           `json:"appliedIndex"`
@@ -228,7 +228,7 @@ func TestGoldenDataDirectories(t *testing.T) {
 	}
 }
 
-// goesOn uses what was promised before the upgrade.
+// goesOn checks that deduplication ids, attempt ids, receipt handles and order survive the upgrade.
 func goesOn(t *testing.T, node *cluster.Node, want recorded) {
 	t.Helper()
 	again := submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "orders.fifo", Entries: []queue.SendEntry{ordered("a", "1", "first")}}).Entries[0]

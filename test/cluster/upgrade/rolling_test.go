@@ -113,7 +113,7 @@ func (s *site) tool(n *harness.Node, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// upgradeStatus is what upgrade status -o json says, as far as it matters here.
+// upgradeStatus has the used fields of upgrade status -o json.
 type upgradeStatus struct {
 	FormatVersion, Possible uint32
 	Ready                   bool

@@ -98,7 +98,7 @@ func (c *caller) resize(ctx context.Context, queue string, seconds int64) error 
 	return c.call(ctx, "SetQueueAttributes", map[string]any{"QueueUrl": urlOf(queue), "Attributes": attributes}, nil)
 }
 
-// accepted is what a send was answered with.
+// accepted is the answer of a send.
 type accepted struct {
 	MessageID      string `json:"MessageId"`
 	SequenceNumber string

@@ -179,7 +179,7 @@ func (s *site) metric(n *harness.Node, name string) float64 {
 	return 0
 }
 
-// heap is what each node holds after a collection, on average.
+// heap returns the average heap of a node after a collection.
 func (s *site) heap() (sum float64) {
 	s.t.Helper()
 	for _, n := range s.Nodes {

@@ -81,7 +81,7 @@ func (a *Authority) ClientEnvironment(node string) []string {
 	return []string{"SERIATIM_TLS_CERT=" + a.File(node+".crt"), "SERIATIM_TLS_KEY=" + a.File(node+".key")}
 }
 
-// Client is what clients believe: that the nodes of this authority are who they say.
+// Client returns the TLS configuration of clients that trust this authority.
 func (a *Authority) Client() (*tls.Config, error) {
 	text, err := os.ReadFile(a.File("ca.crt"))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// Region and the credentials below are what the test clients sign with.
+// Region and the credentials below are for the signatures of test clients.
 const (
 	Region          = "us-east-1"
 	AccessKeyID     = "AKIASERIATIMTEST0001"
@@ -39,9 +39,8 @@ func Only(n *Node) Pick { return func() *Node { return n } }
 // Rotate is the Pick of a cluster's nodes in turn.
 func (c *Cluster) Rotate() Pick { return c.Next }
 
-// NewSQS is a stock SDK client whose requests go to the picked nodes. The host
-// that it names is always that of the first node, so that queue URLs are the same
-// wherever a request lands.
+// NewSQS returns a stock SDK client whose requests go to the picked nodes. Its host is always that
+// of the first node, so queue URLs are the same for all nodes.
 func (c *Cluster) NewSQS(pick Pick, options ...func(*sqs.Options)) *sqs.Client {
 	o := sqs.Options{
 		Region:       Region,

@@ -28,8 +28,8 @@ type Options struct {
 	// nil: all live on the loopback interface. The caller closes it, after the
 	// cluster. The test process is a host of the lab, too.
 	Network *network.Lab
-	// Proxies are what the nodes tell each other as their addresses, where there is
-	// no lab; nil: their own. The caller closes them, after the cluster.
+	// Proxies have the addresses that nodes announce if there is no lab. With nil, nodes
+	// announce their own. The caller closes them, after the cluster.
 	Proxies *network.Proxies
 	// Names lets nodes know each other by name and not by address. The lab must
 	// have been made with names.
@@ -37,8 +37,8 @@ type Options struct {
 	// Authority gives the nodes certificates and a gossip key; nil: they speak clear text.
 	// A lab then cannot tell apart what they say to each other.
 	Authority *Authority
-	// Env gives a node further variables; nil: none. It is how a fault build is
-	// told where to write what it commits.
+	// Env returns further variables for a node; nil: none. A fault build reads the path of its
+	// tap from them.
 	Env func(node string) []string
 }
 
@@ -226,9 +226,9 @@ func (c *Cluster) Followers(leader *Node) []*Node {
 	return others
 }
 
-// quietPolls is how many looks in a row must see the same applied index
-// everywhere. An applied index cannot be compared with a commit index: entries
-// of the consensus itself are committed and change no state.
+// quietPolls is the number of consecutive polls that must see the same applied index on all
+// nodes. The commit index does not help: entries of the consensus itself are committed and
+// not applied.
 const quietPolls = 5
 
 // WaitConverged waits until all running nodes report the same applied index

@@ -6,10 +6,9 @@ import (
 	"syscall"
 )
 
-// spawner starts processes that the kernel kills when the test process dies,
-// so that a test that ran into its time limit leaves no server behind. The
-// kernel ties that promise to the thread which forked; one thread is therefore
-// kept for all starts of a cluster.
+// spawner starts processes that the kernel kills when the test process dies, so a test that
+// exceeds its time limit leaves no server behind. The kernel does that when the forking thread
+// ends, so one thread starts all processes of a cluster.
 type spawner struct {
 	requests chan spawnRequest // unbuffered: a start waits for its turn
 	done     chan struct{}

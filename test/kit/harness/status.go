@@ -16,8 +16,8 @@ import (
 // Status is the answer of GET /v1/status.
 type Status = cluster.Status
 
-// pollEvery is how often a condition of another process is looked at; a
-// process offers no event to wait for.
+// pollEvery is the interval between checks of another process, which offers no event to wait
+// for.
 const pollEvery = 50 * time.Millisecond
 
 // Status asks the node for its status.

@@ -48,8 +48,7 @@ func New() *Ledger {
 	return &Ledger{acked: map[string]string{}, uncertain: map[string]bool{}, refused: map[string]bool{}}
 }
 
-// Acknowledged notes a send that was answered with a message id. Tried is when its
-// last try began.
+// Acknowledged records a send that was answered with a message id. Its last try began at tried.
 func (l *Ledger) Acknowledged(body, id string, tried time.Time) {
 	now := time.Now()
 	l.mu.Lock()
@@ -124,22 +123,22 @@ func (l *Ledger) Gap(begin time.Time) time.Duration {
 	return max(longest, time.Since(last)).Round(time.Millisecond)
 }
 
-// Acked is how many sends were acknowledged.
+// Acked returns the number of acknowledged sends.
 func (l *Ledger) Acked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.acked)
 }
 
-// Rejected is how many sends were refused.
+// Rejected returns the number of refused sends.
 func (l *Ledger) Rejected() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.refused)
 }
 
-// Report is what the account says once the queue is drained. Bodies are listed in
-// ascending order, deliveries in theirs.
+// Report is the result after the queue is drained. Bodies are in ascending order, deliveries in
+// the order of arrival.
 type Report struct {
 	Acked, Uncertain, Refused, Delivered int
 

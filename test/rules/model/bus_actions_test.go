@@ -44,7 +44,7 @@ type (
 		lock  lockRef
 		state *string
 	}
-	// busReceive receives in a session, or settles what it receives, or both.
+	// busReceive receives in a session, or deletes the received messages, or both.
 	busReceive struct {
 		name    string
 		lock    lockRef

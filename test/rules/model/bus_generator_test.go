@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/reference"
 )
 
-// bus is what the generator remembers of commands that SQS does not have, by queue.
+// bus has the generator's memory of commands beyond SQS, by queue.
 type bus struct {
 	locks     map[string][]lockRef
 	scheduled map[string][]numberRef
@@ -142,17 +142,17 @@ func (g *generator) accept(k kind) action {
 	return c
 }
 
-// attempt is the attempt id of a receive in a session, seldom one that settles, which is
-// refused.
-func (g *generator) attempt(settles bool) *string {
-	if settles && !g.oneIn(10) || !g.oneIn(3) {
+// attempt returns the attempt id of a receive in a session. It rarely returns one for a receive
+// that deletes, which is refused.
+func (g *generator) attempt(deletes bool) *string {
+	if deletes && !g.oneIn(10) || !g.oneIn(3) {
 		return nil
 	}
 	return new(pickOf(g, "A", "B", "C"))
 }
 
-// settlement settles what was received lately, mostly under the lock it was received
-// under. Given a lock, or 0 for none, it prefers what was received under that.
+// settlement completes, abandons, defers or dead-letters recent messages, mostly under their lock.
+// It prefers messages of the given lock; 0 means none.
 func (g *generator) settlement(k kind, lock lockRef) action {
 	c := settlement{how: pickOf(g, "complete", "abandon", "defer", "defer", "dead-letter", "dead-letter"), name: k.name}
 	for range g.size(g.oneIn(3)) {

@@ -137,8 +137,8 @@ func (w *world) compareDeliveries() string {
 		got[queue.TopicDeliveriesDeadLettered], got[queue.TopicDeliveriesLost], d)
 }
 
-// checkBusWaiters follows the promises to those who wait for a message in a session, and
-// for a session.
+// checkBusWaiters checks the events for receives that wait for a message in a session or for a
+// session.
 func (w *world) checkBusWaiters(view queue.View, do action) string {
 	for _, e := range w.waiting.events {
 		if e.Kind == queue.SessionAvailable && e.Session == w.waiting.inSession[e.Queue].SessionID || e.Kind == queue.QueueDeleted {

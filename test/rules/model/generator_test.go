@@ -109,8 +109,8 @@ func (g *generator) saw(s step) {
 	}
 }
 
-// recentMax is how many handles of a queue the generator remembers: old enough
-// to be stale, young enough to be of use.
+// recentMax bounds the handles of a queue that the generator remembers, a mix of stale and valid
+// ones.
 const recentMax = 16
 
 func (g *generator) sawReceive(s step, c receive) {

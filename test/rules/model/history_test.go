@@ -26,7 +26,7 @@ func (s step) String() string {
 	return fmt.Sprintf("%6d  %+12d ms  %s", s.id, s.at-startOfTime, s.do)
 }
 
-// action is what a step does.
+// action is the command of a step.
 type action interface {
 	command(w *world) queue.Command
 	String() string

@@ -140,8 +140,8 @@ var moveStatus = map[queue.MoveTaskStatus]string{
 	queue.MoveTaskFailed:    "FAILED",
 }
 
-// waiters follow the promise of the events: whoever found a queue empty is
-// woken by MessagesAvailable before a receive would bring something.
+// waiters checks the events: after a receive found a queue empty, MessagesAvailable comes before a
+// receive would return a message.
 type waiters struct {
 	asleep map[string]bool
 	// inSession are those who found nothing in a session, by queue; accepting those who

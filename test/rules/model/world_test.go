@@ -26,13 +26,13 @@ type world struct {
 	subscriptions map[int]string
 	waiting       *waiters
 	steps         int
-	// deliveries is what the model says that came of the last step's publish.
+	// deliveries are the model's deliveries of the last publish.
 	deliveries reference.Deliveries
 	crowded    bool
 	hits       map[string]int // how often each kind of answer was seen
 }
 
-// checkEvery is how many steps lie between two comparisons of whole states.
+// checkEvery is the number of steps between two comparisons of whole states.
 const checkEvery = 100
 
 func newWorld(seed uint64, twins []twin, bugs ...reference.Bug) *world {

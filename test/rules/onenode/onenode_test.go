@@ -22,7 +22,7 @@ var (
 	seedFlag  = flag.Uint64("seed", 1, "seed of the first list of calls; the next lists have the next seeds")
 )
 
-// listLength is how many calls are made on one set of queues.
+// listLength is the number of calls on one set of queues.
 const listLength = 200
 
 // node is the node under test. Lists of calls on it differ in their queues.

@@ -25,8 +25,8 @@ const callTimeout = 30 * time.Second
 // account is in ARNs, and the sender of requests that nobody signed.
 const account = "000000000000"
 
-// answer is what came back: the domain's answer as the client sees it, and the
-// log time at which it was true, 0 if the answer needed no look at the state.
+// answer is the answer of the domain as the client sees it, and its log time, 0 if the answer did
+// not read the state.
 type answer struct {
 	result  queue.Result
 	refusal *queue.Error

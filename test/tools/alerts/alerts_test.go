@@ -60,7 +60,7 @@ func TestRules(t *testing.T) {
 	run(t, "test", "rules", "alerts_test.yaml")
 }
 
-// variables are what Grafana puts in the place of its variables.
+// variables replaces variables of Grafana with values.
 var variables = strings.NewReplacer("$__rate_interval", "5m", "$namespace", "prod", "$job", "seriatim", "$queue", "orders.fifo")
 
 func TestPanels(t *testing.T) {

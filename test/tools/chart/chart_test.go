@@ -9,7 +9,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 )
 
-// namespace is where the tests install.
+// namespace is the namespace of the installations.
 const namespace = "queues"
 
 // dimensions are independent choices; the matrix has every pair of values of two of them.

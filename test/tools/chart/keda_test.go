@@ -14,9 +14,9 @@ import (
 
 const kedaFile = "../../../deploy/keda/scaledobject.yaml"
 
-// scalerValues are what KEDA's scaler for SQS knows, with what each must be: the tags of
-// its type awsSqsQueueMetadata, whose package needs all clouds to compile. It says nothing
-// about others, which would do nothing.
+// scalerValues has the values of KEDA's scaler for SQS with their checks. They are the tags of its
+// type awsSqsQueueMetadata, whose package needs the SDKs of all clouds to compile. The scaler
+// ignores unknown values without an error.
 var scalerValues = map[string]func(string) error{
 	"queueLength": wholeNumber, "activationQueueLength": wholeNumber, "scaleOnInFlight": truth, "scaleOnDelayed": truth,
 	"queueURL": address, "awsEndpoint": address, "awsRegion": anything, "identityOwner": anything,

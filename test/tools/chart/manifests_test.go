@@ -21,7 +21,7 @@ const manifestHead = `# Three nodes of seriatim in the namespace seriatim, for t
 # Rendered from deploy/helm/seriatim by make chart; change it there.
 `
 
-// TestManifests: the manifests are what the chart renders, and as safe.
+// TestManifests checks that the manifests are the output of the chart, and as safe.
 func TestManifests(t *testing.T) {
 	text, err := render("seriatim", "seriatim", "")
 	if err != nil {

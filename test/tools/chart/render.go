@@ -52,7 +52,7 @@ var kinds = map[string]func() meta.Object{
 	"keda.sh/v1alpha1/TriggerAuthentication":   func() meta.Object { return &keda.TriggerAuthentication{} },
 }
 
-// objects are what was rendered, by kind and name.
+// objects has the rendered objects by kind and name.
 type objects map[string]meta.Object
 
 // find returns the object of a kind, nil if there is none.

@@ -1,19 +1,18 @@
 // Command peers runs the same load on seriatim and on other queues, in turn on
-// one machine, and records what it measured: make bench-peers.
+// one machine, and records the results: make bench-peers.
 //
-// It owns how a peer is started and asked. Where a peer can promise it, three
-// nodes hold every message on the disks of a majority before it is confirmed, as
-// seriatim does, because anything else is a different promise; what each peer has
-// promised when it answers is recorded with its figures. The load on seriatim is
+// It starts each peer and calls it. If a peer supports that, three nodes confirm a message after a
+// majority has it on disk, like seriatim. The record names the guarantee of each peer beside its
+// figures. The load on seriatim is
 // `seriatim bench`, as it is on other servers that speak SQS; on the others it is a
 // client of their own protocol, one connection for each client (those of NATS share four), one call at a time.
 //
-// With -streams the workloads are those of the native API, whose streams stand beside
-// what is asynchronous elsewhere: make bench-streams.
+// With -streams the workloads are those of the native API. Its streams are compared with the
+// asynchronous calls of other queues: make bench-streams.
 //
-// With -disk every server has a disk of its own on which a sync takes a given time, which
-// is what tells designs apart: on the one disk of a machine the syncs of several nodes
-// wait for each other. Data lies in memory then, and strace lets each sync wait.
+// With -disk every server has its own disk with a given time for a sync. On one shared disk, the
+// syncs of several nodes wait for each other and hide the differences. The data is in memory then,
+// and strace delays each sync.
 //
 // A peer takes part if its program is installed or can be built as a Go module;
 // otherwise the record says what is missing. All servers listen on the loopback

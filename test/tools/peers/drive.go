@@ -16,8 +16,7 @@ type step func(ctx context.Context) (int, error)
 // warmUp is not measured.
 const warmUp = time.Second
 
-// stragglers is how long after the end of a run a client may wait for a message
-// that another one holds.
+// stragglers bounds the wait after the end of a run for a message that another client holds.
 const stragglers = 2 * time.Second
 
 // client is the load of one connection.
@@ -76,7 +75,7 @@ func ownTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// share is what one client did.
+// share has the results of one client.
 type share struct {
 	times    []time.Duration
 	messages int

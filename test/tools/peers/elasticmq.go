@@ -25,8 +25,8 @@ rest-sqs { enabled = true, bind-hostname = "127.0.0.1", bind-port = %[1]d, sqs-l
 rest-stats { enabled = false }
 `
 
-// elasticWarmUp is how long ElasticMQ works before anything is measured: a Java
-// machine compiles what it runs often, and is many times slower until then.
+// elasticWarmUp is the load time before measurements. A Java machine is many times slower until it
+// has compiled its hot code.
 const elasticWarmUp = 10 * time.Second
 
 // startElasticMQ starts one process of ElasticMQ, which keeps everything in memory.

@@ -187,7 +187,7 @@ func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Durati
 		own := client{close: func() {}}
 		switch {
 		case w.Lives:
-			// One message is pulled ahead: more of them would wait for a client that is busy with another.
+			// The client prefetches one message. More would wait while the client is busy.
 			if c.messages, err = c.consumer.Messages(jetstream.PullMaxMessages(1)); err != nil {
 				return client{}, err
 			}
@@ -201,9 +201,9 @@ func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Durati
 	})
 }
 
-// natsConnections is how many connections the clients share, as programs do that use NATS:
-// the library writes what several of them have to say at once. Those of seriatim share as
-// many where they share.
+// natsConnections is the number of connections that the clients share, like programs that use NATS:
+// the library combines writes of several clients. Clients of seriatim share as many if they
+// share.
 const natsConnections = 4
 
 // natsClient is one client. Used by one goroutine.
@@ -227,8 +227,7 @@ func (c *natsClient) send(ctx context.Context, batch int) (int, error) {
 	return batch, c.atomically(ctx, batch)
 }
 
-// asyncPending is how many messages a client may have unanswered: what the library
-// permits if nobody asks for more.
+// asyncPending bounds the unanswered messages of a client: the default of the library.
 const asyncPending = 4000
 
 // publishing is a message on its way.

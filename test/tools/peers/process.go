@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// endTime is how long a server may take to end before it is killed.
+// endTime bounds the time in which a server must end before it is killed.
 const endTime = 10 * time.Second
 
 // server is one process that this program started, with its children.
@@ -131,7 +131,7 @@ func free(base, n int) bool {
 	return true
 }
 
-// firstLine is what a program answers when asked for its version.
+// firstLine returns the first line of the output of a program.
 func firstLine(ctx context.Context, name string, args ...string) string {
 	text, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {

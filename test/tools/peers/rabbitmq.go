@@ -22,8 +22,8 @@ type rabbitPeer struct {
 	queues  int // made so far
 }
 
-// rabbitPrograms are where the program is looked for. Debian's own on the PATH
-// changes the user first, and its data would be where that user can write.
+// rabbitPrograms are the searched paths of the program. Debian's script on the PATH changes the
+// user first, and needs a data directory of that user.
 var rabbitPrograms = []string{"/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"}
 
 const rabbitConfig = `listeners.tcp.1 = 127.0.0.1:%d

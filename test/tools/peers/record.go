@@ -22,9 +22,9 @@ type workload struct {
 	Streamed bool `json:"streamed"`
 	// Shared has the clients of seriatim share connections, as those of NATS do in every line.
 	Shared bool `json:"shared"`
-	// At is where the clients are connected: leader or follower; empty: at the servers in turn.
+	// At is the server that clients connect to: leader or follower; empty: each in turn.
 	At place `json:"at"`
-	// Own is measured on seriatim alone, to be set beside the others in its column.
+	// Own is measured on seriatim only, for comparison in the same column.
 	Own bool `json:"own"`
 	// Ours are the arguments of seriatim bench.
 	Ours []string `json:"ours"`
@@ -50,7 +50,7 @@ const (
 	lifeCosts  = "Three calls and answers here: send, receive, delete. There a publish, a pull request for one message that is sent ahead, and an acknowledgement that is confirmed."
 )
 
-// asynchronous is what streams are for.
+// asynchronous is the workload for streams.
 var asynchronous = workload{
 	Costs: asyncCosts,
 	Name:  "4 connections, asynchronous", Clients: 4, Batch: 1, Streamed: true,
@@ -123,7 +123,7 @@ func streamWorkloads() []workload {
 	}
 }
 
-// result is what one run gave.
+// result is the result of one run.
 type result struct {
 	Rate  float64 `json:"rate"` // messages per second
 	P50Ms float64 `json:"p50Ms"`
@@ -140,12 +140,12 @@ func (r result) String() string {
 	return fmt.Sprintf("%8.0f/s  p50 %.2f ms  p99 %.2f ms", r.Rate, r.P50Ms, r.P99Ms)
 }
 
-// description says what a queue is and what it has promised when it answers.
+// description describes a queue and its guarantee at the time of an answer.
 type description struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	Protocol string `json:"protocol"`
-	// Durable is what is certain once a message is confirmed.
+	// Durable is the guarantee for a confirmed message.
 	Durable string `json:"durable"`
 	Command string `json:"command"` // how its servers were started
 	Problem string `json:"problem"` // why it did not take part; empty: it did
@@ -157,7 +157,7 @@ type measured struct {
 	Problem string   `json:"problem,omitempty"` // of the last run that failed
 }
 
-// record is what is written. The first queue is seriatim.
+// record is the written document. The first queue is seriatim.
 type record struct {
 	At         time.Time     `json:"at"`
 	LoadBefore float64       `json:"loadBefore"` // of the last minute; -1: unknown
@@ -211,7 +211,7 @@ func (r *record) write(path string) error {
 	return nil
 }
 
-// sampleTime is how long the machine is watched before anything is started.
+// sampleTime is the time for which the machine is watched before the first start.
 const sampleTime = 2 * time.Second
 
 // othersShare is the processor time that others use, in percent of all CPUs.

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// usage is what a run takes of the processors.
+// usage is the processor usage of a run.
 type usage struct {
 	servers float64 // processors, of all servers with their children
 	machine float64 // percent of all processors
 }
 
-// usageMargin is how far from the ends of the measured time of a run its usage is looked
-// at: the load of some queues takes a moment to begin.
+// usageMargin is excluded at both ends of the measured time: the load of some queues starts
+// late.
 const usageMargin = 400 * time.Millisecond
 
 // watchUsage looks at a run that begins now with its warm-up. What it sees is to be asked

@@ -22,11 +22,9 @@ var pendingAreas = []string{
 	"comments of cluster",
 	"comments of fsm",
 	"comments of queue",
-	"comments of test",
 	"names of cluster",
 	"names of fsm",
 	"names of queue",
-	"names of test",
 }
 
 func pending(area string) bool {

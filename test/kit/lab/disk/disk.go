@@ -14,9 +14,8 @@ import (
 // DefaultBytes is the size of a disk unless another is asked for.
 const DefaultBytes = 512 << 20
 
-// mountOptions make the file system promise as little as it may: it does not
-// guess that a renamed file should have been written, and writes its journal only
-// when somebody syncs, not every five seconds.
+// mountOptions reduce the guarantees of the file system to the minimum: no implicit write of
+// renamed files, and a write of the journal at syncs only, not every five seconds.
 const mountOptions = "noatime,noauto_da_alloc,commit=600"
 
 // Lab is a set of disks that lives as long as a test. Safe for concurrent use as
@@ -128,7 +127,7 @@ func (d *Disk) wake() error {
 	return err
 }
 
-// unmountWithin is how long a killed process may take to let go of its files.
+// unmountWithin bounds the time in which a killed process closes its files.
 const unmountWithin = 30 * time.Second
 
 // unmount never detaches a busy file system: mounted a second time beside
@@ -165,8 +164,8 @@ func (d *Disk) stopCanary() {
 	}
 }
 
-// Remount is what a reboot does to a disk: it is unmounted, which nobody may
-// keep from happening with open files, and mounted again.
+// Remount unmounts a disk and mounts it again, like a reboot. No process may have open files on
+// it.
 func (d *Disk) Remount() error {
 	if err := d.Thaw(); err != nil {
 		return err

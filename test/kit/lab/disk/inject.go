@@ -25,7 +25,7 @@ type Injection struct {
 	Error string        // EIO or ENOSPC; none: the call is made all the same
 	Lie   bool          // the call is not made and is said to have succeeded
 	Delay time.Duration // before the call
-	From  int           // the first call of each thread that it strikes; default 1
+	From  int           // the first affected call of each thread; default 1
 	Once  bool          // only that call, not the ones after it
 	// Signal is sent to the process at the call, for instance KILL.
 	Signal string
@@ -73,7 +73,7 @@ type Trouble struct {
 	done   chan error // capacity 1: the tracer's end waits for nobody
 }
 
-// attachWithin is how long the tracer may take to stop every thread once.
+// attachWithin bounds the time in which the tracer stops every thread once.
 const attachWithin = 30 * time.Second
 
 // Inject begins trouble for a process and returns when it is in force.

@@ -17,7 +17,7 @@ type Powered struct {
 	Kill func() error // ends the process and returns when it is gone
 }
 
-// Loss is what a power cut threw away.
+// Loss is the data that a power cut discarded.
 type Loss struct {
 	// Dirty are bytes of the node's files that it had written and not synced:
 	// pages of the page cache that were dirty right after the cut. It is a lower

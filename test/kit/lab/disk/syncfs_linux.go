@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SyncFS makes what was done in a directory outlast a power cut.
+// SyncFS syncs the file system of a directory.
 func SyncFS(dir string) error {
 	file, err := os.Open(dir)
 	if err != nil {

@@ -45,7 +45,7 @@ func allocate(file *os.File, offset, size int64) error {
 	}
 }
 
-// Allocated is how much of its disk a file uses: without the holes in it.
+// Allocated returns the bytes that a file uses on disk, without its holes.
 func Allocated(path string) (int64, error) {
 	var info unix.Stat_t
 	if err := unix.Stat(path, &info); err != nil {
@@ -59,8 +59,8 @@ type cacheRange struct{ offset, length uint64 }
 
 type cacheState struct{ cached, dirty, writeback, evicted, recentlyEvicted uint64 }
 
-// dirtyBytes is how much of a file is in memory only. A kernel that cannot say
-// says none.
+// dirtyBytes returns the bytes of a file that are in memory only, or 0 if the kernel cannot
+// report them.
 func dirtyBytes(file *os.File) int64 {
 	var whole cacheRange // length 0: to the end
 	var state cacheState

@@ -25,7 +25,7 @@ func thaw(*os.File) error { return errOnlyLinux }
 
 func allocate(*os.File, int64, int64) error { return errOnlyLinux }
 
-// Allocated is how much of its disk a file uses: without the holes in it.
+// Allocated returns an error: disks need Linux.
 func Allocated(string) (int64, error) { return 0, errOnlyLinux }
 
 func dirtyBytes(*os.File) int64 { return 0 }

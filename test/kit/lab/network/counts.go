@@ -30,7 +30,7 @@ func (c Counts) plus(o Counts) Counts {
 	return c
 }
 
-// Since is what was counted after an earlier count.
+// Since returns the difference to an earlier count.
 func (c Counts) Since(before Counts) Counts {
 	return Counts{
 		Passed: c.Passed - before.Passed, Delayed: c.Delayed - before.Delayed, Duplicated: c.Duplicated - before.Duplicated,

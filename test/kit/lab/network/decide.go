@@ -19,11 +19,11 @@ func newLine(seed uint64, from, to int) *line {
 	return &line{random: rand.New(rand.NewPCG(seed, uint64(from)<<32|uint64(to)))}
 }
 
-// backlogMax is how much a slow line holds before it drops, in time: as a router
-// with a buffer of some size does.
+// backlogMax is the buffer of a slow line, in time. Beyond it, the line drops frames like a
+// router.
 const backlogMax = 2 * time.Second
 
-// verdict is what becomes of a frame.
+// verdict is the decision about a frame.
 type verdict struct {
 	drop      bool
 	reset     bool // drop, and break the connection

@@ -197,8 +197,7 @@ func asks(frame []byte) (netip.Addr, bool) {
 	return target, binary.BigEndian.Uint16(arp[6:]) == 1
 }
 
-// answer is what the one who has the hardware address would reply. It is preceded
-// by its offload head.
+// answer returns the ARP reply of the host with a hardware address, after its offload head.
 func answer(question []byte, mac []byte) []byte {
 	out := make([]byte, offloadHead+ethernetHead+arpSize)
 	frame := out[offloadHead:]

@@ -269,10 +269,10 @@ func (l *Lab) SetPolicy(p Policy) error {
 	return nil
 }
 
-// Policy is what the switch goes by.
+// Policy returns the policy of the switch.
 func (l *Lab) Policy() Policy { return l.fabric.table.Load().policy }
 
-// Traffic is what the switch has done so far.
+// Traffic returns the counts of the switch so far.
 func (l *Lab) Traffic() Traffic {
 	t := Traffic{}
 	ports := l.fabric.table.Load().ports

@@ -14,10 +14,9 @@ import (
 	"time"
 )
 
-// waitMax is how long a test waits for what must come; silence is how long it
-// waits before it says that nothing comes. Both are generous where a wrong answer
-// would fail the test: silence is only waited for when a counter has shown that
-// the switch had the frames.
+// waitMax bounds the wait for expected frames. A test waits for silence, a shorter time, before it
+// decides that no frame arrives. It does so only after a counter has shown that the switch had the
+// frames.
 const waitMax = 30 * time.Second
 
 var testPorts = NodePorts()

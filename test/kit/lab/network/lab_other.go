@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// errLinuxOnly is what all of a lab answers elsewhere.
+// errLinuxOnly is the error of all functions on other systems.
 var errLinuxOnly = errors.New("a lab needs the network namespaces of Linux")
 
 // Lab needs Linux.

@@ -29,8 +29,7 @@ func (c Class) String() string {
 	return [classes]string{"other", "api", "admin", "peer", "raft", "forward", "gossip"}[min(c, classes-1)]
 }
 
-// Link is what is done to the frames of one direction between two hosts. The zero
-// value is a sound line.
+// Link has the faults of one direction between two hosts. The zero value is a sound line.
 type Link struct {
 	Cut       bool          // nothing passes
 	HalfOpen  bool          // no connection is ever seen to end: FIN and RST are dropped
@@ -64,7 +63,7 @@ func (l Link) with(o Link) Link {
 	return l
 }
 
-// Rule is what is done to some of the traffic.
+// Rule has the faults of some of the traffic.
 type Rule struct {
 	From    []string // hosts; none: all but Client
 	To      []string // hosts; none: all but Client
@@ -79,8 +78,8 @@ func (r Rule) meets(from, to string, class Class) bool {
 	return from != to && among(r.From, from) && among(r.To, to) && (len(r.Classes) == 0 || slices.Contains(r.Classes, class))
 }
 
-// Policy is what a switch does. Where several rules meet, all of them hold. The
-// zero value is a sound network.
+// Policy has the rules of a switch. If several rules match, all of them apply. The zero value is a
+// sound network.
 type Policy struct {
 	Name  string
 	Rules []Rule
@@ -108,7 +107,7 @@ func (p Policy) Only(classes ...Class) Policy {
 	return out
 }
 
-// Link is what the policy does in one direction.
+// Link returns the faults of one direction.
 func (p Policy) Link(from, to string, class Class) Link {
 	var l Link
 	for _, r := range p.Rules {

@@ -134,15 +134,14 @@ func (p *Proxies) SetPolicy(policy Policy) error {
 	return nil
 }
 
-// Policy is what the proxies go by.
+// Policy returns the policy of the proxies.
 func (p *Proxies) Policy() Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.policy
 }
 
-// Traffic is what the proxies have done so far. Of a stream each piece counts
-// that was read at once.
+// Traffic returns the counts of the proxies so far. In a stream, each piece from one read counts.
 func (p *Proxies) Traffic() Traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// pieceMax is what of a stream is passed on at once, heldBack how long one waits that
-// cannot go on now.
+// pieceMax bounds the bytes of a stream that are forwarded at once. heldBack is the pause of a
+// stream that cannot continue.
 const (
 	pieceMax = 16 << 10
 	heldBack = 10 * time.Millisecond

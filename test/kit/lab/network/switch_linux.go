@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// table is what the switch goes by; swapped as a whole.
+// table has the policy and the ports of the switch. It is replaced as a whole.
 type table struct {
 	policy    Policy
 	ports     []*port // by the number in the hardware address
@@ -35,7 +35,7 @@ func newTable(policy Policy, ports []*port, addresses map[netip.Addr]*port) *tab
 	return t
 }
 
-// fabric is what the ports of a switch share.
+// fabric is the shared state of the ports of a switch.
 type fabric struct {
 	table      atomic.Pointer[table]
 	classifier *classifier
