@@ -176,7 +176,7 @@ func (t *frozenTwin) repeat(step int, at queue.Timestamp, cmd queue.Command, res
 	if !chance(t.seed, step, 30, 3) {
 		return ""
 	}
-	return t.settle()
+	return t.flush()
 }
 
 func (t *frozenTwin) flush() string {

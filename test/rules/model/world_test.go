@@ -111,7 +111,7 @@ func (w *world) finish(steps []step) (found *difference) {
 	last := steps[len(steps)-1]
 	defer w.catch(last, &found)
 	for _, t := range w.twins {
-		if text := t.settle(); text != "" {
+		if text := t.flush(); text != "" {
 			return &difference{last, t.name() + ": " + text}
 		}
 	}
