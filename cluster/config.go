@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/audit"
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -70,19 +71,12 @@ type LogPolicy struct {
 	Store        string // LogStoreWAL or LogStoreBoltDB; default LogStoreWAL
 	SegmentBytes int    // preallocated size of one file of the wal; default 64 MiB
 	CacheBytes   int    // newest entries kept in memory for followers; default 32 MiB
-	Audit        AuditPolicy
+	Audit        audit.Policy
 	Bodies       BodyPolicy
 	Encryption   EncryptionPolicy
 	// FormatMax is the highest format version this node claims to know;
 	// default what the program knows. Tests of mixed clusters set another.
 	FormatMax uint32
-}
-
-// AuditPolicy spaces the comparisons of the replicas: the next comes after both,
-// whichever takes longer.
-type AuditPolicy struct {
-	Interval time.Duration // default 30s
-	Entries  uint64        // of the log; default 10,000
 }
 
 // logOptions are what the log store takes from the configuration.

@@ -7,6 +7,7 @@
 //
 // # Packages below
 //
+//	audit        detects a replica that differs from the others
 //	forward      calls carried to the leader
 //	leader       what only a leader does: group commit, waiting receives, read
 //	             confirmation, log time, deadlines, move tasks
@@ -15,6 +16,7 @@
 //	discovery    gossip: addresses of the nodes, and the comparison of their clocks
 //	peernet      connections between nodes, and questions on them
 //	storage      everything on the disk of a node
+//	recovery     backs up the state and restores a backup
 //	scrub        finds damaged bodies of messages and fetches them from other nodes
 //	offline      the data directory of a stopped node: inspect, recover
 //	environment  clock, entropy, network and disk space, handed in
@@ -44,9 +46,8 @@
 //	                           consensus/members.go
 //	a removed node stops       removal_check.go
 //	sends are refused          pressure.go
-//	replicas are compared      audit.go
-//	a backup is restored       restore.go, restore_forward.go, consensus/restore.go,
-//	                           storage/spool.go
+//	replicas are compared      package audit
+//	a backup is restored       recovery/restore.go, consensus/restore.go, storage/spool.go
 //	a majority is given up     offline/recover.go, consensus/recovery.go
 //	a format is raised         upgrade.go
 //
@@ -61,13 +62,8 @@
 // attempt stayed unknown, a later refusal proves nothing about it, and the call ends
 // unknown, too.
 //
-// Backup and restore. A backup is a snapshot captured after a read barrier, on any
-// node. A restore happens between two leader terms, when nothing is in flight, and with
-// the leader as the only voter, so that it cannot end in two histories. Until then the
-// bodies of the backup are in segments of their own, not in memory. The restored
-// state begins an epoch (queue.Broker.BeginEpoch). Recovery from a lost majority works
-// on the data directory of a stopped node. It begins an epoch and a new cluster id, so
-// that the lost nodes cannot come back into the cluster.
+// Recovery from a lost majority works on the data directory of a stopped node. It begins an
+// epoch and a new cluster id, so that the lost nodes cannot come back into the cluster.
 //
 // Members. A node id belongs to a disk: an empty disk is a new node. A new node joins as
 // a learner. It gets its vote when it keeps up, or when an operator says so, and is

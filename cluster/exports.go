@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"github.com/seriatimq/seriatim/cluster/audit"
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/recovery"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -29,6 +31,9 @@ type PeerTLS = peernet.TLS
 
 // DiskSpace is the space of a file system, in bytes.
 type DiskSpace = environment.DiskSpace
+
+// AuditPolicy spaces the comparisons of the replicas.
+type AuditPolicy = audit.Policy
 
 // SystemClock returns the clock of the machine.
 func SystemClock() Clock { return environment.SystemClock() }
@@ -58,6 +63,21 @@ type Member = consensus.Member
 
 // SnapshotPolicy says when snapshots are taken and how fast they are written.
 type SnapshotPolicy = consensus.SnapshotPolicy
+
+// Backup is the state of the cluster at one entry of the log, Restored a finished restore.
+type (
+	Backup         = recovery.Backup
+	Restored       = recovery.Restored
+	RestoreOptions = recovery.RestoreOptions
+)
+
+// Errors of Restore, see package recovery.
+var (
+	ErrNotFresh    = recovery.ErrNotFresh
+	ErrBadBackup   = recovery.ErrBadBackup
+	ErrSealed      = recovery.ErrSealed
+	ErrMembersAway = recovery.ErrMembersAway
+)
 
 // ErrVotesMissing is the error of a restore after which a member lacks its vote. The
 // restore itself may have succeeded; seriatim cluster promote gives the vote back.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seriatimq/seriatim/cluster/audit"
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -16,6 +17,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/cluster/recovery"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
@@ -62,7 +65,8 @@ type Node struct {
 
 	server *forward.Server // answers the other nodes
 
-	auditor    *auditor
+	auditor    *audit.Auditor
+	recovery   *recovery.Service
 	pressure   *pressure
 	fitness    wakeup.Signal // whether this node should lead may have changed
 	caughtUp   atomic.Bool   // with what was committed before the start
@@ -105,8 +109,6 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if n.requests, err = newOwnRequests(cfg.Random); err != nil {
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
-	n.auditor = newAuditor(cfg.DataDir, cfg.Logger)
-	n.pressure = newPressure(cfg, n.auditor)
 	n.fitness = wakeup.NewSignal()
 	n.life, n.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	n.closing, n.beginClosing = context.WithCancel(n.life)
@@ -120,26 +122,31 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.group.NoteApplied(n.replica.AppliedIndex())
 	n.process.inForce.Store(n.replica.FormatVersion())
 	n.serve(n.process.network.Listener(peernet.KindForward, thisGroup))
-	n.auditor.nodeID = n.process.nodeID
 	n.openScrubber()
 	n.follower.Go(n.followLeadership)
-	n.running.Go(func() { n.serveRestores(n.process.network.Listener(peernet.KindRestore, 0)) })
+	n.openRecovery()
 	n.running.Go(func() { n.membershipQuestions().Serve(n.life, n.process.network.Listener(peernet.KindMembership, 0)) })
 	n.running.Go(func() { n.joinCluster(n.closing) })
 	n.running.Go(func() { n.watchRemoval(n.closing) })
 	n.running.Go(n.catchUpAfterStart)
 	n.running.Go(n.runSealing)
-	n.follower.Go(n.runAudits)
+	n.follower.Go(func() {
+		n.auditor.Run(n.closing, audit.Node{Group: n.group, Replica: n.replica, Report: n.reportAudit, Fatal: n.fatal})
+	})
 	n.follower.Go(n.watchDisk)
 	n.follower.Go(n.resignWhenUnfit)
 	return n, nil
 }
 
-// makeReplica makes the state machine.
-func (n *Node) makeReplica(bodies fsm.BodyStore) *fsm.FSM {
+// makeReplica makes the state machine and the parts that it calls.
+func (n *Node) makeReplica(p *process) *fsm.FSM {
+	n.auditor = audit.New(audit.Options{
+		NodeID: p.nodeID, DataDir: n.cfg.DataDir, Policy: n.cfg.Log.Audit, Clock: n.cfg.Clock, Log: n.log,
+	})
+	n.pressure = newPressure(n.cfg, n.auditor.Split)
 	n.replica = fsm.New(fsm.Options{
-		StateLock: &n.stateLock, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: n.cfg.Log.FormatMax,
-		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored, Bodies: bodies,
+		StateLock: &n.stateLock, Applied: n.applied, Audited: n.auditor.Applied, Fatal: n.fatal, VersionMax: n.cfg.Log.FormatMax,
+		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored, Bodies: p.bodies,
 	})
 	return n.replica
 }
@@ -189,7 +196,7 @@ func (n *Node) serve(listener net.Listener) {
 		NodeID:    n.process.nodeID,
 		Group:     thisGroup,
 		Term:      n.term.Load,
-		Audits:    n.auditor.collect,
+		Audits:    n.auditor.Collect,
 		Monotonic: n.cfg.Clock.Monotonic,
 		Bodies:    n.readBodies,
 		Log:       n.log,
@@ -220,6 +227,19 @@ func (n *Node) link(nodeID string) *forward.Link {
 		n.links[nodeID] = l
 	}
 	return l
+}
+
+// reportAudit sends the hashes of this replica to the leader.
+func (n *Node) reportAudit(ctx context.Context, known consensus.Leadership, report *peerpb.Audit) (received bool) {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Timing.RPC)
+	defer cancel()
+	request := forward.Request{Kind: forward.Audit, Term: known.Term, Report: report}
+	return n.link(known.LeaderID).Call(ctx, request).Verdict == leader.Answered
+}
+
+// writeAudits proposes the audits of a leader term.
+func (n *Node) writeAudits(ctx context.Context, t *leader.Term) {
+	n.auditor.WriteAudits(ctx, t, n.group, n.replica)
 }
 
 // followLeadership begins and ends leader terms until the node closes.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -102,7 +103,7 @@ type pressure struct {
 	nodeName string
 	path     string
 	log      *slog.Logger
-	auditor  *auditor
+	diverged func() bool // two replicas differ, see audit.Auditor.Split
 
 	stateBytes atomic.Int64
 	stateLost  atomic.Int64 // all by which it has become smaller
@@ -115,9 +116,9 @@ type pressure struct {
 	written    wakeup.Signal // something was applied, so that the disk may be fuller
 }
 
-func newPressure(cfg Config, auditor *auditor) *pressure {
+func newPressure(cfg Config, diverged func() bool) *pressure {
 	return &pressure{
-		limits: cfg.Limits.Pressure, nodeName: cfg.NodeName, path: cfg.DataDir, log: cfg.Logger, auditor: auditor,
+		limits: cfg.Limits.Pressure, nodeName: cfg.NodeName, path: cfg.DataDir, log: cfg.Logger, diverged: diverged,
 		written: wakeup.NewSignal(),
 	}
 }
@@ -141,7 +142,7 @@ func (p *pressure) stateFull() bool {
 // empty if they can.
 func (p *pressure) reason() (label, text string) {
 	switch {
-	case p.auditor.split.Load() && !p.limits.ServeDiverged:
+	case p.diverged() && !p.limits.ServeDiverged:
 		return pressureDivergence, "two replicas of the state differ and nothing says which is right; see the logs of the nodes"
 	case p.stateFull():
 		return pressureState, fmt.Sprintf("the state takes %s of memory and its limit is %s (state-bytes-max)",
@@ -196,6 +197,17 @@ func (p *pressure) measure() (changed bool) {
 		p.log.Error("the disk is nearly full, this node leaves leading to others", "free", space.Free)
 	}
 	return true
+}
+
+// room returns the bytes that can be written before this node hands leadership over for
+// lack of space. There is no bound if the free space is unknown.
+func (p *pressure) room() int64 {
+	space, err := p.limits.DiskSpace(p.path)
+	if err != nil {
+		return math.MaxInt64
+	}
+	kept := p.limits.DiskResign.bytes(space.Total)
+	return int64(max(space.Free, kept) - kept) //nolint:gosec // no disk is so large
 }
 
 // toLeave is the free space that ends a level which begins below least.

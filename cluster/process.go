@@ -74,12 +74,12 @@ func openProcess(ctx context.Context, cfg Config) (*process, error) {
 
 // openParts opens what a node has once and its group, whose state machine makeMachine
 // returns.
-func openParts(ctx context.Context, cfg Config, makeMachine func(fsm.BodyStore) *fsm.FSM) (*process, *consensus.Group, error) {
+func openParts(ctx context.Context, cfg Config, makeMachine func(*process) *fsm.FSM) (*process, *consensus.Group, error) {
 	p, err := openProcess(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	group, err := consensus.Open(ctx, p.groupOptions(makeMachine(p.bodies)))
+	group, err := consensus.Open(ctx, p.groupOptions(makeMachine(p)))
 	if err != nil {
 		return nil, nil, errors.Join(err, p.disconnect(), p.close())
 	}

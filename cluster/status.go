@@ -205,7 +205,7 @@ func (n *Node) proposalsFull() bool {
 func (n *Node) soundness() health.Finding {
 	bodies, waiting := n.process.bodies.Stats(), len(n.process.bodies.Damaged())
 	switch {
-	case n.auditor.split.Load():
+	case n.auditor.Split():
 		return health.Found(health.Replicas, "", 2, "two replicas of the state differ and no majority says which is right")
 	case waiting > 0:
 		return health.Found(health.Replicas, "", 2, "%d bodies of messages are damaged on the disk of this node and not yet repaired", waiting)

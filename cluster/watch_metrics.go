@@ -7,21 +7,11 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add := func(kind MetricKind, name, help string, value float64, labels ...MetricLabel) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: kind, Value: value, Labels: labels})
 	}
-	audits := &n.auditor.counts
-	for _, result := range []struct {
-		name  string
-		count uint64
-	}{
-		{"equal", audits.equal.Load()},
-		{"different", audits.different.Load()},
-		{"undecided", audits.undecided.Load()},
-		{"incomplete", audits.incomplete.Load()},
-		{"other_version", audits.otherVersion.Load()},
-	} {
-		add(Counter, "seriatim_audit_rounds_total", "Comparisons of the replicas by what they found.", float64(result.count), MetricLabel{"result", result.name})
-	}
-	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.newest().index))
-	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.split.Load()))
+	n.auditor.Outcomes(func(outcome string, count uint64) {
+		add(Counter, "seriatim_audit_rounds_total", "Comparisons of the replicas by what they found.", float64(count), MetricLabel{"result", outcome})
+	})
+	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.LastIndex()))
+	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.Split()))
 	clocks, members := n.process.clocks, n.group.Stats().Members
 	for _, m := range members {
 		if ahead, known := clocks.Skews()[m.NodeID]; known {
@@ -44,7 +34,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	}{
 		{pressureState, p.stateFull()},
 		{pressureDisk, p.diskLevel() >= diskLow || p.membersLow.Load()},
-		{pressureDivergence, n.auditor.split.Load()},
+		{pressureDivergence, n.auditor.Split()},
 		{pressureQueue, n.proposalsFull()},
 	} {
 		add(Gauge, "seriatim_pressure", "1 while there is a reason for this node, if it leads, to refuse sends.", number(reason.present), MetricLabel{"reason", reason.name})
