@@ -50,19 +50,13 @@ func (n *Node) openScrubber() {
 		policy.Interval = scrubIntervalDefault
 	}
 	scrubber := scrub.New(scrub.Options{
-		Bodies: n.process.bodies, Read: func(read func(queue.View)) uint64 { return n.replica.Read(read).Index }, Others: n.otherMembers,
+		Bodies: n.process.bodies, Read: func(read func(queue.View)) uint64 { return n.replica.Read(read).Index }, Others: n.members.OtherMembers,
 		Network: n.process.network, Group: thisGroup, Clock: n.cfg.Clock, Logger: n.log, BytesPerSecond: policy.BytesPerSecond, Interval: policy.Interval,
 	})
 	n.running.Go(func() { scrubber.Serve(n.life, n.process.network.Listener(peernet.KindBodies, thisGroup)) })
 	if n.process.bodiesInUse() != nil {
 		n.running.Go(func() { scrubber.Run(n.life) })
 	}
-}
-
-// otherMembers are the members of the group but this node.
-func (n *Node) otherMembers() []string {
-	members := n.group.Members()
-	return slices.DeleteFunc(slices.Concat(members.Voters, members.Learners), func(id string) bool { return id == n.process.nodeID })
 }
 
 // openBodies opens the segments of this node. It has them, too, if new bodies are kept in
@@ -90,22 +84,6 @@ func (p *process) keyMissing(err error) error {
 		return p.guard.FailRead(err)
 	}
 	return err
-}
-
-// EncryptionStatus says what the files of a node are encrypted with.
-type EncryptionStatus struct {
-	Keys []KeyStatus `json:"keys"`
-	// ClearText names what is still in clear text; empty: nothing.
-	ClearText []string `json:"clearText"`
-}
-
-// KeyStatus says what a node needs a key for.
-type KeyStatus struct {
-	ID       string   `json:"id"`
-	Encrypts bool     `json:"encrypts"` // what is written now
-	InFile   bool     `json:"inFile"`   // the key file of the node has it
-	Needed   bool     `json:"needed"`   // if not, it can be removed from the file of this node
-	For      []string `json:"for"`      // what is encrypted with it
 }
 
 // keyLook is the pause between two looks at what is encrypted with which key.

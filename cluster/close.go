@@ -5,39 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/membership"
 )
 
 // errClosing is the error of calls to a node that stops.
 var errClosing = fmt.Errorf("%w: this node is stopping", fault.ErrUnavailable)
-
-// transferTimeout bounds each step of a clean stop that needs other nodes, such
-// as handing over leadership: far more than it takes (below 100 ms, raft.md B9)
-// and little enough to be waited for.
-const transferTimeout = 2 * time.Second
-
-// TransferLeadership hands leadership to the best of the other voters, if this
-// node has it.
-func (n *Node) TransferLeadership(ctx context.Context) error {
-	return n.transferLeadership(ctx, n.transferToBest)
-}
-
-func (n *Node) transferLeadership(ctx context.Context, transfer func(context.Context) error) error {
-	if !n.group.Leadership().Self {
-		return fault.ErrNotLeader
-	}
-	release, err := n.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := transfer(ctx); err != nil {
-		return fmt.Errorf("handing over leadership: %w", err)
-	}
-	return nil
-}
 
 // hold waits until no entry of this leader is in flight, and lets none start until release.
 // The library does not say what becomes of entries in flight when it hands over. Without
@@ -80,16 +54,16 @@ func (n *Node) finish(ctx context.Context) {
 // stopServing lets the other nodes close their streams, which they do as soon as
 // everything they sent is answered.
 func (n *Node) stopServing(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	ctx, cancel := context.WithTimeout(ctx, membership.TransferTimeout)
 	defer cancel()
 	n.server.Close(ctx)
 }
 
 // handOver hands leadership over while this node can still answer.
 func (n *Node) handOver(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	ctx, cancel := context.WithTimeout(ctx, membership.TransferTimeout)
 	defer cancel()
-	alone := n.votersBeside() == 0
+	alone := n.members.OtherVoters() == 0
 	if err := n.TransferLeadership(ctx); err != nil && !alone && !errors.Is(err, fault.ErrNotLeader) {
 		n.log.Warn("stopping as leader, the others have to elect one", "error", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm/format"
@@ -37,7 +38,7 @@ type Config struct {
 	Timing   Timing
 	Limits   RequestLimits
 	Settings ClusterSettings
-	Members  MembershipPolicy
+	Members  membership.Policy
 
 	// Measure measures what the rest of the program knows of this node, for status and
 	// checks; may be nil.
@@ -155,7 +156,7 @@ func (c Config) WithDefaults() Config {
 	}
 	c.Environment = c.Environment.WithDefaults()
 	c.Limits = c.Limits.withDefaults()
-	c.Members = c.Members.withDefaults()
+	c.Members = c.Members.WithDefaults()
 	c.Settings = c.Settings.WithDefaults()
 	return c
 }

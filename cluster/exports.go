@@ -6,6 +6,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/recovery"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -60,6 +61,30 @@ var (
 
 // Member is one node of the replicated configuration.
 type Member = consensus.Member
+
+// Types and constants of package membership.
+type (
+	MembershipPolicy  = membership.Policy
+	MemberList        = membership.MemberList
+	MemberStatus      = membership.MemberStatus
+	WaitingNode       = membership.WaitingNode
+	EncryptionStatus  = membership.EncryptionStatus
+	KeyStatus         = membership.KeyStatus
+	Change            = membership.Change
+	RefusalKind       = membership.RefusalKind
+	MembershipRefusal = membership.MembershipRefusal
+	Upgrade           = membership.Upgrade
+	UpgradeMember     = membership.UpgradeMember
+	Holder            = membership.Holder
+)
+
+// Kinds of refusals.
+const (
+	RefusedUnknownNode = membership.RefusedUnknownNode
+	RefusedUnsafe      = membership.RefusedUnsafe
+	RefusedBusy        = membership.RefusedBusy
+	RefusedPolicy      = membership.RefusedPolicy
+)
 
 // SnapshotPolicy says when snapshots are taken and how fast they are written.
 type SnapshotPolicy = consensus.SnapshotPolicy

@@ -16,6 +16,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/recovery"
@@ -52,7 +53,6 @@ type Node struct {
 	// requests are those of this node's clients that are under way.
 	requests *ownRequests
 	holders  holders.Table // clients of this node that received something
-	seeking  chan struct{} // a semaphore of HolderOf
 
 	term        atomic.Pointer[leader.Term] // nil unless this node leads
 	termChanged wakeup.Broadcast            // the node begins or ends a term
@@ -68,15 +68,16 @@ type Node struct {
 	auditor    *audit.Auditor
 	recovery   *recovery.Service
 	pressure   *pressure
-	fitness    wakeup.Signal // whether this node should lead may have changed
-	caughtUp   atomic.Bool   // with what was committed before the start
-	keysLock   sync.Mutex    // held while keys are replaced or looked at
+	caughtUp   atomic.Bool // with what was committed before the start
+	keysLock   sync.Mutex  // held while keys are replaced or looked at
 	encryption atomic.Pointer[EncryptionStatus]
 
 	mu    sync.Mutex
 	links map[string]*forward.Link // by node id
 
-	memberControl
+	membership.Operations // the methods for operators, of members
+	members               *membership.Coordinator
+
 	accessSeen *access.Table // used by the goroutine of the state machine
 }
 
@@ -97,19 +98,16 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, fmt.Errorf("the configuration of the node: %w", err)
 	}
 	n := &Node{
-		cfg:           cfg,
-		log:           cfg.Logger,
-		counts:        newCounters(cfg.Limits.QueueTotals),
-		links:         make(map[string]*forward.Link),
-		seeking:       make(chan struct{}, holderQuestionsMax),
-		calls:         gate{limit: timeLimit{timeout: cfg.Limits.Timeout}},
-		memberControl: memberControl{changing: make(chan struct{}, 1)},
+		cfg:    cfg,
+		log:    cfg.Logger,
+		counts: newCounters(cfg.Limits.QueueTotals),
+		links:  make(map[string]*forward.Link),
+		calls:  gate{limit: timeLimit{timeout: cfg.Limits.Timeout}},
 	}
 	var err error
 	if n.requests, err = newOwnRequests(cfg.Random); err != nil {
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
-	n.fitness = wakeup.NewSignal()
 	n.life, n.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	n.closing, n.beginClosing = context.WithCancel(n.life)
 	if n.process, n.group, err = openParts(ctx, cfg, n.makeReplica); err != nil {
@@ -121,21 +119,38 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.process.hold.Store(&hold)
 	n.group.NoteApplied(n.replica.AppliedIndex())
 	n.process.inForce.Store(n.replica.FormatVersion())
+	n.openMembership()
 	n.serve(n.process.network.Listener(peernet.KindForward, thisGroup))
 	n.openScrubber()
 	n.follower.Go(n.followLeadership)
 	n.openRecovery()
-	n.running.Go(func() { n.membershipQuestions().Serve(n.life, n.process.network.Listener(peernet.KindMembership, 0)) })
-	n.running.Go(func() { n.joinCluster(n.closing) })
-	n.running.Go(func() { n.watchRemoval(n.closing) })
+	n.running.Go(func() { n.members.Questions().Serve(n.life, n.process.network.Listener(peernet.KindMembership, 0)) })
+	n.members.Run(n.running.Go)
 	n.running.Go(n.catchUpAfterStart)
 	n.running.Go(n.runSealing)
 	n.follower.Go(func() {
 		n.auditor.Run(n.closing, audit.Node{Group: n.group, Replica: n.replica, Report: n.reportAudit, Fatal: n.fatal})
 	})
 	n.follower.Go(n.watchDisk)
-	n.follower.Go(n.resignWhenUnfit)
 	return n, nil
+}
+
+// openMembership makes the part that decides about members and leadership.
+func (n *Node) openMembership() {
+	p := n.process
+	n.members = membership.New(membership.Node{
+		Settings: membership.Settings{
+			NodeID: p.nodeID, NodeName: n.cfg.NodeName, Version: n.cfg.Version, AdminURL: n.cfg.AdminURL,
+			GossipKey: n.cfg.Trust.GossipKey, BootstrapExpect: n.cfg.BootstrapExpect, FormatMax: n.cfg.Log.FormatMax, Policy: n.cfg.Members,
+			Heartbeat: n.cfg.Timing.Heartbeat, Arrival: n.cfg.Timing.Dial,
+			Clock: n.cfg.Clock, Log: n.log, Fatal: n.cfg.Fatal, OnDrain: n.cfg.OnDrain,
+		},
+		Bootstrap: p.bootstrap, Group: n.group, Replica: n.replica, Network: p.network, Gossip: p.gossip, Clocks: p.clocks,
+		Sealing: p.sealing, Holders: &n.holders, Closing: n.closing,
+		Leads: n.leads, TermChanged: n.termChanged.Changed, Hold: n.hold, Execute: sealingView{n}.Execute,
+		Findings: n.findings, Encryption: n.encryptionStatus, ReasonToResign: n.reasonToResign,
+	})
+	n.Operations = n.members
 }
 
 // makeReplica makes the state machine and the parts that it calls.
@@ -293,10 +308,10 @@ func (n *Node) beginTerm() {
 		FirstKey:      n.cfg.FirstKey,
 		Secrets:       firstSecret{sealingView{n}},
 		Refuse:        n.refuseCommand,
-		InitialFormat: n.initialFormat,
+		InitialFormat: n.members.InitialFormat,
 		ClocksKnown:   n.process.clocks.Known(),
 		ClockStepMax:  n.cfg.Timing.ClockSkewMax,
-		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.maintainMembers, n.sealAsLeader},
+		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.members.Lead, n.sealAsLeader},
 	})
 	n.term.Store(t)
 	n.termChanged.Notify()

@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
@@ -80,15 +81,6 @@ func (e *PressureError) Error() string {
 // Unwrap makes it an ErrOverloaded.
 func (e *PressureError) Unwrap() error { return fault.ErrOverloaded }
 
-// diskLevel is how much room the disk of a node has. It travels in gossip.
-type diskLevel uint8
-
-const (
-	diskEnough diskLevel = iota
-	diskLow              // sends are refused
-	diskFull             // the node leads only if no other voter can
-)
-
 // Reasons of pressure, as labels of metrics.
 const (
 	pressureState      = "state"
@@ -109,7 +101,7 @@ type pressure struct {
 	stateLost  atomic.Int64 // all by which it has become smaller
 	free       atomic.Uint64
 	total      atomic.Uint64
-	level      atomic.Uint32 // a diskLevel
+	level      atomic.Uint32 // a membership.DiskLevel
 	// membersLow is set while so many voters lack room that no majority has it.
 	membersLow atomic.Bool
 	refused    struct{ state, disk, divergence atomic.Uint64 }
@@ -131,7 +123,7 @@ func (p *pressure) applied(stateBytes int64) {
 	p.written.Notify()
 }
 
-func (p *pressure) diskLevel() diskLevel { return diskLevel(p.level.Load()) }
+func (p *pressure) diskLevel() membership.DiskLevel { return membership.DiskLevel(p.level.Load()) }
 
 // stateFull reports whether the state has reached its limit.
 func (p *pressure) stateFull() bool {
@@ -147,7 +139,7 @@ func (p *pressure) reason() (label, text string) {
 	case p.stateFull():
 		return pressureState, fmt.Sprintf("the state takes %s of memory and its limit is %s (state-bytes-max)",
 			health.Bytes(uint64(p.stateBytes.Load())), health.Bytes(uint64(p.limits.StateBytes))) //nolint:gosec // neither is below zero
-	case p.diskLevel() >= diskLow:
+	case p.diskLevel() >= membership.DiskLow:
 		least := p.limits.DiskRefuse.bytes(p.total.Load())
 		return pressureDisk, fmt.Sprintf("the disk with the data directory of %s has %s free; sends are refused below %s (disk-free-refuse) and accepted again from %s",
 			p.nodeName, health.Bytes(p.free.Load()), health.Bytes(least), health.Bytes(toLeave(least)))
@@ -189,11 +181,11 @@ func (p *pressure) measure() (changed bool) {
 	}
 	p.level.Store(uint32(level))
 	switch level {
-	case diskEnough:
+	case membership.DiskEnough:
 		p.log.Info("the disk has room again", "free", space.Free)
-	case diskLow:
+	case membership.DiskLow:
 		p.log.Warn("the disk is nearly full, this node takes no sends while it leads", "free", space.Free)
-	case diskFull:
+	case membership.DiskFull:
 		p.log.Error("the disk is nearly full, this node leaves leading to others", "free", space.Free)
 	}
 	return true
@@ -215,8 +207,8 @@ func toLeave(least uint64) uint64 { return least + least/10 }
 
 // levelOf compares the free space with the marks. To leave a level takes a tenth more
 // free space than to enter it, so that it does not flap.
-func levelOf(space environment.DiskSpace, limits PressureLimits, before diskLevel) diskLevel {
-	below := func(mark DiskMark, level diskLevel) bool {
+func levelOf(space environment.DiskSpace, limits PressureLimits, before membership.DiskLevel) membership.DiskLevel {
+	below := func(mark DiskMark, level membership.DiskLevel) bool {
 		least := mark.bytes(space.Total)
 		if before >= level {
 			least = toLeave(least)
@@ -224,12 +216,12 @@ func levelOf(space environment.DiskSpace, limits PressureLimits, before diskLeve
 		return space.Free < least
 	}
 	switch {
-	case below(limits.DiskResign, diskFull):
-		return diskFull
-	case below(limits.DiskRefuse, diskLow):
-		return diskLow
+	case below(limits.DiskResign, membership.DiskFull):
+		return membership.DiskFull
+	case below(limits.DiskRefuse, membership.DiskLow):
+		return membership.DiskLow
 	default:
-		return diskEnough
+		return membership.DiskEnough
 	}
 }
 
@@ -251,13 +243,13 @@ func (n *Node) watchDisk() {
 		if n.pressure.measure() {
 			n.process.gossip.SetDisk(uint8(n.pressure.diskLevel()))
 			n.process.gossip.Announce()
-			n.fitness.Notify()
+			n.members.FitnessChanged()
 		}
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
 		// Without sends the log hardly grows, so that what consumers and purges delete
 		// would keep its space.
 		now, free, state := n.cfg.Clock.Monotonic(), n.pressure.free.Load(), n.pressure.stateBytes.Load()
-		if n.pressure.diskLevel() >= diskLow && now >= next && n.group.ReclaimSpace(free, state) {
+		if n.pressure.diskLevel() >= membership.DiskLow && now >= next && n.group.ReclaimSpace(free, state) {
 			next = now + reclaimPause
 		}
 		if now >= nextDead && n.group.DropDeadLog(free, state, n.pressure.stateLost.Load()) {
@@ -301,9 +293,9 @@ func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 // noMajorityHasRoom reports whether the voters whose disks are not nearly full are no
 // majority. A voter that is not heard of counts as one with room.
 func (n *Node) noMajorityHasRoom() bool {
-	low := map[string]bool{n.process.nodeID: n.pressure.diskLevel() >= diskLow}
+	low := map[string]bool{n.process.nodeID: n.pressure.diskLevel() >= membership.DiskLow}
 	for _, m := range n.process.gossip.View() {
-		low[m.NodeID] = m.Alive && diskLevel(m.Disk) >= diskLow
+		low[m.NodeID] = m.Alive && membership.DiskLevel(m.Disk) >= membership.DiskLow
 	}
 	voters, roomy := 0, 0
 	for _, m := range n.group.Stats().Members {
@@ -329,7 +321,7 @@ func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 	reason := ""
 	switch name, _ := codec.CommandName(frame); name { // what has no name is refused elsewhere
 	case raiseName:
-		reason = n.raiseRefusal(frame)
+		reason = n.members.RaiseRefusal(frame)
 	case createKeyName:
 		reason = n.clearSecret(frame)
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/sealing"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
-	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/format"
 )
@@ -42,7 +42,7 @@ type process struct {
 	book     *peernet.AddressBook
 	network  *peernet.Network
 
-	bootstrap *bootstrap
+	bootstrap *membership.Bootstrap
 	detector  *election.FailureDetector
 	gossip    *discovery.Gossip
 	clocks    *discovery.Clocks
@@ -129,29 +129,21 @@ func (p *process) openDir() error {
 
 // openNetwork binds the peer port and reads to which cluster this node belongs.
 func (p *process) openNetwork() error {
-	membership, err := p.dir.Membership()
+	record, err := p.dir.Membership()
 	if err != nil {
 		return p.guard.FailRead(fmt.Errorf("which cluster this node belongs to is unknown: %w", err))
 	}
-	if membership.ClusterID == "" && p.groupDir.HasLog() {
+	if record.ClusterID == "" && p.groupDir.HasLog() {
 		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))
 	}
 	recovered, err := storage.ReadRecovery(p.dir)
 	if err != nil {
 		return p.guard.FailRead(fmt.Errorf("whether this node was recovered is unknown: %w", err))
 	}
-	p.bootstrap = &bootstrap{
-		dir:      p.dir,
-		expect:   p.cfg.BootstrapExpect,
-		lookAt:   p.cfg.Join,
-		hasState: p.groupDir.HasLog,
-		gained:   p.groupDir.LogBegun(),
-		guard:    p.guard,
-		logger:   p.cfg.Logger,
-		turn:     make(chan struct{}, 1),
-		changed:  wakeup.NewSignal(),
-	}
-	p.bootstrap.pledge.Store(&membership)
+	p.bootstrap = membership.NewBootstrap(membership.BootstrapOptions{
+		Dir: p.dir, Expect: p.cfg.BootstrapExpect, Join: p.cfg.Join, HasState: p.groupDir.HasLog, Gained: p.groupDir.LogBegun(),
+		Guard: p.guard, Log: p.cfg.Logger,
+	}, record)
 	p.book = peernet.OpenAddressBook(p.dir.File(storage.AddressesName), p.cfg.Logger)
 	p.network, err = peernet.Listen(p.ctx, peernet.Options{
 		NodeID:    p.nodeID,
@@ -214,12 +206,11 @@ func (p *process) begin(group *consensus.Group) error {
 		return err
 	}
 	p.detector.Start(p.electionView(group))
-	b := p.bootstrap
-	b.network, b.view, b.gossiped, b.announce, b.begin = p.network, p.gossip.View, p.gossip.Changes, p.gossip.Announce, group.Bootstrap
+	p.bootstrap.Connect(membership.Peers{Network: p.network, Gossip: p.gossip, FirstEntry: group.Bootstrap})
 	p.network.Open()
 	p.wg.Go(func() { p.gossip.Run(p.ctx) })
-	p.wg.Go(func() { b.serve(p.ctx, p.network.Listener(peernet.KindBootstrap, 0)) })
-	p.wg.Go(func() { b.run(p.ctx) })
+	p.wg.Go(func() { p.bootstrap.Serve(p.ctx, p.network.Listener(peernet.KindBootstrap, 0)) })
+	p.wg.Go(func() { p.bootstrap.Run(p.ctx) })
 	p.wg.Go(func() { p.detector.Run(p.ctx) })
 	p.wg.Go(p.announceState)
 	return nil
@@ -237,9 +228,9 @@ func (p *process) electionView(group *consensus.Group) election.Consensus {
 		Voters:       group.Voters,
 		HeardVoters:  group.HeardVoters,
 		Campaign:     group.Campaign,
-		MayLead:      p.mayLead,
+		MayLead:      func(nodeID string) bool { return membership.MayLead(nodeID, p.gossip, p.clocks) },
 		Transfer: func(ctx context.Context, nodeID string) error {
-			ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+			ctx, cancel := context.WithTimeout(ctx, membership.TransferTimeout)
 			defer cancel()
 			if hold := p.hold.Load(); hold != nil {
 				release, err := (*hold)(ctx)
@@ -283,11 +274,11 @@ func memberCount(group *consensus.Group) int {
 }
 
 // clusterID is empty until this node belongs to a cluster.
-func (p *process) clusterID() string { return p.bootstrap.membership().ClusterID }
+func (p *process) clusterID() string { return p.bootstrap.Record().ClusterID }
 
 // describe is what the other nodes learn of this one.
 func (p *process) describe() discovery.Member {
-	own := p.bootstrap.membership()
+	own := p.bootstrap.Record()
 	return discovery.Member{
 		Joining:   own.Joined && !own.Added,
 		NodeID:    p.nodeID,

@@ -2,14 +2,12 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/leader"
-	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/sealing"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
@@ -114,20 +112,6 @@ func (v sealingView) Members() (voters, learners []string) {
 	return members.Voters, members.Learners
 }
 
-// others are the other members, the leader first.
-func (v sealingView) others() (ids []string) {
-	leader := v.n.group.Leadership().LeaderID
-	voters, learners := v.Members()
-	for _, list := range [][]string{{leader}, voters, learners} {
-		for _, id := range list {
-			if id != "" && id != v.n.process.nodeID && (id != leader || len(ids) == 0) {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
-}
-
 // Execute executes a command, wherever the leader is.
 func (v sealingView) Execute(ctx context.Context, cmd queue.Command) error {
 	_, err := v.n.Submit(ctx, cmd)
@@ -136,56 +120,12 @@ func (v sealingView) Execute(ctx context.Context, cmd queue.Command) error {
 
 // PublicKeys asks the other members for their public keys.
 func (v sealingView) PublicKeys(ctx context.Context) map[string][]byte {
-	keys := map[string][]byte{}
-	for id, p := range v.n.askNodes(ctx, v.others(), membershipRequest{Op: opProbe}) {
-		if p.err == nil && len(p.answer.PublicKey) > 0 {
-			keys[id] = p.answer.PublicKey
-		}
-	}
-	return keys
+	return v.n.members.PublicKeys(ctx)
 }
-
-// wrapBudget bounds a question for the sealing key.
-const wrapBudget = 2 * time.Second
 
 // AskForWrap asks the other members, one after the other, to wrap the sealing key.
 func (v sealingView) AskForWrap(ctx context.Context, id string, publicKey []byte) (access.Wrap, error) {
-	var failures []error
-	for _, other := range v.others() {
-		asking, cancel := context.WithTimeout(ctx, wrapBudget)
-		answer, err := peernet.Ask[membershipAnswer](asking, v.n.process.network, other, peernet.KindMembership, 0, membershipRequest{
-			Op: opWrap, From: v.n.process.nodeID, Cluster: v.n.process.clusterID(), PublicKey: publicKey, Final: true,
-		})
-		cancel()
-		switch {
-		case err != nil:
-			failures = append(failures, err)
-		case answer.Wrap == nil || answer.Wrap.KeyID != id:
-			failures = append(failures, fmt.Errorf("node %s has no sealing key to give: %s", other, answer.Text))
-		default:
-			return access.Wrap{Holder: v.n.process.nodeID, PublicKey: string(publicKey), Text: string(answer.Wrap.Text)}, nil
-		}
-	}
-	if len(failures) == 0 {
-		return access.Wrap{}, errors.New("there is no other member")
-	}
-	return access.Wrap{}, errors.Join(failures...)
-}
-
-// wrappedKey is the sealing key, encrypted for a node that asked.
-type wrappedKey struct {
-	KeyID string `json:"keyId"`
-	Text  []byte `json:"text"`
-}
-
-// wrapFor answers a member that asks for the sealing key.
-func (n *Node) wrapFor(nodeID string, publicKey []byte) membershipAnswer {
-	key := n.replica.Access().SealingKey()
-	wrapped, err := n.process.sealing.WrapFor(key, nodeID, publicKey)
-	if err != nil {
-		return answerOf(refused(RefusedPolicy, "", "%v", err))
-	}
-	return membershipAnswer{Verdict: changeDone, Wrap: &wrappedKey{KeyID: key.ID, Text: []byte(wrapped.Text)}}
+	return v.n.members.AskForWrap(ctx, id, publicKey)
 }
 
 // adoptAccessKeys makes the access keys of a backup those of this cluster: it wraps their

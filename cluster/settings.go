@@ -50,31 +50,6 @@ func (l RequestLimits) withDefaults() RequestLimits {
 	return l
 }
 
-// MembershipPolicy says which changes of the members happen without an operator. No node
-// is ever removed automatically: one that does not answer may be partitioned.
-type MembershipPolicy struct {
-	// ManualJoin: an empty node does not ask to join, and a leader does not
-	// let nodes join that ask; an operator adds them.
-	ManualJoin bool
-	// Voters is the number of voters up to which the leader promotes learners; 0
-	// means as many as the initial members.
-	Voters int
-	// PromoteAfter is how long a learner must have kept up before it is promoted;
-	// default 10s.
-	PromoteAfter time.Duration
-}
-
-// promoteAfterDefault is long enough to see that a learner keeps up with the
-// load, not only that it once reached the end of the log (raft.md A7).
-const promoteAfterDefault = 10 * time.Second
-
-func (p MembershipPolicy) withDefaults() MembershipPolicy {
-	if p.PromoteAfter <= 0 {
-		p.PromoteAfter = promoteAfterDefault
-	}
-	return p
-}
-
 // EncryptionPolicy says how what a node writes to its disk is encrypted.
 type EncryptionPolicy struct {
 	Keys *encryption.Keyring // nil: it is in clear text
@@ -93,7 +68,7 @@ func (n *Node) EncryptsAtRest() bool {
 	for _, member := range n.process.gossip.View() {
 		encrypts[member.NodeID] = member.Encrypts
 	}
-	for _, id := range n.otherMembers() {
+	for _, id := range n.members.OtherMembers() {
 		if !encrypts[id] {
 			return false
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/health"
+	"github.com/seriatimq/seriatim/cluster/membership"
 )
 
 // Status describes a node at one moment. Its JSON form is a contract with
@@ -68,7 +69,7 @@ func (n *Node) Status() Status {
 		LogTimeMs:         int64(position.At),
 		StateHash:         hex.EncodeToString(position.StateHash[:]),
 		Version:           n.cfg.Version,
-		Drained:           n.drained.Load(),
+		Drained:           n.Drained(),
 		ClockOffMs:        n.process.clocks.Off().Milliseconds(),
 		Findings:          findings,
 		Warnings:          health.Sentences(findings),
@@ -157,6 +158,17 @@ func (n *Node) findings() []health.Finding {
 	return list
 }
 
+// reasonToResign returns the reason why this node should not lead, empty if there is none.
+func (n *Node) reasonToResign() string {
+	if n.pressure.diskLevel() == membership.DiskFull {
+		return "its disk is nearly full"
+	}
+	if off := n.process.clocks.Off(); off != 0 {
+		return fmt.Sprintf("its clock is %v off the median of a majority (clock-skew-max)", off.Round(time.Millisecond))
+	}
+	return ""
+}
+
 // readiness says whether this node can answer clients. A node that is drained or was just
 // added lacks nothing that a person has to do.
 func (n *Node) readiness() health.Finding {
@@ -164,7 +176,7 @@ func (n *Node) readiness() health.Finding {
 	switch {
 	case err == nil:
 		return health.Found(health.Members, "", 0, "is ready")
-	case n.drained.Load(), n.process.bootstrap.membership().Joined && !n.votes():
+	case n.Drained(), n.process.bootstrap.Record().Joined && !n.votes():
 		return health.Found(health.Members, "", 1, "is not ready: %v", err)
 	}
 	return health.Found(health.Members, "", 2, "is not ready: %v", err)
@@ -215,10 +227,6 @@ func (n *Node) soundness() health.Finding {
 	return health.Found(health.Replicas, "", 0, "the replica is sound, as far as it was compared")
 }
 
-// readyLagMax is how many entries a node may be behind the commit index it knows and
-// still be ready: it applies them in a moment.
-const readyLagMax = 1024
-
 // Ready is nil if the node can answer: a leader is known, this node has applied
 // nearly all that is committed, and it did so once with what a leader told it after
 // its start. Else it says what is missing.
@@ -226,25 +234,25 @@ func (n *Node) Ready() error {
 	if n.closing.Err() != nil {
 		return errors.New("this node is stopping")
 	}
-	if n.drained.Load() {
-		return errDrained
+	if n.Drained() {
+		return membership.ErrDrained
 	}
 	leader := n.group.Leadership()
 	switch {
 	case leader.LeaderID == "":
-		if waitsFor := n.waitsFor(); waitsFor != "" {
+		if waitsFor := n.members.WaitsFor(); waitsFor != "" {
 			return errors.New("this node belongs to no cluster yet: " + waitsFor)
 		}
 		return errors.New("no leader is known")
 	case leader.Self && !n.leads():
 		return errors.New("this node has just become the leader and is taking over")
-	case n.replica.FormatVersion() == 0 && n.process.bootstrap.membership().Joined:
+	case n.replica.FormatVersion() == 0 && n.process.bootstrap.Record().Joined:
 		return errors.New("this node has yet to be sent the state of its cluster")
 	case n.replica.FormatVersion() == 0:
 		return errors.New("the cluster is being set up")
 	}
 	stats := n.group.Stats()
-	if stats.CommitIndex > stats.AppliedIndex+readyLagMax {
+	if stats.CommitIndex > stats.AppliedIndex+membership.LagMax {
 		return fmt.Errorf("this node is catching up: %d entries to apply", stats.CommitIndex-stats.AppliedIndex)
 	}
 	if !n.caughtUp.Load() {

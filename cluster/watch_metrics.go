@@ -1,6 +1,9 @@
 package cluster
 
-import "github.com/seriatimq/seriatim/cluster/consensus"
+import (
+	"github.com/seriatimq/seriatim/cluster/consensus"
+	"github.com/seriatimq/seriatim/cluster/membership"
+)
 
 // watchMetrics appends the metrics of audits, clocks, format versions and pressure.
 func (n *Node) watchMetrics(metrics []Metric) []Metric {
@@ -33,7 +36,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		present bool
 	}{
 		{pressureState, p.stateFull()},
-		{pressureDisk, p.diskLevel() >= diskLow || p.membersLow.Load()},
+		{pressureDisk, p.diskLevel() >= membership.DiskLow || p.membersLow.Load()},
 		{pressureDivergence, n.auditor.Split()},
 		{pressureQueue, n.proposalsFull()},
 	} {

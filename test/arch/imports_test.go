@@ -88,7 +88,7 @@ var packageRules = []packageRule{
 		"reflect", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
 		"unsafe", // texts are parts of the entry, which was a copy of each message
 	}, domain...), users: []string{
-		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/offline",
+		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/membership", "cluster/offline",
 		"cmd/seriatim/server", "test/oracle/logcheck",
 	}},
 	{path: "fsm/format", only: []string{"errors", "hash/crc32"}, users: []string{
@@ -110,10 +110,14 @@ var packageRules = []packageRule{
 	{path: "cluster/consensus", only: []string{
 		std, "~/fsm", "~/cluster/consensus/wire", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/peernet", "~/cluster/peernet/frame", "~/cluster/storage", "~/cluster/wakeup",
 		"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
-	}, users: []string{"cluster", "cluster/audit", "cluster/offline", "cluster/recovery"}},
+	}, users: []string{"cluster", "cluster/audit", "cluster/membership", "cluster/offline", "cluster/recovery"}},
 	{path: "cluster/consensus/wire", only: []string{std, "~/cluster/peernet/frame", "github.com/hashicorp/raft"}, users: []string{"cluster/consensus"}},
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
-	{path: "cluster/sealing", only: []string{std, "~/cluster/fault", "~/cluster/storage", "~/cluster/storage/encryption", "~/cluster/wakeup", "~/queue", "~/queue/access", "~/queue/limits", "~/queue/refusal"}, users: []string{"cluster"}},
+	{path: "cluster/sealing", only: []string{std, "~/cluster/fault", "~/cluster/storage", "~/cluster/storage/encryption", "~/cluster/wakeup", "~/queue", "~/queue/access", "~/queue/limits", "~/queue/refusal"}, users: []string{"cluster", "cluster/membership"}},
+	{path: "cluster/membership", only: []string{
+		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/discovery", "~/cluster/environment", "~/cluster/fault", "~/cluster/health", "~/cluster/holders",
+		"~/cluster/leader", "~/cluster/peernet", "~/cluster/sealing", "~/cluster/storage", "~/cluster/wakeup",
+	}, users: []string{"cluster"}},
 	{path: "cluster/recovery", only: []string{
 		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/fault", "~/cluster/forward", "~/cluster/leader", "~/cluster/peernet", "~/cluster/storage", "~/cluster/wakeup",
 	}, users: []string{"cluster"}},
@@ -124,7 +128,7 @@ var packageRules = []packageRule{
 		std, "~/queue", "~/fsm/codec", "~/cluster/fault", "~/cluster/leader", "~/cluster/peernet/frame", "~/cluster/peerpb", "~/cluster/wakeup",
 		"google.golang.org/protobuf/proto",
 	}, users: []string{"cluster", "cluster/recovery"}},
-	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/rendezvous", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/audit", "cluster/forward", "cluster/recovery"}},
+	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/rendezvous", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/audit", "cluster/forward", "cluster/membership", "cluster/recovery"}},
 	{path: "cluster/clustertest", only: []string{std, "~/queue", "~/fsm", "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/clustertest/freeport", only: []string{std}, users: []string{"test/kit/harness"}},
 	{path: "cluster/fault", only: []string{"errors"}},
@@ -139,9 +143,9 @@ var packageRules = []packageRule{
 		std, "~/fsm", "~/queue/content", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
 	}, never: []string{"net", "~/fsm/snapshot"}, users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/recovery", "cluster/scrub"}},
 	{path: "cluster/storage/encryption", only: []string{std}},
-	{path: "cluster/health", only: []string{std}, users: []string{"cluster", "cluster/health/state", "cmd/seriatim/client", "cmd/seriatim/client/diagnose", "cmd/seriatim/server"}},
-	{path: "cluster/health/state", only: []string{std, "~/cluster/health", "~/queue", "~/queue/access", "~/queue/limits"}, users: []string{"cluster"}},
-	{path: "cluster/holders", only: []string{std, "~/queue"}, users: []string{"cluster", "transport", "transport/grpc", "transport/service"}},
+	{path: "cluster/health", only: []string{std}, users: []string{"cluster", "cluster/health/state", "cluster/membership", "cmd/seriatim/client", "cmd/seriatim/client/diagnose", "cmd/seriatim/server"}},
+	{path: "cluster/health/state", only: []string{std, "~/cluster/health", "~/queue", "~/queue/access", "~/queue/limits"}, users: []string{"cluster/membership"}},
+	{path: "cluster/holders", only: []string{std, "~/queue"}, users: []string{"cluster", "cluster/membership", "transport", "transport/grpc", "transport/service"}},
 	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport/http2", "transport/limits", "transport/unverified"}},
 	{path: "cluster/peernet", only: []string{
 		std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/nodecert", "~/cluster/peernet/frame", "~/cluster/storage", "~/cluster/wakeup",

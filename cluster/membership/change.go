@@ -1,4 +1,4 @@
-package cluster
+package membership
 
 import (
 	"context"
@@ -12,58 +12,56 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 )
 
-// executeChange executes a request on the node that leads. Changes are made one
-// at a time, each of exactly the members its checks have seen.
-func (n *Node) executeChange(ctx context.Context, r membershipRequest) membershipAnswer {
+// executeChange executes a request on the leader. The leader makes one change at a time, each
+// of exactly the members that its checks have seen.
+func (c *Coordinator) executeChange(ctx context.Context, r Request) Answer {
 	switch r.Op {
-	case opMembers:
-		list := n.memberList()
-		n.addNotes(&list)
-		n.probe(ctx, &list)
-		return membershipAnswer{Verdict: changeDone, Members: &list}
-	case opIsMember:
-		member, err := n.group.IsMember(ctx, r.Node)
+	case OpMembers:
+		list := c.memberList()
+		c.addNotes(&list)
+		c.probe(ctx, &list)
+		return Answer{Verdict: Done, Members: &list}
+	case OpIsMember:
+		member, err := c.node.Group.IsMember(ctx, r.Node)
 		if err != nil {
-			return membershipAnswer{Verdict: changeElsewhere, Text: err.Error()}
+			return Answer{Verdict: Elsewhere, Text: err.Error()}
 		}
-		return membershipAnswer{Verdict: changeDone, Removed: !member}
-	case opJoin:
-		return n.letJoin(ctx, r)
+		return Answer{Verdict: Done, Removed: !member}
+	case OpJoin:
+		return c.letJoin(ctx, r)
 	}
-	select {
-	case n.changing <- struct{}{}:
-		defer func() { <-n.changing }()
-	default:
-		return answerOf(refused(RefusedBusy, "try again when it has ended", "another change of the members is under way"))
+	if !c.tryLock() {
+		return answerOf(refused(RefusedBusy, "try again when it has ended", "another change of the members is in progress"))
 	}
+	defer c.unlock()
 	var err error
 	switch r.Op {
-	case opAdd:
-		err = n.add(ctx, r)
-	case opRemove:
-		err = n.remove(ctx, r)
-	case opPromote:
-		err = n.promote(ctx, r)
-	case opReplace:
-		err = n.replace(ctx, r)
-	case opTransfer:
-		err = n.moveLeadership(ctx, r)
+	case OpAdd:
+		err = c.add(ctx, r)
+	case OpRemove:
+		err = c.remove(ctx, r)
+	case OpPromote:
+		err = c.promote(ctx, r)
+	case OpReplace:
+		err = c.replace(ctx, r)
+	case OpTransfer:
+		err = c.moveLeadership(ctx, r)
 	default:
 		err = refused(RefusedPolicy, "", "this version does not know the change %q", r.Op)
 	}
 	if err == nil {
-		n.process.sealing.Changed()
-		n.log.Info("changed the members", "change", r.Op, "member", r.Node, "asked_by", r.From)
+		c.node.Sealing.Changed()
+		c.node.Log.Info("changed the members", "change", r.Op, "member", r.Node, "asked_by", r.From)
 	}
 	return answerOf(err)
 }
 
-// changeView is the membership that a change is checked against. Every member is probed
-// first, so that one that died a second ago does not count.
-func (n *Node) changeView(ctx context.Context, r membershipRequest) (MemberList, error) {
-	list := n.memberList()
-	n.probe(ctx, &list)
-	if list.LeaderID != n.process.nodeID {
+// changeView returns the membership for the checks of a change. It probes every member first,
+// so that a member that died a second ago does not count.
+func (c *Coordinator) changeView(ctx context.Context, r Request) (MemberList, error) {
+	list := c.memberList()
+	c.probe(ctx, &list)
+	if list.LeaderID != c.node.NodeID {
 		return list, fault.ErrNotLeader
 	}
 	if r.IfIndex != 0 && r.IfIndex != list.Index {
@@ -72,7 +70,7 @@ func (n *Node) changeView(ctx context.Context, r membershipRequest) (MemberList,
 	return list, nil
 }
 
-// find picks the member that a node id, or a name that only one has, means.
+// find returns the member with a node id, or with a name that only one member has.
 func (l MemberList) find(text string) (MemberStatus, error) {
 	var named []MemberStatus
 	for _, m := range l.Members {
@@ -102,10 +100,10 @@ func (l MemberList) answers(nodeID string) bool {
 	return slices.ContainsFunc(l.Members, func(m MemberStatus) bool { return m.NodeID == nodeID && m.Healthy })
 }
 
-// voters counts the voters, and those of them that answer, without one node.
+// voters counts the voters, and the voters that answer, without one node.
 func (l MemberList) voters(without string) (all, healthy int) {
 	for _, m := range l.Members {
-		if m.Role == roleLearner || m.NodeID == without {
+		if m.Role == RoleLearner || m.NodeID == without {
 			continue
 		}
 		all++
@@ -118,12 +116,12 @@ func (l MemberList) voters(without string) (all, healthy int) {
 
 func quorum(voters int) int { return voters/2 + 1 }
 
-// retryUnsafe repeats a check while it refuses a change as unsafe, because a node that
-// has just begun to lead has not heard from all members yet.
-func (n *Node) retryUnsafe(ctx context.Context, check func() error) error {
-	limit := time.NewTimer(n.silenceMax() + time.Second) // beyond the time after which a silent node is lost
+// retryUnsafe repeats a check while it refuses a change as unsafe: a new leader may not have
+// answers from all members yet.
+func (c *Coordinator) retryUnsafe(ctx context.Context, check func() error) error {
+	limit := time.NewTimer(c.silenceMax() + time.Second) // longer than a silent node counts as healthy
 	defer limit.Stop()
-	tick := time.NewTicker(membershipRetryPause)
+	tick := time.NewTicker(retryPause)
 	defer tick.Stop()
 	for {
 		err := check()
@@ -141,10 +139,10 @@ func (n *Node) retryUnsafe(ctx context.Context, check func() error) error {
 	}
 }
 
-// add makes a node that belongs to no cluster a learner. It invites the node first,
-// which writes down to which cluster it will belong.
-func (n *Node) add(ctx context.Context, r membershipRequest) error {
-	list, err := n.changeView(ctx, r)
+// add makes a node that belongs to no cluster a learner. It invites the node first, which
+// records the cluster that it joins.
+func (c *Coordinator) add(ctx context.Context, r Request) error {
+	list, err := c.changeView(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -161,33 +159,33 @@ func (n *Node) add(ctx context.Context, r membershipRequest) error {
 		return refused(RefusedUnknownNode, "start it with an empty data directory, --join with the gossip address of a member, and the gossip key of this cluster",
 			"%d nodes that wait to be added have the id or the name %q", len(found), r.Node)
 	}
-	return n.addLearner(ctx, list.Index, found[0].NodeID, true)
+	return c.addLearner(ctx, list.Index, found[0].NodeID, true)
 }
 
 // addLearner adds a learner, after an invitation if it did not ask to join.
-func (n *Node) addLearner(ctx context.Context, index uint64, nodeID string, invite bool) error {
+func (c *Coordinator) addLearner(ctx context.Context, index uint64, nodeID string, invite bool) error {
 	if invite {
-		record := n.process.bootstrap.joinRecord()
-		answer, err := n.askNode(ctx, nodeID, membershipRequest{
-			Op: opInvite, From: n.process.nodeID, Cluster: record.ClusterID, Record: &record,
-			Proof: n.proofOf(nodeID, record.ClusterID), Final: true,
+		record := c.node.Bootstrap.joinRecord()
+		answer, err := c.askNode(ctx, nodeID, Request{
+			Op: OpInvite, From: c.node.NodeID, Cluster: record.ClusterID, Record: &record,
+			Proof: ProofOf(c.node.GossipKey, nodeID, record.ClusterID), Final: true,
 		})
 		switch {
 		case err != nil:
 			return refused(RefusedUnsafe, "", "node %s does not answer: %v", nodeID, err)
-		case answer.Verdict != changeDone:
+		case answer.Verdict != Done:
 			return refused(RefusedPolicy, "", "node %s does not take part: %s", nodeID, answer.Text)
 		}
 	}
-	return n.group.ChangeMembers(ctx, index, consensus.AddLearner, nodeID)
+	return c.node.Group.ChangeMembers(ctx, index, consensus.AddLearner, nodeID)
 }
 
 // remove removes a member if the others have a majority without it.
-func (n *Node) remove(ctx context.Context, r membershipRequest) error {
+func (c *Coordinator) remove(ctx context.Context, r Request) error {
 	var list MemberList
 	var member MemberStatus
-	err := n.retryUnsafe(ctx, func() (err error) {
-		if list, err = n.changeView(ctx, r); err != nil {
+	err := c.retryUnsafe(ctx, func() (err error) {
+		if list, err = c.changeView(ctx, r); err != nil {
 			return err
 		}
 		if member, err = list.find(r.Node); err != nil {
@@ -198,19 +196,18 @@ func (n *Node) remove(ctx context.Context, r membershipRequest) error {
 	if err != nil {
 		return err
 	}
-	if member.NodeID == n.process.nodeID {
-		if err := n.TransferLeadership(ctx); err != nil {
+	if member.NodeID == c.node.NodeID {
+		if err := c.TransferLeadership(ctx); err != nil {
 			return refused(RefusedUnsafe, "try again", "node %s leads and could not hand leadership over first: %v", member.NodeID, err)
 		}
 		return fault.ErrNotLeader // the next leader removes it
 	}
-	return n.group.ChangeMembers(ctx, list.Index, consensus.RemoveMember, member.NodeID)
+	return c.node.Group.ChangeMembers(ctx, list.Index, consensus.RemoveMember, member.NodeID)
 }
 
-// checkRemoval refuses to remove a voter if those of the remaining voters that answer
-// are no majority of them.
+// checkRemoval refuses to remove a voter if no majority of the remaining voters answers.
 func (l MemberList) checkRemoval(member MemberStatus) error {
-	if member.Role == roleLearner {
+	if member.Role == RoleLearner {
 		return nil
 	}
 	all, healthy := l.voters(member.NodeID)
@@ -224,18 +221,18 @@ func (l MemberList) checkRemoval(member MemberStatus) error {
 	return nil
 }
 
-// learnerLagMax is how many entries a learner may be behind and still count as caught
-// up, the same as for readiness.
-const learnerLagMax = readyLagMax
+// LagMax is the number of entries that a node may be behind and still count as caught up: it
+// applies them in a moment.
+const LagMax = 1024
 
-// checkPromotion refuses to give a vote to a learner that does not keep up, or while
-// voters do not answer: a voter that is empty or down stalls the others.
+// checkPromotion refuses a vote to a learner that does not keep up, or while voters do not
+// answer: a voter that is empty or down stalls the others.
 func (l MemberList) checkPromotion(member MemberStatus) error {
 	all, healthy := l.voters("")
 	switch {
 	case !member.Healthy:
 		return refused(RefusedUnsafe, "", "learner %s does not answer", member.NodeID)
-	case member.LagEntries < 0 || member.LagEntries > learnerLagMax:
+	case member.LagEntries < 0 || member.LagEntries > LagMax:
 		return refused(RefusedUnsafe, "wait until it has caught up", "learner %s is %d entries behind", member.NodeID, member.LagEntries)
 	case healthy+1 < quorum(all+1):
 		return refused(RefusedUnsafe, "bring the silent voters back first, or remove them", "only %d of %d voters answer", healthy, all)
@@ -243,28 +240,28 @@ func (l MemberList) checkPromotion(member MemberStatus) error {
 	return nil
 }
 
-func (n *Node) promote(ctx context.Context, r membershipRequest) error {
+func (c *Coordinator) promote(ctx context.Context, r Request) error {
 	var list MemberList
 	var member MemberStatus
-	err := n.retryUnsafe(ctx, func() (err error) {
-		if list, err = n.changeView(ctx, r); err != nil {
+	err := c.retryUnsafe(ctx, func() (err error) {
+		if list, err = c.changeView(ctx, r); err != nil {
 			return err
 		}
-		if member, err = list.find(r.Node); err != nil || member.Role != roleLearner {
+		if member, err = list.find(r.Node); err != nil || member.Role != RoleLearner {
 			return err
 		}
 		for _, m := range list.Members {
-			if m.Name == member.Name && m.NodeID != member.NodeID && m.Role != roleLearner {
+			if m.Name == member.Name && m.NodeID != member.NodeID && m.Role != RoleLearner {
 				return refused(RefusedPolicy, "to put it in the place of the lost one: seriatim cluster replace "+m.Name,
 					"voter %s has the same name as learner %s", m.NodeID, member.NodeID)
 			}
 		}
 		return list.checkPromotion(member)
 	})
-	if err != nil || member.Role != roleLearner {
+	if err != nil || member.Role != RoleLearner {
 		return err
 	}
-	return n.group.ChangeMembers(ctx, list.Index, consensus.MakeVoter, member.NodeID)
+	return c.node.Group.ChangeMembers(ctx, list.Index, consensus.MakeVoter, member.NodeID)
 }
 
 // replacement is the plan of a replace: first remove, then promote.
@@ -275,51 +272,50 @@ type replacement struct {
 	done    bool // the new node votes already
 }
 
-// replace gives the vote of a lost node to its successor of the same name. It removes
-// the old one first, so that no step needs more nodes to answer than before. If it is
-// interrupted, the same command continues.
-func (n *Node) replace(ctx context.Context, r membershipRequest) error {
+// replace gives the vote of a lost node to its successor of the same name. It removes the old
+// node first, so that no step needs more answers than before. After an interruption the same
+// command continues.
+func (c *Coordinator) replace(ctx context.Context, r Request) error {
 	var plan replacement
-	err := n.retryUnsafe(ctx, func() (err error) {
-		plan, err = n.planReplacement(ctx, r)
+	err := c.retryUnsafe(ctx, func() (err error) {
+		plan, err = c.planReplacement(ctx, r)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, old := range plan.lost {
-		set, err := n.group.CommittedMembers()
+		set, err := c.node.Group.CommittedMembers()
 		if err != nil {
 			return err
 		}
-		if err := n.group.ChangeMembers(ctx, set.Index, consensus.RemoveMember, old.NodeID); err != nil {
+		if err := c.node.Group.ChangeMembers(ctx, set.Index, consensus.RemoveMember, old.NodeID); err != nil {
 			return fmt.Errorf("removing %s: %w", old.NodeID, err)
 		}
-		n.log.Info("removed a lost node", "member", old.NodeID, "replaced_by", plan.learner.NodeID)
+		c.node.Log.Info("removed a lost node", "member", old.NodeID, "replaced_by", plan.learner.NodeID)
 	}
 	if plan.done {
 		return nil
 	}
-	set, err := n.group.CommittedMembers()
+	set, err := c.node.Group.CommittedMembers()
 	if err != nil {
 		return err
 	}
-	return n.group.ChangeMembers(ctx, set.Index, consensus.MakeVoter, plan.learner.NodeID)
+	return c.node.Group.ChangeMembers(ctx, set.Index, consensus.MakeVoter, plan.learner.NodeID)
 }
 
-func (n *Node) planReplacement(ctx context.Context, r membershipRequest) (replacement, error) {
-	list, err := n.changeView(ctx, r)
+func (c *Coordinator) planReplacement(ctx context.Context, r Request) (replacement, error) {
+	list, err := c.changeView(ctx, r)
 	if err != nil {
 		return replacement{}, err
 	}
 	p := replacement{list: list}
 	var alive []MemberStatus
-	// A node counts as lost only after some seconds of silence: it may be
-	// starting again.
-	for _, m := range n.memberList().Members {
+	// A node counts as lost only after some seconds of silence: it may be restarting.
+	for _, m := range c.memberList().Members {
 		switch {
 		case m.Name != r.Node && m.NodeID != r.Node:
-		case m.Role == roleLearner && m.Healthy:
+		case m.Role == RoleLearner && m.Healthy:
 			p.learner = m
 		case m.Healthy:
 			alive = append(alive, m)
@@ -334,7 +330,7 @@ func (n *Node) planReplacement(ctx context.Context, r membershipRequest) (replac
 		// Retried until it counts as lost, or answers.
 		return p, refused(RefusedUnsafe, "try again in a few seconds", "node %s has been silent for a moment only", alive[0].NodeID)
 	case len(alive) > 0 && len(p.lost) == 0:
-		return p, refused(RefusedUnknownNode, "a node counts as lost a few seconds after its last word", "no member of the name %q is lost: %s answers", r.Node, alive[0].NodeID)
+		return p, refused(RefusedUnknownNode, "a node counts as lost a few seconds after its last message", "no member of the name %q is lost: %s answers", r.Node, alive[0].NodeID)
 	case len(alive) > 0:
 		p.done = true
 	case p.learner.NodeID == "" && len(p.lost) > 0:
@@ -357,34 +353,34 @@ func (n *Node) planReplacement(ctx context.Context, r membershipRequest) (replac
 	return p, after.checkPromotion(p.learner)
 }
 
-func (n *Node) moveLeadership(ctx context.Context, r membershipRequest) error {
-	list, err := n.changeView(ctx, r)
+func (c *Coordinator) moveLeadership(ctx context.Context, r Request) error {
+	list, err := c.changeView(ctx, r)
 	if err != nil {
 		return err
 	}
-	if n.votersBeside() == 0 {
-		return refused(RefusedUnsafe, "add another node first", "node %s is the only voter, there is nobody to hand leadership to", n.process.nodeID)
+	if c.OtherVoters() == 0 {
+		return refused(RefusedUnsafe, "add another node first", "node %s is the only voter, so no node can take over", c.node.NodeID)
 	}
 	if r.Node == "" {
-		return n.TransferLeadership(ctx)
+		return c.TransferLeadership(ctx)
 	}
 	target, err := list.find(r.Node)
 	switch {
 	case err != nil:
 		return err
-	case target.NodeID == n.process.nodeID:
+	case target.NodeID == c.node.NodeID:
 		return nil
-	case target.Role == roleLearner:
+	case target.Role == RoleLearner:
 		return refused(RefusedUnsafe, "promote it first", "node %s is a learner and cannot lead", target.NodeID)
 	case !target.Healthy && target.LastContactMs >= 0:
-		// A new leader may not have heard from it yet; then the transfer itself
-		// shows whether it is there.
+		// A new leader may not have an answer yet; then the transfer itself shows whether
+		// the node is there.
 		return refused(RefusedUnsafe, "", "node %s does not answer", target.NodeID)
 	}
-	for _, c := range n.successors() {
-		if c.nodeID == target.NodeID && c.heard && c.flaw != "" {
-			return refused(RefusedUnsafe, "choose another node, or none to leave the choice to the leader", "node %s would give leadership back: %s", target.NodeID, c.flaw)
+	for _, s := range c.Successors() {
+		if s.NodeID == target.NodeID && s.Answers && s.Unfit != "" {
+			return refused(RefusedUnsafe, "choose another node, or none to leave the choice to the leader", "node %s would give leadership back: %s", target.NodeID, s.Unfit)
 		}
 	}
-	return n.transferLeadership(ctx, func(ctx context.Context) error { return n.group.TransferTo(ctx, target.NodeID) })
+	return c.transferLeadership(ctx, func(ctx context.Context) error { return c.node.Group.TransferTo(ctx, target.NodeID) })
 }

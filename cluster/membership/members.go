@@ -1,14 +1,15 @@
-package cluster
+package membership
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/discovery"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/health/state"
 	"github.com/seriatimq/seriatim/queue"
@@ -19,13 +20,13 @@ import (
 type MemberList struct {
 	ClusterID string `json:"clusterId"`
 	LeaderID  string `json:"leaderId"`
-	// Index is that of the entry which set the members; a change may name it
-	// to be made of exactly these members or not at all.
+	// Index is that of the log entry with the members. A change that names it is made of
+	// exactly these members or not at all.
 	Index uint64 `json:"index"`
 	// Voters is the number of voters up to which learners are promoted automatically.
 	Voters  int            `json:"voters"`
 	Members []MemberStatus `json:"members"`
-	// Waiting are live nodes that belong to no cluster yet.
+	// Waiting lists live nodes that belong to no cluster yet.
 	Waiting []WaitingNode `json:"waiting"`
 
 	Summary  string           `json:"summary"`  // health in one sentence
@@ -43,29 +44,44 @@ type MemberStatus struct {
 	Healthy bool   `json:"healthy"` // it answers the leader
 	Drained bool   `json:"drained"` // see Drain
 	Address string `json:"address"`
-	// Admin is the URL of its admin port, as it told when it was asked.
+	// Admin is the URL of its admin port, from its answer to a probe.
 	Admin   string `json:"admin,omitempty"`
 	Version string `json:"version,omitempty"`
 	// LagEntries is how far its log is behind the leader's; -1: unknown.
 	LagEntries int64 `json:"lagEntries"`
-	// LastContactMs is how long ago the leader heard of it; -1: never.
+	// LastContactMs is the time since its last message to the leader; -1: none.
 	LastContactMs int64 `json:"lastContactMs"`
-	// Asked says that it answered what it measures: what the findings lack of a member that
-	// was not asked is unknown.
+	// Asked is true if the member returned its measurements. Otherwise findings of it are
+	// unknown.
 	Asked bool `json:"asked"`
-	// Encryption says what its files are encrypted with; missing: it did not tell.
+	// Encryption describes the keys of its files; missing: unknown.
 	Encryption *EncryptionStatus `json:"encryption,omitempty"`
-	// Note says what keeps a learner from being promoted, or how a member fails
-	// to answer.
+	// Note is the reason why a learner is not promoted, or why a member counts as unhealthy.
 	Note string `json:"note,omitempty"`
 }
 
 // Roles of a MemberStatus.
 const (
-	roleLeader  = "leader"
-	roleVoter   = "voter"
-	roleLearner = "learner"
+	RoleLeader  = "leader"
+	RoleVoter   = "voter"
+	RoleLearner = "learner"
 )
+
+// EncryptionStatus describes the encryption of the files of a node.
+type EncryptionStatus struct {
+	Keys []KeyStatus `json:"keys"`
+	// ClearText lists the files that are still in clear text.
+	ClearText []string `json:"clearText"`
+}
+
+// KeyStatus describes the use of one key by a node.
+type KeyStatus struct {
+	ID       string   `json:"id"`
+	Encrypts bool     `json:"encrypts"` // new data
+	InFile   bool     `json:"inFile"`   // the key file of the node has it
+	Needed   bool     `json:"needed"`   // false: you can remove it from the key file of this node
+	For      []string `json:"for"`      // the data that it encrypts
+}
 
 // WaitingNode is a node that gossip knows and that could be added.
 type WaitingNode struct {
@@ -74,23 +90,23 @@ type WaitingNode struct {
 	Address string `json:"address"`
 }
 
-// RefusalKind sorts the reasons for which a change of the members is refused.
+// RefusalKind classifies the reasons to refuse a change of the members.
 type RefusalKind string
 
 // Kinds of refusals.
 const (
 	RefusedUnknownNode RefusalKind = "unknown-node" // no such member or node
 	RefusedUnsafe      RefusalKind = "unsafe"       // it would endanger the quorum or skip a step
-	RefusedBusy        RefusalKind = "busy"         // another change is under way, or came before
+	RefusedBusy        RefusalKind = "busy"         // another change is in progress, or came before
 	RefusedPolicy      RefusalKind = "policy"       // the settings forbid it
 )
 
-// MembershipRefusal is why a change of the members was not made. Nothing has
+// MembershipRefusal is the reason why a change of the members was not made. Nothing has
 // changed.
 type MembershipRefusal struct {
 	Kind RefusalKind
 	Text string
-	Hint string // what to do instead; may be empty
+	Hint string // for the operator; may be empty
 }
 
 // Error is the text without the hint.
@@ -108,32 +124,32 @@ type Change struct {
 }
 
 // Members asks the leader for the membership. The leader probes every member first.
-func (n *Node) Members(ctx context.Context) (MemberList, error) {
-	if waitsFor := n.waitsFor(); waitsFor != "" && n.group.Leadership().LeaderID == "" {
-		return MemberList{}, fmt.Errorf("%w: %s", ErrUnavailable, waitsFor)
+func (c *Coordinator) Members(ctx context.Context) (MemberList, error) {
+	if waitsFor := c.WaitsFor(); waitsFor != "" && c.node.Group.Leadership().LeaderID == "" {
+		return MemberList{}, fmt.Errorf("%w: %s", fault.ErrUnavailable, waitsFor)
 	}
-	answer, err := n.changeAtLeader(ctx, membershipRequest{Op: opMembers})
+	answer, err := c.changeAtLeader(ctx, Request{Op: OpMembers})
 	if err != nil {
 		return MemberList{}, err
 	}
 	list := *answer.Members
-	n.measureState(&list, "")
+	c.measureState(&list, "")
 	return list, nil
 }
 
-// LocalMembers is the membership as far as this node knows it, for when there is no
-// leader to ask. It probes every member itself.
-func (n *Node) LocalMembers(ctx context.Context) MemberList {
-	list := n.memberList()
-	n.probe(ctx, &list)
-	n.measureState(&list, n.waitsFor())
+// LocalMembers returns the membership as far as this node knows it, for a cluster without a
+// leader. The node probes every member itself.
+func (c *Coordinator) LocalMembers(ctx context.Context) MemberList {
+	list := c.memberList()
+	c.probe(ctx, &list)
+	c.measureState(&list, c.WaitsFor())
 	return list
 }
 
-// measureState adds what every node can measure, because all have the same state.
-func (n *Node) measureState(list *MemberList, waitsFor string) {
-	list.Findings = append(list.Findings, state.Findings(func(read func(queue.View)) { n.replica.Read(read) }, n.cfg.Clock.Wall())...)
-	switch u := n.Upgrade(); {
+// measureState adds the checks of the state, which is the same on every node.
+func (c *Coordinator) measureState(list *MemberList, waitsFor string) {
+	list.Findings = append(list.Findings, state.Findings(func(read func(queue.View)) { c.node.Replica.Read(read) }, c.node.Clock.Wall())...)
+	switch u := c.Upgrade(); {
 	case u.FormatVersion == 0:
 	case u.Newest > u.FormatVersion && u.Missing != "":
 		list.found("", health.Found(health.Upgrade, "", 1, "the upgrade to format version %d is not finalized: %s", u.Newest, u.Missing))
@@ -146,77 +162,76 @@ func (n *Node) measureState(list *MemberList, waitsFor string) {
 }
 
 // AddMember makes a waiting node a learner: it gets all data and has no vote.
-func (n *Node) AddMember(ctx context.Context, change Change) error {
-	return n.change(ctx, opAdd, change)
+func (c *Coordinator) AddMember(ctx context.Context, change Change) error {
+	return c.change(ctx, OpAdd, change)
 }
 
 // RemoveMember removes a member for good. A leader hands leadership over first. The
 // process of a removed node ends; its data directory can be deleted.
-func (n *Node) RemoveMember(ctx context.Context, change Change) error {
-	return n.change(ctx, opRemove, change)
+func (c *Coordinator) RemoveMember(ctx context.Context, change Change) error {
+	return c.change(ctx, OpRemove, change)
 }
 
 // PromoteMember gives a learner that keeps up its vote.
-func (n *Node) PromoteMember(ctx context.Context, change Change) error {
-	return n.change(ctx, opPromote, change)
+func (c *Coordinator) PromoteMember(ctx context.Context, change Change) error {
+	return c.change(ctx, OpPromote, change)
 }
 
 // ReplaceMember removes the lost voter of a name and gives its vote to the
 // learner that came back under the same name.
-func (n *Node) ReplaceMember(ctx context.Context, change Change) error {
-	return n.change(ctx, opReplace, change)
+func (c *Coordinator) ReplaceMember(ctx context.Context, change Change) error {
+	return c.change(ctx, OpReplace, change)
 }
 
-// MoveLeadership hands leadership to a voter, or to any if Node is empty.
-func (n *Node) MoveLeadership(ctx context.Context, change Change) error {
-	return n.change(ctx, opTransfer, change)
+// MoveLeadership hands leadership to a voter, or to any voter if Node is empty.
+func (c *Coordinator) MoveLeadership(ctx context.Context, change Change) error {
+	return c.change(ctx, OpTransfer, change)
 }
 
-func (n *Node) change(ctx context.Context, op string, change Change) error {
-	_, err := n.changeAtLeader(ctx, membershipRequest{Op: op, Node: change.Node, IfIndex: change.IfIndex})
+func (c *Coordinator) change(ctx context.Context, op string, change Change) error {
+	_, err := c.changeAtLeader(ctx, Request{Op: op, Node: change.Node, IfIndex: change.IfIndex})
 	return err
 }
 
 // memberList describes the members, with what only the leader knows if this
 // node leads.
-func (n *Node) memberList() MemberList {
-	stats := n.group.Stats()
-	set, err := n.group.CommittedMembers()
+func (c *Coordinator) memberList() MemberList {
+	stats := c.node.Group.Stats()
+	set, err := c.node.Group.CommittedMembers()
 	if err != nil {
-		n.log.Warn("the index of the members is unknown", "error", err)
+		c.node.Log.Warn("the index of the members is unknown", "error", err)
 	}
 	list := MemberList{
-		ClusterID: n.process.clusterID(),
+		ClusterID: c.clusterID(),
 		LeaderID:  stats.LeaderID,
 		Index:     set.Index,
-		Voters:    n.votersWanted(),
+		Voters:    c.votersWanted(),
 		Members:   []MemberStatus{},
 		Waiting:   []WaitingNode{},
 		Findings:  []health.Finding{},
 	}
-	view, members := n.process.gossip.View(), map[string]bool{}
-	heard := map[string]discovery.Member{n.process.nodeID: {Alive: true, Version: n.cfg.Version}}
+	view, members := c.node.Gossip.View(), map[string]bool{}
+	heard := map[string]discovery.Member{c.node.NodeID: {Alive: true, Version: c.node.Version}}
 	for _, seen := range view {
 		heard[seen.NodeID] = seen
 	}
 	for _, m := range stats.Members {
 		members[m.NodeID] = true
-		// Index and members belong together: what is not committed yet is
-		// not part of them.
+		// Index and members belong together, so members that are not committed yet are
+		// left out.
 		if set.Index != 0 && !set.Contains(m.NodeID) {
 			continue
 		}
 		m.Voter = m.Voter && (set.Index == 0 || slices.Contains(set.Voters, m.NodeID))
-		s := n.memberStatus(m, heard[m.NodeID].Version)
-		if list.LeaderID != n.process.nodeID {
-			s.Healthy = heard[m.NodeID].Alive // a follower knows no better
+		s := c.memberStatus(m, heard[m.NodeID].Version)
+		if list.LeaderID != c.node.NodeID {
+			s.Healthy = heard[m.NodeID].Alive // a follower has only gossip
 		}
 		list.Members = append(list.Members, s)
 	}
 	slices.SortStableFunc(list.Members, func(a, b MemberStatus) int { return strings.Compare(a.Name, b.Name) })
 	for _, seen := range view {
-		// A node of this cluster that is no member was removed, unless it is about
-		// to join.
+		// A node of this cluster that is no member was removed, unless it is joining.
 		if seen.Alive && !members[seen.NodeID] && (seen.ClusterID == "" || seen.ClusterID == list.ClusterID && seen.Joining) {
 			list.Waiting = append(list.Waiting, WaitingNode{NodeID: seen.NodeID, Name: seen.Name, Address: seen.Peer})
 		}
@@ -224,41 +239,30 @@ func (n *Node) memberList() MemberList {
 	return list
 }
 
-func (n *Node) memberStatus(m Member, version string) MemberStatus {
+func (c *Coordinator) memberStatus(m consensus.Member, version string) MemberStatus {
 	s := MemberStatus{
-		NodeID: m.NodeID, Name: m.Name, Role: roleLearner, Address: m.PeerAddr, Version: version,
+		NodeID: m.NodeID, Name: m.Name, Role: RoleLearner, Address: m.PeerAddr, Version: version,
 		LagEntries: m.LagEntries, LastContactMs: m.LastContact,
-		Healthy: m.NodeID == n.process.nodeID || m.LastContact >= 0 && time.Duration(m.LastContact)*time.Millisecond <= n.silenceMax(),
+		Healthy: m.NodeID == c.node.NodeID || m.LastContact >= 0 && time.Duration(m.LastContact)*time.Millisecond <= c.silenceMax(),
 	}
 	switch {
 	case m.Leader:
-		s.Role = roleLeader
+		s.Role = RoleLeader
 	case m.Voter:
-		s.Role = roleVoter
+		s.Role = RoleVoter
 	}
 	return s
 }
 
-// silenceMax is how long a member may be silent and still count as healthy. A leader
-// sends to each about every tenth of the heartbeat timeout; the rest is for slow
-// disks, which delay answers to heartbeats.
-func (n *Node) silenceMax() time.Duration { return 4 * n.cfg.Timing.Heartbeat }
+// silenceMax is the time that a healthy member may be silent. A leader sends to each member
+// about every tenth of the heartbeat timeout. The remaining time is for slow disks, which delay
+// answers to heartbeats.
+func (c *Coordinator) silenceMax() time.Duration { return 4 * c.node.Heartbeat }
 
-// votersWanted is the number of voters up to which learners are promoted automatically.
-func (n *Node) votersWanted() int {
-	if n.cfg.Members.Voters > 0 {
-		return n.cfg.Members.Voters
+// votersWanted returns the number of voters up to which learners are promoted automatically.
+func (c *Coordinator) votersWanted() int {
+	if c.node.Policy.Voters > 0 {
+		return c.node.Policy.Voters
 	}
-	return max(n.cfg.BootstrapExpect, len(n.process.bootstrap.membership().InitialMembers))
-}
-
-// memberControl is the state of membership changes and of draining.
-type memberControl struct {
-	// changing is held while the members are changed, one change at a time. A
-	// channel of capacity one, because a caller may give up waiting.
-	changing      chan struct{}
-	joinWaits     atomic.Pointer[string] // why this node has not joined yet
-	leadsSince    atomic.Int64           // when this node last began to lead, monotonic
-	drained       atomic.Bool
-	drainResigned atomic.Int64 // when this node, drained, last handed leadership over, monotonic
+	return max(c.node.BootstrapExpect, len(c.node.Bootstrap.Record().InitialMembers))
 }
