@@ -19,14 +19,13 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Where a node keeps the bodies of messages.
+// Stores for the bodies of messages.
 const (
 	BodiesInMemory   = "memory"   // and in every snapshot
 	BodiesInSegments = "segments" // in files; snapshots refer to them
 )
 
-// BodyPolicy says where this node keeps the bodies of messages. Each node may have
-// another one.
+// BodyPolicy configures the store of this node for the bodies of messages. Nodes may differ.
 type BodyPolicy struct {
 	Store        string // BodiesInMemory or BodiesInSegments; default BodiesInSegments
 	CacheBytes   int64  // of the newest bodies in segments, kept in memory, too; default 16 MiB
@@ -35,15 +34,15 @@ type BodyPolicy struct {
 	Scrub        ScrubPolicy
 }
 
-// ScrubPolicy says how bodies in segments are read from disk to see whether they are sound.
+// ScrubPolicy configures the checks of bodies in segments, which are read from disk.
 type ScrubPolicy struct {
-	BytesPerSecond int64         // 0: they are not
-	Interval       time.Duration // from the end of one walk over all of them to the next; default 24h
+	BytesPerSecond int64         // 0: no checks
+	Interval       time.Duration // from the end of one check of all bodies to the next; default 24h
 }
 
 const scrubIntervalDefault = 24 * time.Hour
 
-// openScrubber makes what heals bodies in segments. As long as there are none, nothing runs.
+// openScrubber makes the part that heals bodies in segments. It runs only with segments.
 func (n *Node) openScrubber() {
 	policy := n.cfg.Log.Bodies.Scrub
 	if policy.Interval <= 0 {
@@ -59,8 +58,8 @@ func (n *Node) openScrubber() {
 	}
 }
 
-// openBodies opens the segments of this node. It has them, too, if new bodies are kept in
-// memory: earlier ones may be there.
+// openBodies opens the segments of this node, even if it keeps new bodies in memory: segments may
+// have earlier ones.
 func (p *process) openBodies() (err error) {
 	p.bodies, err = bodies.Open(bodies.Options{
 		Life: p.ctx, Dir: p.groupDir.BodiesPath(), Guard: p.guard, Logger: p.cfg.Logger, Keep: p.cfg.Log.Bodies.Store == BodiesInSegments,
@@ -78,7 +77,7 @@ func (p *process) openBodies() (err error) {
 	return err
 }
 
-// keyMissing ends the node for a key that it was not given, if err says so.
+// keyMissing ends the node if err is a missing key.
 func (p *process) keyMissing(err error) error {
 	if errors.Is(err, encryption.ErrKeyMissing) {
 		return p.guard.FailRead(err)
@@ -86,11 +85,11 @@ func (p *process) keyMissing(err error) error {
 	return err
 }
 
-// keyLook is the pause between two looks at what is encrypted with which key.
+// keyLook is the time between two checks of the keys in use.
 const keyLook = 2 * time.Second
 
-// lookAtKeys updates which keys the node needs. A key that it needs no more is forgotten
-// on disk before a status says so.
+// lookAtKeys updates the keys that the node needs. It removes an unneeded key from the records on
+// disk before the status shows that.
 func (n *Node) lookAtKeys() error {
 	if n.process.dir.Keys == nil {
 		return nil
@@ -100,8 +99,8 @@ func (n *Node) lookAtKeys() error {
 	return n.lookAtKeysLocked()
 }
 
-// lookAtKeysLocked is lookAtKeys for a caller who holds keysLock, so that no key begins or ends
-// to encrypt meanwhile.
+// lookAtKeysLocked is lookAtKeys for a caller that holds keysLock, so that no key changes
+// meanwhile.
 func (n *Node) lookAtKeysLocked() error {
 	keys := n.process.dir.Keys
 	sealed, plain := n.process.bodies.Segments()
@@ -154,7 +153,7 @@ func keyStatus(use storage.KeyUse, active encryption.KeyID, inFile bool) KeyStat
 	return s
 }
 
-// plural counts something.
+// plural returns a count with its noun.
 func plural(count int, what, of string) string {
 	if count != 1 {
 		what += "s"
@@ -162,7 +161,8 @@ func plural(count int, what, of string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s %s", count, what, of))
 }
 
-// encryptionStatus returns the last findings; without a key file everything is in clear text.
+// encryptionStatus returns the last result of lookAtKeys. Without a key file everything is in
+// clear text.
 func (n *Node) encryptionStatus() *EncryptionStatus {
 	if n.process.dir.Keys == nil {
 		return &EncryptionStatus{Keys: []KeyStatus{}, ClearText: []string{"everything: encryption-key-file is not set"}}
@@ -170,9 +170,9 @@ func (n *Node) encryptionStatus() *EncryptionStatus {
 	return n.encryption.Load()
 }
 
-// ReplaceKeys has the keys of another key file take the place of those of this node. What is
-// written from then on is encrypted with its first key. A file without a key that this node
-// needs is refused. The node must have a key file.
+// ReplaceKeys replaces the keys of this node by those of another key file. The first of them
+// encrypts new data. A file without a key that this node needs is refused. The node must have a
+// key file.
 func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 	n.keysLock.Lock()
 	defer n.keysLock.Unlock()
@@ -202,7 +202,7 @@ func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 	return errors.Join(n.process.dir.EndKeys(active, segment), n.lookAtKeysLocked())
 }
 
-// bodiesInUse is nil if there are no segments and will be none: snapshots are whole then.
+// bodiesInUse returns nil if there are no segments and will be none: then snapshots are whole.
 func (p *process) bodiesInUse() *bodies.Store {
 	if !p.bodies.InUse() {
 		return nil
@@ -210,8 +210,8 @@ func (p *process) bodiesInUse() *bodies.Store {
 	return p.bodies
 }
 
-// withBodies is an outcome with the bodies that it refers to. One that cannot be read is
-// no reason to say that nothing was received. It waits for one that is being healed.
+// withBodies returns an outcome with the bodies that it refers to. It waits for a body that is
+// being healed. An unreadable body is an error, because an empty answer would be wrong.
 func (n *Node) withBodies(ctx context.Context, r *request, o leader.Outcome) (leader.Outcome, error) {
 	for {
 		response, err := n.readBodies(o.Response)
@@ -236,7 +236,7 @@ func (n *Node) withBodies(ctx context.Context, r *request, o leader.Outcome) (le
 	}
 }
 
-// readBodies puts into an answer the bodies that it refers to.
+// readBodies returns an answer with the bodies that it refers to.
 func (n *Node) readBodies(response codec.Response) (codec.Response, error) {
 	read, err := n.replica.ReadBodies(response)
 	if err == nil {
@@ -248,7 +248,7 @@ func (n *Node) readBodies(response codec.Response) (codec.Response, error) {
 	return codec.Response{}, fmt.Errorf("%w: %w", fault.ErrOutcomeUnknown, err)
 }
 
-// bodyMetrics are the numbers of the bodies in segments.
+// bodyMetrics returns the metrics of the bodies in segments.
 func (n *Node) bodyMetrics() []Metric {
 	stats := n.process.bodies.Stats()
 	return []Metric{

@@ -12,13 +12,13 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// The names of the packages below that callers of this one need are repeated
-// here, so that they import a single package.
+// Callers of this package need these names of the packages below. They are repeated here, so that
+// callers import a single package.
 
-// Clock is where a node reads time.
+// Clock is the source of time for a node.
 type Clock = environment.Clock
 
-// Network is how a node listens and reaches the others.
+// Network listens for a node and connects it to the others.
 type Network = environment.Network
 
 // FirstKey supplies the first access key of a new cluster.
@@ -27,7 +27,7 @@ type FirstKey = leader.FirstKey
 // AccessKey is an access key of the account itself.
 type AccessKey = leader.AccessKey
 
-// PeerTLS is how nodes know each other on the peer port.
+// PeerTLS authenticates nodes on the peer port.
 type PeerTLS = peernet.TLS
 
 // DiskSpace is the space of a file system, in bytes.
@@ -48,8 +48,7 @@ const (
 // Errors that Submit, Receive and Read may return beside *queue.Error. They
 // are compared with errors.Is.
 var (
-	// ErrUnavailable: nothing was proposed and nothing will be; retry later
-	// or elsewhere.
+	// ErrUnavailable: nothing was proposed and nothing will be; retry later or on another node.
 	ErrUnavailable = fault.ErrUnavailable
 	// ErrOutcomeUnknown: the command may or may not take effect.
 	ErrOutcomeUnknown = fault.ErrOutcomeUnknown
@@ -86,7 +85,7 @@ const (
 	RefusedPolicy      = membership.RefusedPolicy
 )
 
-// SnapshotPolicy says when snapshots are taken and how fast they are written.
+// SnapshotPolicy configures the snapshots: their frequency and the speed of writing.
 type SnapshotPolicy = consensus.SnapshotPolicy
 
 // Backup is the state of the cluster at one entry of the log, Restored a finished restore.

@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// MetricKind says how a Metric is to be read.
+// MetricKind is the kind of a Metric.
 type MetricKind uint8
 
 // Kinds of metrics, as Prometheus knows them.
@@ -41,7 +41,7 @@ type MetricBucket struct {
 	Count      uint64
 }
 
-// Metrics are the numbers of this node, read at this moment.
+// Metrics returns the current metrics of this node.
 func (n *Node) Metrics() []Metric {
 	c := n.counts
 	metrics := make([]Metric, 0, 64)
@@ -118,8 +118,8 @@ type QueueTotals struct {
 	Expired, DeadLettered, Redriven uint64
 }
 
-// QueueTotals calls each for every queue with counts of its own, and then, with an empty
-// name, for all others together: those beyond the limit, and those that are gone.
+// QueueTotals calls each for every queue with counts of its own, and then, with an empty name, for
+// all others together: those beyond the limit, and deleted ones.
 func (n *Node) QueueTotals(each func(queue string, totals QueueTotals)) {
 	queues := n.counts.leader.Queues
 	queues.Retire(func(name string) (gone bool) {
@@ -144,7 +144,7 @@ func histogramMetric(h *histogram.Histogram, name, help string) Metric {
 	return m
 }
 
-// groupMetrics appends the numbers of the replicated log.
+// groupMetrics appends the metrics of the replicated log.
 func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	gauge := func(name, help string, value float64, labels ...MetricLabel) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Gauge, Value: value, Labels: labels})

@@ -31,13 +31,13 @@ import (
 // Position is a place in the log.
 type Position = leader.Position
 
-// Reply is the answer to a command that was not refused. Of a refused one only
-// Position is set, and that only if the refusal passed the log.
+// Reply is the answer to a command. For a refused command only Position is set, and only if the
+// refusal passed the log.
 type Reply struct {
 	Result queue.Result
 	Position
-	// Repeated says that a send was made again because the outcome of the first
-	// try was unknown: a duplicate may be the message of that try.
+	// Repeated is true for a send that was repeated because the outcome of the first attempt
+	// was unknown: a duplicate may be the message of that attempt.
 	Repeated bool
 }
 
@@ -50,7 +50,7 @@ type Node struct {
 	group   *consensus.Group
 	counts  *counters
 	calls   gate
-	// requests are those of this node's clients that are under way.
+	// requests are those of this node's clients that are in progress.
 	requests *ownRequests
 	holders  holders.Table // clients of this node that received something
 
@@ -60,16 +60,16 @@ type Node struct {
 	stateLock   sync.RWMutex                // held while the state changes
 
 	lifetime
-	follower sync.WaitGroup // what follows this node's leadership and state
-	running  sync.WaitGroup // what talks to other nodes
+	follower sync.WaitGroup // goroutines that follow the leadership and state of this node
+	running  sync.WaitGroup // goroutines that exchange messages with other nodes
 
 	server *forward.Server // answers the other nodes
 
 	auditor    *audit.Auditor
 	recovery   *recovery.Service
 	pressure   *pressure
-	caughtUp   atomic.Bool // with what was committed before the start
-	keysLock   sync.Mutex  // held while keys are replaced or looked at
+	caughtUp   atomic.Bool // with all that was committed before the start
+	keysLock   sync.Mutex  // held while keys are replaced or checked
 	encryption atomic.Pointer[EncryptionStatus]
 
 	mu    sync.Mutex
@@ -85,13 +85,12 @@ type Node struct {
 type lifetime struct {
 	closing      context.Context // ends first: nothing new is accepted
 	beginClosing context.CancelFunc
-	life         context.Context // ends when all that was under way is done
+	life         context.Context // ends when all calls in progress are done
 	endLife      context.CancelFunc
 }
 
-// Open starts a node and returns when it takes part in its cluster or looks for
-// it; Ready tells when it can answer. The Node lives until Close, whatever
-// becomes of ctx.
+// Open starts a node. It returns when the node takes part in its cluster or looks for one; Ready
+// reports when the node can answer. The Node lives until Close, even if ctx ends.
 func Open(ctx context.Context, cfg Config) (*Node, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -166,7 +165,7 @@ func (n *Node) makeReplica(p *process) *fsm.FSM {
 	return n.replica
 }
 
-// fatal ends the process for what the state machine found.
+// fatal ends the process for an error of the state machine.
 func (n *Node) fatal(err error) {
 	code := fault.ExitStateMismatch
 	switch {
@@ -228,7 +227,7 @@ func (n *Node) connect(ctx context.Context, nodeID string) (forward.Stream, erro
 	return forward.NewFramedStream(ctx, conn), nil
 }
 
-// link is the way to another node.
+// link returns the connection for calls to another node.
 func (n *Node) link(nodeID string) *forward.Link {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -289,7 +288,7 @@ func (n *Node) followLeadership() {
 func (n *Node) beginTerm() {
 	term, leads := n.group.LeaderTerm()
 	if !leads {
-		return // it has lost leadership again, which comes next
+		return // leadership is lost again; the next event says so
 	}
 	n.counts.terms.Add(1)
 	t := leader.Begin(n.life, leader.Options{
@@ -325,16 +324,17 @@ func (n *Node) endTerm() {
 	}
 }
 
-// leaderChange is closed, one of its channels, when another leader may be found.
+// One of the channels of a leaderChange is closed when the leader may have changed.
 type leaderChange struct{ leadership, term <-chan struct{} }
 
-// leaderMayChange is taken before an attempt, so that no change is missed.
+// leaderMayChange returns the channels of the next change. Call it before an attempt, so that
+// you miss no change.
 func (n *Node) leaderMayChange() leaderChange {
 	return leaderChange{n.group.LeadershipChanged(), n.termChanged.Changed()}
 }
 
-// currentLeader names the leader and tells when that changes.
+// currentLeader returns the leader and a channel that is closed when it changes.
 func (n *Node) currentLeader() (id string, changed <-chan struct{}) {
-	changed = n.group.LeadershipChanged() // first, so that no change is missed
+	changed = n.group.LeadershipChanged() // first, to miss no change
 	return n.group.Leadership().LeaderID, changed
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
-// PressureLimits say when sends and publishes are refused. Receives, deletes and all that makes room
-// go on (decision 12). Nothing that was acknowledged is ever dropped to make room.
+// PressureLimits bound the state and the disk. Beyond them the node refuses sends and publishes, but
+// not receives, deletes and other commands that make room (decision 12). It never drops
+// acknowledged messages to make room.
 type PressureLimits struct {
-	// StateBytes bounds the estimated size of the state in memory; 0: no bound. It is
-	// checked before a command is written, so the state may exceed it by the size of
-	// the proposal queue.
+	// StateBytes bounds the estimated size of the state in memory; 0: no bound. The check
+	// comes before a command is written, so the state may exceed the bound by the size of the
+	// proposal queue.
 	StateBytes int64
 	// DiskRefuse is the free space of the data directory below which a
 	// leader refuses sends; unset: 15 % or 1 GiB, whichever is less.
@@ -30,11 +31,11 @@ type PressureLimits struct {
 	// DiskResign is the free space below which a node hands leadership over;
 	// unset: 5 % or 350 MiB, whichever is less.
 	DiskResign DiskMark
-	// DiskSpace is the space of the file system that holds a path; unset: as the
-	// operating system tells it.
+	// DiskSpace returns the space of the file system that holds a path; unset: that of the
+	// operating system.
 	DiskSpace func(path string) (environment.DiskSpace, error)
-	// ServeDiverged accepts sends although two replicas differ and no majority says
-	// which of them is right.
+	// ServeDiverged accepts sends although two replicas differ and no majority says which of
+	// them is right.
 	ServeDiverged bool
 }
 
@@ -69,11 +70,11 @@ func (l PressureLimits) withDefaults() PressureLimits {
 	return l
 }
 
-// PressureError refuses a send for a reason that will pass. Nothing was written.
-// It is an ErrOverloaded.
+// PressureError refuses a send for a temporary reason. Nothing was written. It is an
+// ErrOverloaded.
 type PressureError struct{ Reason string }
 
-// Error says what to do, too.
+// Error returns the reason, with advice.
 func (e *PressureError) Error() string {
 	return "sends are refused at the moment: " + e.Reason + "; receives and deletes go on, nothing was written, retry later"
 }
@@ -98,7 +99,7 @@ type pressure struct {
 	diverged func() bool // two replicas differ, see audit.Auditor.Split
 
 	stateBytes atomic.Int64
-	stateLost  atomic.Int64 // all by which it has become smaller
+	stateLost  atomic.Int64 // sum of all decreases
 	free       atomic.Uint64
 	total      atomic.Uint64
 	level      atomic.Uint32 // a membership.DiskLevel
@@ -130,8 +131,8 @@ func (p *pressure) stateFull() bool {
 	return p.limits.StateBytes > 0 && p.stateBytes.Load() >= p.limits.StateBytes
 }
 
-// reason is why sends cannot be taken now, as a label and for people; both are
-// empty if they can.
+// reason returns the reason to refuse sends now, as a label and for people; both are empty if there
+// is none.
 func (p *pressure) reason() (label, text string) {
 	switch {
 	case p.diverged() && !p.limits.ServeDiverged:
@@ -149,7 +150,7 @@ func (p *pressure) reason() (label, text string) {
 	return "", ""
 }
 
-// refuse is the reason for which a send is refused now, empty if it is not.
+// refuse counts a refused send and returns the reason, empty if the send is accepted.
 func (p *pressure) refuse() string {
 	label, text := p.reason()
 	switch label {
@@ -202,11 +203,11 @@ func (p *pressure) room() int64 {
 	return int64(max(space.Free, kept) - kept) //nolint:gosec // no disk is so large
 }
 
-// toLeave is the free space that ends a level which begins below least.
+// toLeave returns the free space that ends a level which begins below least.
 func toLeave(least uint64) uint64 { return least + least/10 }
 
-// levelOf compares the free space with the marks. To leave a level takes a tenth more
-// free space than to enter it, so that it does not flap.
+// levelOf compares the free space with the marks. A level ends with a tenth more free space than it
+// begins with, so that it does not flap.
 func levelOf(space environment.DiskSpace, limits PressureLimits, before membership.DiskLevel) membership.DiskLevel {
 	below := func(mark DiskMark, level membership.DiskLevel) bool {
 		least := mark.bytes(space.Total)
@@ -228,14 +229,13 @@ func levelOf(space environment.DiskSpace, limits PressureLimits, before membersh
 const (
 	diskLookIdle = 10 * time.Second
 	diskLookBusy = 500 * time.Millisecond
-	// reclaimPause is the least time between two snapshots for the sake of space.
+	// reclaimPause is the least time between two snapshots that reclaim space.
 	reclaimPause = 30 * time.Second
-	// deadLogPause is the same for the sake of the next start.
+	// deadLogPause is the least time between two snapshots that shorten the next start.
 	deadLogPause = time.Minute
 )
 
-// watchDisk measures the free space until the node closes: often while something is
-// written, else seldom.
+// watchDisk measures the free space until the node closes: often during writes, else seldom.
 func (n *Node) watchDisk() {
 	var next, nextDead, nextKeys time.Duration // when space may be reclaimed, dead log dropped, and keys looked at, on the monotonic clock
 	for {
@@ -246,8 +246,8 @@ func (n *Node) watchDisk() {
 			n.members.FitnessChanged()
 		}
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
-		// Without sends the log hardly grows, so that what consumers and purges delete
-		// would keep its space.
+		// Without sends the log hardly grows, so no snapshot would reclaim the space of
+		// deleted messages.
 		now, free, state := n.cfg.Clock.Monotonic(), n.pressure.free.Load(), n.pressure.stateBytes.Load()
 		if n.pressure.diskLevel() >= membership.DiskLow && now >= next && n.group.ReclaimSpace(free, state) {
 			next = now + reclaimPause
@@ -267,8 +267,8 @@ func (n *Node) watchDisk() {
 	}
 }
 
-// waitForWrites waits until the free space may have changed. It returns false when the
-// node closes.
+// waitForWrites waits until the free space may have changed. It returns false when the node
+// closes.
 func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 	idle, busy := time.NewTimer(diskLookIdle), time.NewTimer(diskLookBusy)
 	defer idle.Stop()
@@ -290,8 +290,8 @@ func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 	}
 }
 
-// noMajorityHasRoom reports whether the voters whose disks are not nearly full are no
-// majority. A voter that is not heard of counts as one with room.
+// noMajorityHasRoom reports whether too many voters have disks that are nearly full. A silent voter
+// counts as one with room.
 func (n *Node) noMajorityHasRoom() bool {
 	low := map[string]bool{n.process.nodeID: n.pressure.diskLevel() >= membership.DiskLow}
 	for _, m := range n.process.gossip.View() {
@@ -309,8 +309,8 @@ func (n *Node) noMajorityHasRoom() bool {
 	return voters > 0 && 2*roomy <= voters
 }
 
-// refuseCommand is the outcome of a client's command that the leader does not take
-// now, without a verdict if it takes it.
+// refuseCommand returns the outcome of a client's command that the leader refuses now, without a
+// verdict if it accepts the command.
 func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 	if codec.AddsMessages(frame) {
 		if reason := n.pressure.refuse(); reason != "" {
@@ -319,7 +319,7 @@ func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 		return leader.Outcome{}
 	}
 	reason := ""
-	switch name, _ := codec.CommandName(frame); name { // what has no name is refused elsewhere
+	switch name, _ := codec.CommandName(frame); name { // a command without a name is refused elsewhere
 	case raiseName:
 		reason = n.members.RaiseRefusal(frame)
 	case createKeyName:
@@ -331,7 +331,7 @@ func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 	return leader.Outcome{}
 }
 
-// Names of the commands that the leader looks into.
+// Names of the commands that the leader inspects.
 const (
 	raiseName     = "SetFormatVersion"
 	createKeyName = "CreateAccessKey"

@@ -22,14 +22,14 @@ import (
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// thisGroup is the id of the only group there is yet; it travels in every
-// handshake and names the directory of the group.
+// thisGroup is the id of the only consensus group. It is part of every handshake and of the name
+// of the group's directory.
 const thisGroup = 0
 
-// process is what a node has once, whatever the number of its consensus groups: the
-// data directory, the network with its address book, gossip and the comparison of
-// clocks, bootstrap, and the failure detector. Its members are those of the first
-// group. Safe for concurrent use.
+// process holds the parts of a node that do not depend on the number of its consensus groups:
+// the data directory, the network with its address book, gossip and the comparison of clocks,
+// bootstrap, and the failure detector. Its members are those of the first group. Safe for
+// concurrent use.
 type process struct {
 	cfg    Config
 	nodeID string
@@ -48,7 +48,7 @@ type process struct {
 	clocks    *discovery.Clocks
 
 	inForce atomic.Uint32 // format version of the state
-	probes  atomic.Uint32 // of the calls of other nodes, so far
+	probes  atomic.Uint32 // count of probeCalls
 	// hold waits until no entry of this leader is in flight, and lets none start until
 	// release. Nil until a term may begin.
 	hold atomic.Pointer[func(context.Context) (release func(), err error)]
@@ -58,8 +58,8 @@ type process struct {
 	wg     sync.WaitGroup
 }
 
-// openProcess opens the data directory and the network. From then on this node
-// answers questions about the leader; it takes part in nothing else before begin.
+// openProcess opens the data directory and the network. Until begin, the node only answers
+// requests about the leader.
 func openProcess(ctx context.Context, cfg Config) (*process, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &process{cfg: cfg, ctx: life, cancel: cancel}
@@ -72,8 +72,7 @@ func openProcess(ctx context.Context, cfg Config) (*process, error) {
 	return p, nil
 }
 
-// openParts opens what a node has once and its group, whose state machine makeMachine
-// returns.
+// openParts opens the process and its group with the state machine from makeMachine.
 func openParts(ctx context.Context, cfg Config, makeMachine func(*process) *fsm.FSM) (*process, *consensus.Group, error) {
 	p, err := openProcess(ctx, cfg)
 	if err != nil {
@@ -89,13 +88,13 @@ func openParts(ctx context.Context, cfg Config, makeMachine func(*process) *fsm.
 	return p, group, nil
 }
 
-// closeParts closes what openParts opened.
+// closeParts closes the process and its group.
 func closeParts(p *process, group *consensus.Group) error {
 	group.BeginClose()
 	return errors.Join(p.disconnect(), group.Close(), p.close())
 }
 
-// groupOptions are those of the first group.
+// groupOptions returns the options of the first group.
 func (p *process) groupOptions(machine *fsm.FSM) consensus.Options {
 	return consensus.Options{
 		ID: thisGroup, NodeID: p.nodeID, Dir: p.groupDir, Guard: p.guard, Network: p.network, Machine: machine, Bodies: p.bodiesInUse(),
@@ -127,7 +126,7 @@ func (p *process) openDir() error {
 	return err
 }
 
-// openNetwork binds the peer port and reads to which cluster this node belongs.
+// openNetwork binds the peer port and reads the cluster that this node belongs to.
 func (p *process) openNetwork() error {
 	record, err := p.dir.Membership()
 	if err != nil {
@@ -169,12 +168,11 @@ func (p *process) openNetwork() error {
 	return nil
 }
 
-// errEnded says what to do with a node of a cluster that was recovered without it.
-var errEnded = errors.New("the cluster of this node was recovered without it (seriatim cluster force-recover) and goes on without what only this node may know; " +
-	"keep a copy of the data directory, and start this node with an empty one, so that it joins; if the recovery was a mistake, stop the recovered nodes first")
+// errEnded is the error of a node whose cluster was recovered without it, with the advice for you.
+var errEnded = errors.New("the cluster of this node was recovered without it (seriatim cluster force-recover), and lacks the entries that only this node has. " +
+	"Keep a copy of the data directory, and start this node with an empty one, so that it joins. If the recovery was a mistake, stop the recovered nodes first")
 
-// answerAboutLeader answers questions about the leader from here on, long before
-// this node can answer anything else.
+// answerAboutLeader serves the failure detector, long before this node can answer anything else.
 func (p *process) answerAboutLeader() {
 	p.detector = election.New(election.Options{
 		NodeID: p.nodeID, Group: thisGroup, Network: p.network, Heartbeat: p.cfg.Timing.Heartbeat, Clock: p.cfg.Clock, Log: p.cfg.Logger,
@@ -185,7 +183,7 @@ func (p *process) answerAboutLeader() {
 	p.wg.Go(func() { p.detector.Serve(p.ctx, p.network.Listener(peernet.KindFailureDetector, thisGroup)) })
 }
 
-// probeCalls finds out whether a node answers the calls that other nodes forward to it.
+// probeCalls checks that a node answers the calls that other nodes forward to it.
 func (p *process) probeCalls(ctx context.Context, nodeID string) error {
 	conn, err := p.network.Dial(ctx, nodeID, peernet.KindForward, thisGroup)
 	if err != nil {
@@ -195,12 +193,11 @@ func (p *process) probeCalls(ctx context.Context, nodeID string) error {
 	return forward.Probe(ctx, conn, sender, nodeID, thisGroup)
 }
 
-// probesAtOnce bounds how many senders other nodes remember for the probes of this one,
-// which overlap when several nodes ask it about the leader.
+// probesAtOnce bounds the senders that other nodes remember for the probes of this one. Probes
+// overlap when several nodes ask this one about the leader.
 const probesAtOnce = 64
 
-// begin opens gossip and takes part in everything, with the group whose members are
-// those of the cluster.
+// begin opens gossip and takes full part in the cluster, with the group of its members.
 func (p *process) begin(group *consensus.Group) error {
 	if err := p.openGossip(group); err != nil {
 		return err
@@ -216,7 +213,7 @@ func (p *process) begin(group *consensus.Group) error {
 	return nil
 }
 
-// electionView is what the failure detector reads and does of the group.
+// electionView gives the failure detector its access to the group.
 func (p *process) electionView(group *consensus.Group) election.Consensus {
 	return election.Consensus{
 		Leadership: func() election.Leadership { return election.Leadership(group.Leadership()) },
@@ -276,7 +273,7 @@ func memberCount(group *consensus.Group) int {
 // clusterID is empty until this node belongs to a cluster.
 func (p *process) clusterID() string { return p.bootstrap.Record().ClusterID }
 
-// describe is what the other nodes learn of this one.
+// describe returns the entry of this node for gossip.
 func (p *process) describe() discovery.Member {
 	own := p.bootstrap.Record()
 	return discovery.Member{
@@ -294,8 +291,8 @@ func (p *process) describe() discovery.Member {
 	}
 }
 
-// advertisedPeer is where the others reach this node. Bound to all addresses,
-// it is the one they hear gossip from, which they fill in themselves.
+// advertisedPeer returns the address at which the others reach this node. If the node is bound to
+// all addresses, the host is empty, and the others use the address that gossip comes from.
 func (p *process) advertisedPeer() string {
 	if p.cfg.AdvertisePeer != "" {
 		return p.cfg.AdvertisePeer
@@ -307,7 +304,7 @@ func (p *process) advertisedPeer() string {
 	return net.JoinHostPort(host, port)
 }
 
-// addressOf is where a node is reached, empty if that is unknown.
+// addressOf returns the peer address of a node, empty if it is unknown.
 func (p *process) addressOf(nodeID string) string {
 	if nodeID == p.nodeID {
 		return p.advertisedPeer()
@@ -315,7 +312,7 @@ func (p *process) addressOf(nodeID string) string {
 	return p.book.Lookup(nodeID)
 }
 
-// announceState tells the others when this node has become part of a cluster.
+// announceState announces by gossip that this node has become part of a cluster.
 func (p *process) announceState() {
 	select {
 	case <-p.groupDir.LogBegun():
@@ -324,8 +321,8 @@ func (p *process) announceState() {
 	}
 }
 
-// disconnect ends all exchanges with other nodes, so that they do not hold up the
-// end of the groups. close comes after that.
+// disconnect ends all exchanges with other nodes, so that they do not delay the end of the groups.
+// Call close after it.
 func (p *process) disconnect() error {
 	p.cancel()
 	if p.network != nil {
@@ -337,8 +334,8 @@ func (p *process) disconnect() error {
 	return nil
 }
 
-// close closes the network and the data directory, which nobody uses any more. It
-// also closes a process that did not open completely.
+// close closes the network and the data directory, which must not be in use any more. It also
+// closes a process that did not open completely.
 func (p *process) close() error {
 	var problems []error
 	if p.network != nil {

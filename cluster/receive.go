@@ -10,24 +10,24 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// waitSecondsMax is the longest a receive can wait, for whatever reason.
+// waitSecondsMax bounds the time that a receive waits.
 const waitSecondsMax = limits.WaitSecondsMax * time.Second
 
-// Receive executes a receive, waiting up to wait for a message: 0 is a short
-// poll, and a negative wait means the queue's ReceiveMessageWaitTimeSeconds.
-// Nothing is received for a ctx that ended before. Errors are those of Submit.
+// Receive executes a receive that waits up to wait for a message: 0 is a short poll, and a negative
+// wait means the queue's ReceiveMessageWaitTimeSeconds. It receives nothing if ctx has ended before.
+// Errors are those of Submit.
 func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (Reply, error) {
 	return awaited(func(complete func(Reply, error)) { n.BeginReceive(ctx, cmd, wait, complete) })
 }
 
-// BeginReceive begins what Receive does. complete takes what that returns, once and maybe
-// before BeginReceive returns; it may block. While the receive waits it has no goroutine.
+// BeginReceive is Receive without a goroutine while it waits. It calls complete once with the result,
+// perhaps before it returns; complete may block.
 func (n *Node) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(Reply, error)) {
 	wait = min(wait, waitSecondsMax)
 	timeout := wait
 	if wait < 0 {
-		// The leader decides how long it waits. A node that has none must not wait for
-		// one longer than the queue would let it.
+		// The leader decides the wait. Without one, the node must not wait longer than the
+		// queue allows.
 		wait, timeout = -time.Millisecond, leader.WaitOf(n.replica, cmd.Queue)
 	}
 	if short := wait == 0; cmd.ShortPoll != short {
@@ -38,9 +38,8 @@ func (n *Node) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wai
 	n.beginWaiting(ctx, cmd, wait, timeout, complete)
 }
 
-// AcceptSession locks a session. If the command names none, it waits up to wait for one
-// that is free, and answers with a zero SessionLocked if there is none by then. Errors
-// are those of Submit.
+// AcceptSession locks a session. If the command names none, it waits up to wait for a free one, and
+// returns a zero SessionLocked if there is none by then. Errors are those of Submit.
 func (n *Node) AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (Reply, error) {
 	if cmd.SessionIDGiven {
 		return n.Submit(ctx, cmd)
@@ -61,13 +60,13 @@ func awaited(begin func(complete func(Reply, error))) (Reply, error) {
 	return e.reply, e.err
 }
 
-// noteHolder records which client a receive or an acceptance of this node was answered to.
+// noteHolder records the client that received messages or a session through this node.
 func (n *Node) noteHolder(ctx context.Context, cmd queue.Command, reply *Reply) {
 	switch c := cmd.(type) {
 	case *queue.ReceiveMessages:
 		received, ok := reply.Result.(queue.MessagesReceived)
 		if !ok || len(received.Messages) == 0 || received.Messages[0].Sequence == 0 || c.Options != nil && c.Options.Delete {
-			return // nothing of it holds a group
+			return // no group is held
 		}
 		if caller, ok := ctx.Value(holders.CallerKey{}).(holders.Caller); ok {
 			n.holders.Received(caller.Caller(), c.Queue, received.Messages, reply.LogTime, received.Replayed)

@@ -14,7 +14,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// openSealing reads the private key of this node, or makes it.
+// openSealing reads the private key of this node, or draws one.
 func (p *process) openSealing() (err error) {
 	p.sealing, err = sealing.Open(sealing.Options{
 		NodeID: p.nodeID, Path: p.dir.File(sealing.FileName), Keys: p.cfg.Log.Encryption.Keys, Random: p.cfg.Random,
@@ -26,8 +26,8 @@ func (p *process) openSealing() (err error) {
 	return nil
 }
 
-// noteAccess tells the keeper of a change of the access table. Only the goroutine of the
-// state machine calls it.
+// noteAccess notifies the keeper of a change of the access table. Only the goroutine of the state
+// machine calls it.
 func (n *Node) noteAccess() {
 	if now := n.replica.Access(); now != n.accessSeen {
 		n.accessSeen = now
@@ -35,18 +35,18 @@ func (n *Node) noteAccess() {
 	}
 }
 
-// runSealing keeps the sealing key as the members need it.
+// runSealing wraps the sealing key for all members.
 func (n *Node) runSealing() {
 	last := ""
 	n.process.sealing.Run(n.closing, sealingView{n}, func(err error) {
 		if text := err.Error(); text != last {
-			n.log.Warn("the sealing key of the cluster is not as it should be, trying again", "error", err)
+			n.log.Warn("the sealing key of the cluster could not be updated, trying again", "error", err)
 			last = text
 		}
 	})
 }
 
-// sealAsLeader has the keeper do what only a leader does.
+// sealAsLeader notifies the keeper that this node leads.
 func (n *Node) sealAsLeader(context.Context, *leader.Term) { n.process.sealing.Changed() }
 
 // Secret returns the secret of an access key. The error is an ErrUnavailable if this node
@@ -59,7 +59,7 @@ func (n *Node) Secret(a access.Key) (string, error) {
 	return secret, err
 }
 
-// sealed returns a command in the form that may go into the log: without a secret in clear.
+// sealed returns a command in its form for the log: without a secret in clear.
 func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Duration) (queue.Command, error) {
 	create, ok := cmd.(*queue.CreateAccessKey)
 	if !ok || create.Secret == "" {
@@ -71,8 +71,7 @@ func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Durat
 	return n.process.sealing.Seal(ctx, view, create, view.Execute)
 }
 
-// clearSecret returns the reason to refuse a command whose secret is in clear, empty for
-// all others.
+// clearSecret returns the reason to refuse a command with a secret in clear, empty for all others.
 func (n *Node) clearSecret(frame []byte) string {
 	cmd, err := codec.DecodeCommand(frame)
 	create, ok := cmd.(*queue.CreateAccessKey)
@@ -82,7 +81,7 @@ func (n *Node) clearSecret(frame []byte) string {
 	return "the secret of the access key is in clear"
 }
 
-// secrets says whether this node opens the secrets of access keys.
+// secrets returns the finding about the secrets of access keys, false if none is sealed.
 func (n *Node) secrets() (health.Finding, bool) {
 	key := n.replica.Access().SealingKey()
 	switch {
@@ -95,24 +94,24 @@ func (n *Node) secrets() (health.Finding, bool) {
 	}
 }
 
-// sealingView is the cluster as the keeper sees it.
+// sealingView is the cluster for the keeper of the sealing key.
 type sealingView struct{ n *Node }
 
 var _ sealing.Cluster = sealingView{}
 
-// Access returns the users of the cluster that this node knows.
+// Access returns the access keys that this node knows.
 func (v sealingView) Access() *access.Table { return v.n.replica.Access() }
 
 // Leads reports whether this node leads.
 func (v sealingView) Leads() bool { return v.n.leads() }
 
-// Members are the ids of the members.
+// Members returns the ids of the members.
 func (v sealingView) Members() (voters, learners []string) {
 	members := v.n.group.Members()
 	return members.Voters, members.Learners
 }
 
-// Execute executes a command, wherever the leader is.
+// Execute executes a command at the leader.
 func (v sealingView) Execute(ctx context.Context, cmd queue.Command) error {
 	_, err := v.n.Submit(ctx, cmd)
 	return err
@@ -128,8 +127,8 @@ func (v sealingView) AskForWrap(ctx context.Context, id string, publicKey []byte
 	return v.n.members.AskForWrap(ctx, id, publicKey)
 }
 
-// adoptAccessKeys makes the access keys of a backup those of this cluster: it wraps their
-// sealing key for its own members. Without the sealing key it refuses.
+// adoptAccessKeys makes the access keys of a backup those of this cluster: it wraps their sealing
+// key for the members. It returns ErrSealed without the sealing key.
 func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, options RestoreOptions) error {
 	table := backup.View().Access()
 	switch {

@@ -31,8 +31,8 @@ type Status struct {
 	StateHash         string `json:"stateHash"` // of the state at AppliedIndex, hex
 	Version           string `json:"version"`
 	Drained           bool   `json:"drained"` // see Drain
-	// ClockOffMs is how far this node's clock is from the median of a
-	// majority; 0 while that is within the bound or unknown.
+	// ClockOffMs is the difference between this node's clock and the median of a majority; 0
+	// while that is within the bound or unknown.
 	ClockOffMs int64            `json:"clockOffMs"`
 	Findings   []health.Finding `json:"findings"` // of all checks that this node measures
 	Warnings   []string         `json:"warnings"` // those that are not OK, for people
@@ -47,11 +47,11 @@ type PeerStatus struct {
 	Voter         bool   `json:"voter"`
 	LagEntries    int64  `json:"lagEntries"`    // -1: unknown, as on followers
 	LastContactMs int64  `json:"lastContactMs"` // -1: unknown
-	// ClockAheadMs is how far its clock is ahead of this node's; null: unknown.
+	// ClockAheadMs is its clock minus this node's; null: unknown.
 	ClockAheadMs *int64 `json:"clockAheadMs"`
 }
 
-// Status describes the node.
+// Status describes the node at this moment.
 func (n *Node) Status() Status {
 	stats := n.group.Stats()
 	position := n.replica.Position()
@@ -101,16 +101,15 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// Leader is the id of this node and that of the leader as far as this node knows,
-// empty if it knows none.
+// Leader returns the ids of this node and of the leader, which is empty if unknown.
 func (n *Node) Leader() (self, leader string) {
 	return n.process.nodeID, n.group.Leadership().LeaderID
 }
 
-// deliveriesLostFor is the time after the last loss for which topics are said to lose messages.
+// deliveriesLostFor is the time after a loss for which findings report it.
 const deliveriesLostFor = time.Hour
 
-// findings returns the measurements of this node of itself.
+// findings returns the measurements of this node.
 func (n *Node) findings() []health.Finding {
 	list := []health.Finding{n.readiness(), n.sends(), n.soundness()}
 	add := func(check, of string, value float64, format string, args ...any) {
@@ -169,8 +168,8 @@ func (n *Node) reasonToResign() string {
 	return ""
 }
 
-// readiness says whether this node can answer clients. A node that is drained or was just
-// added lacks nothing that a person has to do.
+// readiness returns the finding about Ready. For a node that is drained or was just added there is
+// nothing to repair.
 func (n *Node) readiness() health.Finding {
 	err := n.Ready()
 	switch {
@@ -187,7 +186,7 @@ func (n *Node) votes() bool {
 	return slices.ContainsFunc(n.group.Stats().Members, func(m Member) bool { return m.Voter && m.NodeID == n.process.nodeID })
 }
 
-// sends says whether this node refuses sends.
+// sends returns the finding about refused sends.
 func (n *Node) sends() health.Finding {
 	_, reason := n.pressure.reason()
 	if reason == "" && n.proposalsFull() {
@@ -213,7 +212,7 @@ func (n *Node) proposalsFull() bool {
 	return bytes >= bytesMax || commands >= commandsMax
 }
 
-// soundness says whether this replica can be trusted.
+// soundness returns the finding about divergence and damaged bodies.
 func (n *Node) soundness() health.Finding {
 	bodies, waiting := n.process.bodies.Stats(), len(n.process.bodies.Damaged())
 	switch {
@@ -227,9 +226,9 @@ func (n *Node) soundness() health.Finding {
 	return health.Found(health.Replicas, "", 0, "the replica is sound, as far as it was compared")
 }
 
-// Ready is nil if the node can answer: a leader is known, this node has applied
-// nearly all that is committed, and it did so once with what a leader told it after
-// its start. Else it says what is missing.
+// Ready returns nil if the node can answer, else the reason why not. It must know a leader, and must
+// have applied nearly all committed entries. After its start it must have caught up once with the
+// commit index of a leader.
 func (n *Node) Ready() error {
 	if n.closing.Err() != nil {
 		return errors.New("this node is stopping")
@@ -261,11 +260,10 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// catchUpAfterStart asks a leader what is committed and waits until that is applied here.
-// The commit index that a node knows at first is that of its own log and of messages that
-// were on their way to it since before it stopped: by these it lacks nothing, while it may
-// have to be sent a whole snapshot, and whoever restarts one node after the other would take
-// the next one.
+// catchUpAfterStart asks a leader for the commit index and waits until that is applied here. The
+// commit index that a node has at first is older: it is from its own log, or from messages sent before
+// its start. By that index the node would seem to be complete, although it may need a whole snapshot.
+// A rolling restart would then stop the next node too early.
 func (n *Node) catchUpAfterStart() {
 	for n.closing.Err() == nil {
 		change := n.leaderMayChange()

@@ -61,8 +61,8 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	return metrics
 }
 
-// peerLabel names a member: by its id where another has the same name, as a node with a
-// new disk has until its former self is removed.
+// peerLabel names a member: by its id if another member has the same name, such as a node before
+// its disk was replaced.
 func peerLabel(peer consensus.Member, members []consensus.Member) MetricLabel {
 	for _, m := range members {
 		if m.Name == peer.Name && m.NodeID != peer.NodeID {

@@ -248,8 +248,8 @@ func (b *Bootstrap) confirm(ctx context.Context, pledge storage.Membership) (mis
 		return "initial member " + member + " has lost its disk before anything was written", true
 	}
 	if err != nil {
-		return fmt.Sprintf("this node has pledged to belong to the cluster of %v, whose first member %s does not answer; "+
-			"if that cluster can never form, empty the data directory", pledge.InitialMembers, member), false
+		return fmt.Sprintf("this node has pledged to belong to the cluster of %v, whose first member %s does not answer. "+
+			"If that cluster can never form, empty the data directory", pledge.InitialMembers, member), false
 	}
 	if answer.Yes {
 		return "initial member " + member + " is collecting pledges", false

@@ -203,8 +203,8 @@ var errNothingToJoin = errors.New("there is no cluster to join")
 func (c *Coordinator) stepToJoin(ctx context.Context, pledge storage.Membership) error {
 	members := c.membersInSight(pledge.ClusterID)
 	if clusters := c.node.Gossip.ClustersHeard(); pledge.ClusterID == "" && len(clusters) > 1 {
-		return fmt.Errorf("several clusters are in sight (%s), and this node joins none of them: "+
-			"start it again with --join naming members of one, or give the clusters gossip keys of their own", strings.Join(clusters, ", "))
+		return fmt.Errorf("several clusters are in sight (%s), and this node joins none of them. "+
+			"Start it again with --join naming members of one, or give the clusters gossip keys of their own", strings.Join(clusters, ", "))
 	}
 	if len(members) == 0 {
 		return errNothingToJoin

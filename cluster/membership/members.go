@@ -47,7 +47,7 @@ type MemberStatus struct {
 	// Admin is the URL of its admin port, from its answer to a probe.
 	Admin   string `json:"admin,omitempty"`
 	Version string `json:"version,omitempty"`
-	// LagEntries is how far its log is behind the leader's; -1: unknown.
+	// LagEntries is the number of entries that its log lacks; -1: unknown.
 	LagEntries int64 `json:"lagEntries"`
 	// LastContactMs is the time since its last message to the leader; -1: none.
 	LastContactMs int64 `json:"lastContactMs"`

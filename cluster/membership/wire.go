@@ -200,9 +200,9 @@ func (c *Coordinator) Questions() peernet.Answering[Request, Answer] {
 	}
 }
 
-// refuseStranger refuses a request that only members may make. It contains nothing about the
+// refuseNonMember refuses a request that only members may make. It contains nothing about the
 // cluster.
-func refuseStranger() Answer {
+func refuseNonMember() Answer {
 	return answerOf(refused(RefusedPolicy, "", "only members of the cluster may ask this"))
 }
 
@@ -237,7 +237,7 @@ func (c *Coordinator) knowsMember(nodeID string) bool {
 func (c *Coordinator) answer(ctx context.Context, from string, r Request) Answer {
 	if !c.mayAsk(from, r) {
 		c.node.Network.RefuseQuestion(from, r.Op)
-		return refuseStranger()
+		return refuseNonMember()
 	}
 	switch own := c.clusterID(); {
 	case r.Op == OpProbe:
@@ -252,7 +252,7 @@ func (c *Coordinator) answer(ctx context.Context, from string, r Request) Answer
 	case own == "":
 		return Answer{Verdict: Elsewhere, Text: "node " + c.node.NodeID + " belongs to no cluster yet"}
 	case r.Cluster != own && (r.Op != OpJoin || r.Cluster != ""):
-		return refuseStranger()
+		return refuseNonMember()
 	case r.Op == OpWrap:
 		return c.wrapFor(from, r.PublicKey)
 	case r.Op == OpDrain || r.Op == OpUncordon:

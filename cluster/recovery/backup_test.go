@@ -20,7 +20,12 @@ func capture(t *testing.T, pace consensus.SnapshotPolicy, monotonic func() time.
 	t.Helper()
 	var lock sync.RWMutex
 	replica := fsm.New(fsm.Options{StateLock: &lock, VersionMax: format.CurrentVersion, Fatal: func(err error) { panic(err) }})
-	commands := []queue.Command{&queue.SetFormatVersion{Version: format.CurrentVersion}, &queue.CreateQueue{Queue: "orders"}}
+	commands := []queue.Command{
+		&queue.SetFormatVersion{Version: format.CurrentVersion},
+		&queue.SetClusterSetting{Name: queue.SettingClusterID, Value: "c"},
+		&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: strings.Repeat("7f", 16)},
+		&queue.CreateQueue{Queue: "orders"},
+	}
 	for range 40 {
 		commands = append(commands, &queue.SendMessages{Queue: "orders", Entries: []queue.SendEntry{{Body: strings.Repeat("x", 64<<10)}}})
 	}

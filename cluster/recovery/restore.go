@@ -118,8 +118,8 @@ func (s *Service) spoolBackup(backup io.Reader) (*storage.Spool, error) {
 	case err != nil:
 		err = fmt.Errorf("receiving the backup: %w", err)
 	case size == room:
-		err = fmt.Errorf("%w: the disk of node %s has no room for a backup of %d bytes or more, of which a restore needs %d copies at a time",
-			fault.ErrUnavailable, s.NodeName, room, copiesMax)
+		err = fmt.Errorf("%w: the disk of node %s has no room for %d copies of a backup of %d bytes or more, which a restore needs",
+			fault.ErrUnavailable, s.NodeName, copiesMax, room)
 	default:
 		if _, err = file.Rewind(); err == nil {
 			return file, nil
@@ -159,7 +159,7 @@ func (s *Service) readBackup(backup io.Reader) (Restored, *incomingBackup, error
 type incomingBackup struct {
 	broker *queue.Broker // nil before read and after close
 	store  *bodies.Store
-	// disk guards the segments instead of the node's guard: a disk that fails or is full
+	// disk writes the segments. Unlike the disk of the node, a failure or a lack of space
 	// here ends the restore, not the node.
 	disk *storage.DiskGuard
 	dir  string
