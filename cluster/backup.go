@@ -18,7 +18,8 @@ func (n *Node) openRecovery() {
 		Segments: recovery.Segments{CacheBytes: sizes.CacheBytes, SegmentBytes: sizes.SegmentBytes, KeepMin: sizes.KeepMin},
 		Timeout:  n.cfg.Limits.Timeout, Monotonic: n.cfg.Clock.Monotonic, Log: n.log,
 		Group: n.group, Replica: n.replica, Network: n.process.network, Closing: n.closing, Life: n.life,
-		Term: n.term.Load, ReadBarrier: n.readBarrier, LockMembers: n.members.Lock, Room: n.pressure.room, AdoptAccessKeys: n.adoptAccessKeys,
+		Term: n.term.Load, ReadBarrier: n.readBarrier, LockMembers: n.members.Lock, Room: n.pressure.room,
+		AdoptAccessKeys: n.adoptAccessKeys,
 	})
 	n.running.Go(func() { n.recovery.Serve(n.process.network.Listener(peernet.KindRestore, 0)) })
 }

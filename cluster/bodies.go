@@ -49,8 +49,9 @@ func (n *Node) openScrubber() {
 		policy.Interval = scrubIntervalDefault
 	}
 	scrubber := scrub.New(scrub.Options{
-		Bodies: n.process.bodies, Read: func(read func(queue.View)) uint64 { return n.replica.Read(read).Index }, Others: n.members.OtherMembers,
-		Network: n.process.network, Group: thisGroup, Clock: n.cfg.Clock, Logger: n.log, BytesPerSecond: policy.BytesPerSecond, Interval: policy.Interval,
+		Bodies: n.process.bodies, Read: func(read func(queue.View)) uint64 { return n.replica.Read(read).Index },
+		Others: n.members.OtherMembers, Network: n.process.network, Group: thisGroup, Clock: n.cfg.Clock, Logger: n.log,
+		BytesPerSecond: policy.BytesPerSecond, Interval: policy.Interval,
 	})
 	n.running.Go(func() { scrubber.Serve(n.life, n.process.network.Listener(peernet.KindBodies, thisGroup)) })
 	if n.process.bodiesInUse() != nil {
@@ -71,7 +72,8 @@ func (p *process) openBodies() (err error) {
 	}
 	changed, err := p.dir.NoteKey(p.bodies.First(), p.groupDir.HasLog())
 	if changed && p.groupDir.HasLog() {
-		p.cfg.Logger.Warn("this node encrypts new data with a new key from now on; older data keeps its key until snapshots and deletes replace it",
+		p.cfg.Logger.Warn("this node encrypts new data with a new key from now on; older data keeps its key until snapshots and "+
+			"deletes replace it",
 			"key", p.cfg.Log.Encryption.Keys.Active().String())
 	}
 	return err
@@ -253,13 +255,20 @@ func (n *Node) bodyMetrics() []Metric {
 	stats := n.process.bodies.Stats()
 	return []Metric{
 		{Name: "seriatim_body_segments", Help: "Segment files with bodies of messages.", Kind: Gauge, Value: float64(stats.Segments)},
-		{Name: "seriatim_bodies_stored", Help: "Bodies of messages that are in segment files, not in memory alone.", Kind: Gauge, Value: float64(stats.Bodies)},
+		{Name: "seriatim_bodies_stored", Help: "Bodies of messages that are in segment files, not in memory alone.", Kind: Gauge,
+			Value: float64(stats.Bodies)},
 		{Name: "seriatim_bodies_stored_bytes", Help: "Bytes of these.", Kind: Gauge, Value: float64(stats.Bytes)},
-		{Name: "seriatim_body_memory_bytes", Help: "Memory for bodies that were written last or wait to be written.", Kind: Gauge, Value: float64(stats.MemoryBytes)},
-		{Name: "seriatim_body_disk_reads_total", Help: "Bodies that were read from segment files because they were not in memory any more.", Kind: Counter, Value: float64(stats.DiskReads)},
-		{Name: "seriatim_bodies_damaged_total", Help: "Bodies in segment files that were found damaged.", Kind: Counter, Value: float64(stats.Damaged)},
-		{Name: "seriatim_bodies_healed_total", Help: "Damaged bodies that were written anew, as another node has them.", Kind: Counter, Value: float64(stats.Healed)},
-		{Name: "seriatim_body_checked_bytes_total", Help: "Bytes of segment files that were read to see whether they are sound.", Kind: Counter, Value: float64(stats.Checked)},
-		{Name: "seriatim_body_freed_bytes_total", Help: "Bytes of deleted bodies given back to the file system.", Kind: Counter, Value: float64(stats.FreedBytes)},
+		{Name: "seriatim_body_memory_bytes", Help: "Memory for bodies that were written last or wait to be written.", Kind: Gauge,
+			Value: float64(stats.MemoryBytes)},
+		{Name: "seriatim_body_disk_reads_total", Help: "Bodies that were read from segment files because they were not in memory any " +
+			"more.", Kind: Counter, Value: float64(stats.DiskReads)},
+		{Name: "seriatim_bodies_damaged_total", Help: "Bodies in segment files that were found damaged.", Kind: Counter,
+			Value: float64(stats.Damaged)},
+		{Name: "seriatim_bodies_healed_total", Help: "Damaged bodies that were written anew, as another node has them.", Kind: Counter,
+			Value: float64(stats.Healed)},
+		{Name: "seriatim_body_checked_bytes_total", Help: "Bytes of segment files that were read to see whether they are sound.",
+			Kind: Counter, Value: float64(stats.Checked)},
+		{Name: "seriatim_body_freed_bytes_total", Help: "Bytes of deleted bodies given back to the file system.", Kind: Counter,
+			Value: float64(stats.FreedBytes)},
 	}
 }

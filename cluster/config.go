@@ -185,7 +185,8 @@ func (c Config) Validate() error {
 			wrong("%s %q: %w", name, address, err)
 		}
 	}
-	for name, address := range map[string]string{"advertised peer address": c.AdvertisePeer, "advertised gossip address": c.AdvertiseGossip} {
+	advertised := map[string]string{"advertised peer address": c.AdvertisePeer, "advertised gossip address": c.AdvertiseGossip}
+	for name, address := range advertised {
 		if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
 			wrong("%s %q: %w", name, address, err)
 		}
@@ -214,8 +215,8 @@ func (c Config) Validate() error {
 		wrong("the number of voters %d is negative", c.Members.Voters)
 	}
 	if 2*c.Timing.Lease > c.Timing.Heartbeat {
-		wrong("the leader lease (%v) is longer than half of the heartbeat timeout (%v). Followers replace a silent leader after that half, "+
-			"so it must step down by then", c.Timing.Lease, c.Timing.Heartbeat)
+		wrong("the leader lease (%v) is longer than half of the heartbeat timeout (%v). Followers replace a silent leader "+
+			"after that half, so it must step down by then", c.Timing.Lease, c.Timing.Heartbeat)
 	}
 	if c.Fatal == nil {
 		wrong("no function to end the process is set")

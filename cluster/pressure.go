@@ -142,7 +142,8 @@ func (p *pressure) reason() (label, text string) {
 			health.Bytes(uint64(p.stateBytes.Load())), health.Bytes(uint64(p.limits.StateBytes))) //nolint:gosec // neither is below zero
 	case p.diskLevel() >= membership.DiskLow:
 		least := p.limits.DiskRefuse.bytes(p.total.Load())
-		return pressureDisk, fmt.Sprintf("the disk with the data directory of %s has %s free; sends are refused below %s (disk-free-refuse) and accepted again from %s",
+		return pressureDisk, fmt.Sprintf("the disk with the data directory of %s has %s free; sends are refused below %s "+
+			"(disk-free-refuse) and accepted again from %s",
 			p.nodeName, health.Bytes(p.free.Load()), health.Bytes(least), health.Bytes(toLeave(least)))
 	case p.membersLow.Load():
 		return pressureDisk, "the disks of so many nodes are nearly full that no majority has room"

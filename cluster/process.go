@@ -133,7 +133,8 @@ func (p *process) openNetwork() error {
 		return p.guard.FailRead(fmt.Errorf("which cluster this node belongs to is unknown: %w", err))
 	}
 	if record.ClusterID == "" && p.groupDir.HasLog() {
-		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))
+		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName),
+			storage.ErrLostData, storage.ReplaceNode))
 	}
 	recovered, err := storage.ReadRecovery(p.dir)
 	if err != nil {
@@ -169,8 +170,9 @@ func (p *process) openNetwork() error {
 }
 
 // errEnded is the error of a node whose cluster was recovered without it, with the advice for you.
-var errEnded = errors.New("the cluster of this node was recovered without it (seriatim cluster force-recover), and lacks the entries that only this node has. " +
-	"Keep a copy of the data directory, and start this node with an empty one, so that it joins. If the recovery was a mistake, stop the recovered nodes first")
+var errEnded = errors.New("the cluster of this node was recovered without it (seriatim cluster force-recover), and lacks the entries " +
+	"that only this node has. Keep a copy of the data directory, and start this node with an empty one, so that it joins. " +
+	"If the recovery was a mistake, stop the recovered nodes first")
 
 // answerAboutLeader serves the failure detector, long before this node can answer anything else.
 func (p *process) answerAboutLeader() {

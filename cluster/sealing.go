@@ -90,7 +90,8 @@ func (n *Node) secrets() (health.Finding, bool) {
 	case n.process.sealing.CanOpen(key):
 		return health.Found(health.Secrets, "", 0, "this node opens the secrets of access keys"), true
 	default:
-		return health.Found(health.Secrets, "", 2, "this node cannot open the secrets of access keys, and refuses requests that are signed: no member gave it the sealing key"), true
+		return health.Found(health.Secrets, "", 2, "this node cannot open the secrets of access keys, and refuses requests that are "+
+			"signed: no member gave it the sealing key"), true
 	}
 }
 
@@ -157,7 +158,8 @@ func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, option
 type firstSecret struct{ sealingView }
 
 // Seal seals the secret of a command.
-func (f firstSecret) Seal(ctx context.Context, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
+func (f firstSecret) Seal(ctx context.Context, cmd *queue.CreateAccessKey,
+	execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
 	return f.n.process.sealing.Seal(ctx, f.sealingView, cmd, execute)
 }
 

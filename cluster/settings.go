@@ -106,10 +106,12 @@ func (n *Node) refuseEncryption(cmd queue.Command) *queue.Error {
 			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter KmsMasterKeyId. Reason: ", noKMS)
 		case a.Name == sqsManagedAttribute && a.Value == "true" && !n.EncryptsAtRest():
 			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter SqsManagedSseEnabled. Reason: ",
-				"not all nodes of this cluster encrypt data at rest: set encryption-key-file on each, or accept-kms-keys to have the attribute accepted and ignored.")
+				"not all nodes of this cluster encrypt data at rest: set encryption-key-file on each, "+
+					"or accept-kms-keys to have the attribute accepted and ignored.")
 		}
 	}
 	return nil
 }
 
-const noKMS = "this server has no keys of KMS. Leave it out and set encryption-key-file on all nodes, or accept-kms-keys to have it accepted and ignored."
+const noKMS = "this server has no keys of KMS. Leave it out and set encryption-key-file on all nodes, " +
+	"or accept-kms-keys to have it accepted and ignored."

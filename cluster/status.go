@@ -118,7 +118,8 @@ func (n *Node) findings() []health.Finding {
 	p := n.pressure
 	if free, total := p.free.Load(), p.total.Load(); total > 0 {
 		percent := 100 * float64(free) / float64(total)
-		add(health.Disk, "", percent, "the disk with the data directory has %s of %s free (%.3g %%)", health.Bytes(free), health.Bytes(total), percent)
+		add(health.Disk, "", percent, "the disk with the data directory has %s of %s free (%.3g %%)", health.Bytes(free),
+			health.Bytes(total), percent)
 	}
 	if most := p.limits.StateBytes; most > 0 {
 		used := p.stateBytes.Load()
@@ -128,7 +129,8 @@ func (n *Node) findings() []health.Finding {
 	clocks := n.process.clocks.Skews()
 	for _, m := range n.group.Stats().Members {
 		if ahead, known := clocks[m.NodeID]; known {
-			add(health.Clock, m.Name, math.Abs(ahead.Seconds()), "the clock of %s is %v off that of this node", m.Name, ahead.Abs().Round(time.Millisecond))
+			add(health.Clock, m.Name, math.Abs(ahead.Seconds()), "the clock of %s is %v off that of this node", m.Name,
+				ahead.Abs().Round(time.Millisecond))
 		}
 	}
 	if secrets, sealed := n.secrets(); sealed {
@@ -140,7 +142,8 @@ func (n *Node) findings() []health.Finding {
 	now := n.cfg.Clock.Monotonic()
 	n.counts.leader.Lost.Read(func(topic, queue string, count uint64, last time.Duration) {
 		if now-last < deliveriesLostFor {
-			add(health.Deliveries, topic, float64(count), "the topic %s lost %d messages for the queue %s since this node started, the last one %v ago",
+			add(health.Deliveries, topic, float64(count), "the topic %s lost %d messages for the queue %s since this node started, "+
+				"the last one %v ago",
 				topic, count, queue, (now - last).Round(time.Second))
 		}
 	})
@@ -219,9 +222,11 @@ func (n *Node) soundness() health.Finding {
 	case n.auditor.Split():
 		return health.Found(health.Replicas, "", 2, "two replicas of the state differ and no majority says which is right")
 	case waiting > 0:
-		return health.Found(health.Replicas, "", 2, "%d bodies of messages are damaged on the disk of this node and not yet repaired", waiting)
+		return health.Found(health.Replicas, "", 2, "%d bodies of messages are damaged on the disk of this node and not yet repaired",
+			waiting)
 	case bodies.Damaged > 0:
-		return health.Found(health.Replicas, "", 1, "%d bodies of messages were found damaged on the disk of this node since it started, and are repaired", bodies.Damaged)
+		return health.Found(health.Replicas, "", 1, "%d bodies of messages were found damaged on the disk of this node since it "+
+			"started, and are repaired", bodies.Damaged)
 	}
 	return health.Found(health.Replicas, "", 0, "the replica is sound, as far as it was compared")
 }

@@ -22,7 +22,8 @@ func (e *UpgradeNeededError) Unwrap() error { return fault.ErrUnavailable }
 // reason only for a request that raises the format.
 func (n *Node) upgradeNeeded(r *request, reason string) *UpgradeNeededError {
 	if reason == "" {
-		reason = fmt.Sprintf("it needs format version %d and version %d is in force; when all nodes run this program, seriatim upgrade finalize raises it",
+		reason = fmt.Sprintf("it needs format version %d and version %d is in force; when all nodes run this program, seriatim "+
+			"upgrade finalize raises it",
 			r.minimumVersion, n.replica.FormatVersion())
 	}
 	return &UpgradeNeededError{Reason: reason}

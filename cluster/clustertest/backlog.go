@@ -61,7 +61,8 @@ func Backlog(tb testing.TB, messages int) (snapshot.Position, *queue.Broker) {
 	do(&queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
 	for i := range messages {
 		do(&queue.SendMessages{Queue: name, Entries: []queue.SendEntry{{
-			Body: BacklogBody(uint32(i)), GroupID: "g", GroupIDGiven: true, DeduplicationID: fmt.Sprint(i), DeduplicationIDGiven: true, //nolint:gosec // few
+			Body: BacklogBody(uint32(i)), GroupID: "g", GroupIDGiven: true, //nolint:gosec // few
+			DeduplicationID: fmt.Sprint(i), DeduplicationIDGiven: true,
 		}}})
 	}
 	return snapshot.Position{Index: 7, Term: 1, At: broker.Now(), StateHash: broker.StateHash()}, broker

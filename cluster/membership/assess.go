@@ -40,7 +40,8 @@ func (l *MemberList) assess(waitsFor string) {
 		}
 		lagKnown = lagKnown && m.LagEntries >= 0
 		if m.LagEntries >= 0 && m.NodeID != l.LeaderID {
-			l.found("", health.Found(health.Lag, m.Name, float64(m.LagEntries), "%s is %d log entries behind the leader", m.Name, m.LagEntries))
+			l.found("", health.Found(health.Lag, m.Name, float64(m.LagEntries), "%s is %d log entries behind the leader", m.Name,
+				m.LagEntries))
 		}
 		if m.LagEntries > LagMax {
 			behind++
@@ -128,7 +129,8 @@ func votersWarning(voters int) []string {
 	case voters == 2:
 		return []string{"2 voters survive no failure, and both must run: add a third"}
 	case voters > 0 && voters%2 == 0:
-		return []string{fmt.Sprintf("%d voters survive no more failures than %d, and each write waits for one node more: add one or remove one", voters, voters-1)}
+		return []string{fmt.Sprintf("%d voters survive no more failures than %d, and each write waits for one node more: add one or "+
+			"remove one", voters, voters-1)}
 	}
 	return []string{}
 }

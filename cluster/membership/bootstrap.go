@@ -231,7 +231,8 @@ func (b *Bootstrap) collect(ctx context.Context, pledge storage.Membership) (mis
 	if err := b.peers.FirstEntry(pledge.InitialMembers); err != nil {
 		return "bootstrap failed: " + err.Error(), false
 	}
-	b.Log.Info("bootstrapped the cluster. Set bootstrap-expect to 0 on all its nodes now. Otherwise nodes whose data directories are empty, such as after a failed mount, form a new cluster",
+	b.Log.Info("bootstrapped the cluster. Set bootstrap-expect to 0 on all its nodes now. Otherwise nodes whose data directories are "+
+		"empty, such as after a failed mount, form a new cluster",
 		"cluster", pledge.ClusterID, "initial_members", pledge.InitialMembers)
 	return "", true
 }
@@ -291,7 +292,8 @@ func (b *Bootstrap) nothingWritten(pledge storage.Membership) bool {
 
 // Serve answers the other nodes until ctx ends, one at a time: there are few.
 func (b *Bootstrap) Serve(ctx context.Context, listener net.Listener) {
-	peernet.Answering[bootstrapRequest, bootstrapAnswer]{AtOnce: 1, Arrival: b.peers.Network.Timeout(), Answer: b.answer}.Serve(ctx, listener)
+	answering := peernet.Answering[bootstrapRequest, bootstrapAnswer]{AtOnce: 1, Arrival: b.peers.Network.Timeout(), Answer: b.answer}
+	answering.Serve(ctx, listener)
 }
 
 func (b *Bootstrap) answer(_ context.Context, from string, request bootstrapRequest) (answer bootstrapAnswer, done func()) {
@@ -349,7 +351,8 @@ func (b *Bootstrap) setPledge(members []string, object func(own storage.Membersh
 	if record.ClusterID == own.ClusterID {
 		return "", nil
 	}
-	err = b.Guard.Write("write down the cluster in "+b.Dir.File(storage.MembershipName), func() error { return b.Dir.SetMembership(record) })
+	err = b.Guard.Write("write down the cluster in "+b.Dir.File(storage.MembershipName),
+		func() error { return b.Dir.SetMembership(record) })
 	if err != nil {
 		return "", err
 	}
@@ -385,5 +388,6 @@ func (b *Bootstrap) announcePledge() {
 func (b *Bootstrap) ask(ctx context.Context, nodeID, op string, members []string) (bootstrapAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*b.peers.Network.Timeout()) // to connect, and to answer
 	defer cancel()
-	return peernet.Ask[bootstrapAnswer](ctx, b.peers.Network, nodeID, peernet.KindBootstrap, 0, bootstrapRequest{Op: op, From: b.Dir.NodeID, InitialMembers: members})
+	return peernet.Ask[bootstrapAnswer](ctx, b.peers.Network, nodeID, peernet.KindBootstrap, 0,
+		bootstrapRequest{Op: op, From: b.Dir.NodeID, InitialMembers: members})
 }

@@ -65,7 +65,8 @@ func (c *Coordinator) changeView(ctx context.Context, r Request) (MemberList, er
 		return list, fault.ErrNotLeader
 	}
 	if r.IfIndex != 0 && r.IfIndex != list.Index {
-		return list, refused(RefusedBusy, "look at the members again, then decide", "the members have changed since: their index is %d, not %d", list.Index, r.IfIndex)
+		return list, refused(RefusedBusy, "look at the members again, then decide",
+			"the members have changed since: their index is %d, not %d", list.Index, r.IfIndex)
 	}
 	return list, nil
 }
@@ -83,7 +84,8 @@ func (l MemberList) find(text string) (MemberStatus, error) {
 	}
 	switch len(named) {
 	case 0:
-		return MemberStatus{}, refused(RefusedUnknownNode, "the members are listed by: seriatim cluster members", "no member has the id or the name %q", text)
+		return MemberStatus{}, refused(RefusedUnknownNode, "the members are listed by: seriatim cluster members",
+			"no member has the id or the name %q", text)
 	case 1:
 		return named[0], nil
 	}
@@ -91,7 +93,8 @@ func (l MemberList) find(text string) (MemberStatus, error) {
 	for i, m := range named {
 		ids[i] = m.NodeID
 	}
-	return MemberStatus{}, refused(RefusedUnsafe, "say which by its node id; to put the new one in the place of the lost one: seriatim cluster replace "+text,
+	return MemberStatus{}, refused(RefusedUnsafe, "say which by its node id; to put the new one in the place of the lost one: "+
+		"seriatim cluster replace "+text,
 		"the name %q has %d members: %s", text, len(ids), strings.Join(ids, ", "))
 }
 
@@ -156,7 +159,8 @@ func (c *Coordinator) add(ctx context.Context, r Request) error {
 		}
 	}
 	if len(found) != 1 {
-		return refused(RefusedUnknownNode, "start it with an empty data directory, --join with the gossip address of a member, and the gossip key of this cluster",
+		return refused(RefusedUnknownNode, "start it with an empty data directory, --join with the gossip address of a member, and "+
+			"the gossip key of this cluster",
 			"%d nodes that wait to be added have the id or the name %q", len(found), r.Node)
 	}
 	return c.addLearner(ctx, list.Index, found[0].NodeID, true)
@@ -330,7 +334,8 @@ func (c *Coordinator) planReplacement(ctx context.Context, r Request) (replaceme
 		// Retried until it counts as lost, or answers.
 		return p, refused(RefusedUnsafe, "try again in a few seconds", "node %s has been silent for a moment only", alive[0].NodeID)
 	case len(alive) > 0 && len(p.lost) == 0:
-		return p, refused(RefusedUnknownNode, "a node counts as lost a few seconds after its last message", "no member of the name %q is lost: %s answers", r.Node, alive[0].NodeID)
+		return p, refused(RefusedUnknownNode, "a node counts as lost a few seconds after its last message",
+			"no member of the name %q is lost: %s answers", r.Node, alive[0].NodeID)
 	case len(alive) > 0:
 		p.done = true
 	case p.learner.NodeID == "" && len(p.lost) > 0:
@@ -345,7 +350,8 @@ func (c *Coordinator) planReplacement(ctx context.Context, r Request) (replaceme
 		return slices.ContainsFunc(p.lost, func(old MemberStatus) bool { return old.NodeID == m.NodeID })
 	})
 	if all, healthy := after.voters(""); healthy < quorum(all) {
-		return p, refused(RefusedUnsafe, "bring the other silent nodes back first", "only %d of %d voters would answer, and %d are needed", healthy, all, quorum(all))
+		return p, refused(RefusedUnsafe, "bring the other silent nodes back first",
+			"only %d of %d voters would answer, and %d are needed", healthy, all, quorum(all))
 	}
 	if p.done {
 		return p, nil
@@ -379,7 +385,8 @@ func (c *Coordinator) moveLeadership(ctx context.Context, r Request) error {
 	}
 	for _, s := range c.Successors() {
 		if s.NodeID == target.NodeID && s.Answers && s.Unfit != "" {
-			return refused(RefusedUnsafe, "choose another node, or none to leave the choice to the leader", "node %s would give leadership back: %s", target.NodeID, s.Unfit)
+			return refused(RefusedUnsafe, "choose another node, or none to leave the choice to the leader",
+				"node %s would give leadership back: %s", target.NodeID, s.Unfit)
 		}
 	}
 	return c.transferLeadership(ctx, func(ctx context.Context) error { return c.node.Group.TransferTo(ctx, target.NodeID) })

@@ -78,7 +78,8 @@ func (c *Coordinator) DrainMember(ctx context.Context, node string, drained bool
 	case answer.Verdict == Unknown:
 		return id, errors.New(answer.Text)
 	}
-	return id, refused(RefusedPolicy, "ask it yourself: --admin with the address of its admin port alone", "%s did not do it: %s", id, cmp.Or(answer.Text, "its program is older"))
+	return id, refused(RefusedPolicy, "ask it yourself: --admin with the address of its admin port alone", "%s did not do it: %s", id,
+		cmp.Or(answer.Text, "its program is older"))
 }
 
 // drainHere drains this node or ends that.

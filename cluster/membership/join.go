@@ -55,7 +55,8 @@ func (b *Bootstrap) join(record storage.Membership) error {
 		return errors.New("the invitation names no cluster")
 	}
 	b.asked.Add(1)
-	err := b.Guard.Write("write down the cluster in "+b.Dir.File(storage.MembershipName), func() error { return b.Dir.SetMembership(record) })
+	err := b.Guard.Write("write down the cluster in "+b.Dir.File(storage.MembershipName),
+		func() error { return b.Dir.SetMembership(record) })
 	if err != nil {
 		return err
 	}

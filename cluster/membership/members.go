@@ -154,7 +154,8 @@ func (c *Coordinator) measureState(list *MemberList, waitsFor string) {
 	case u.Newest > u.FormatVersion && u.Missing != "":
 		list.found("", health.Found(health.Upgrade, "", 1, "the upgrade to format version %d is not finalized: %s", u.Newest, u.Missing))
 	case u.Ready:
-		list.found("", health.Found(health.Upgrade, "", 1, "the upgrade to format version %d is not finalized: seriatim upgrade finalize does it", u.Possible))
+		list.found("", health.Found(health.Upgrade, "", 1, "the upgrade to format version %d is not finalized: seriatim upgrade "+
+			"finalize does it", u.Possible))
 	default:
 		list.found("", health.Found(health.Upgrade, "", 0, "format version %d is in force", u.FormatVersion))
 	}

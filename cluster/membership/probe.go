@@ -87,7 +87,8 @@ func (c *Coordinator) probe(ctx context.Context, list *MemberList) {
 		case !leads, begun:
 			m.Healthy = true
 		case !m.Healthy && m.LastContactMs >= 0:
-			m.Note = fmt.Sprintf("answers, but has confirmed nothing for %v", (time.Duration(m.LastContactMs) * time.Millisecond).Round(time.Second))
+			m.Note = fmt.Sprintf("answers, but has confirmed nothing for %v",
+				(time.Duration(m.LastContactMs) * time.Millisecond).Round(time.Second))
 		case !m.Healthy:
 			m.Note = "answers, but has confirmed nothing to this leader yet"
 		}

@@ -42,7 +42,8 @@ func (c *Coordinator) watchRemoval(ctx context.Context) {
 			pause = min(2*pause, removalPauseMax)
 		}
 		if c.wasRemoved(ctx) {
-			c.node.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster; with an empty data directory it can join again, as a new node"))
+			c.node.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster; with an empty data directory it can "+
+				"join again, as a new node"))
 			return
 		}
 	}

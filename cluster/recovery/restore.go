@@ -261,7 +261,8 @@ func (s *Service) replaceState(ctx context.Context, in *incomingBackup, restored
 	var replaced queue.BrokerRecord
 	s.Replica.Inspect(func(b *queue.Broker) { replaced = b.Record() })
 	if version := in.broker.FormatVersion(); version > replaced.FormatVersion {
-		return fmt.Errorf("%w: it needs format version %d, the cluster is at %d: upgrade all nodes and finalize the upgrade", ErrBadBackup, version, replaced.FormatVersion)
+		return fmt.Errorf("%w: it needs format version %d, the cluster is at %d: upgrade all nodes and finalize the upgrade",
+			ErrBadBackup, version, replaced.FormatVersion)
 	}
 	in.broker.BeginEpoch(s.ClusterID(), replaced)
 	restored.Epoch = in.broker.Record().Epoch

@@ -64,7 +64,8 @@ var (
 	ErrBadBackup = fault.ErrBadBackup
 	// ErrSealed: the access keys of the backup are sealed for other nodes.
 	ErrSealed = errors.New("the backup holds access keys whose secrets are sealed. " +
-		"Restore it with --secrets-key and the file secrets.key of any node that was a member when it was made, or with --without-access-keys")
+		"Restore it with --secrets-key and the file secrets.key of any node that was a member when it was made, " +
+		"or with --without-access-keys")
 	// ErrMembersAway: the cluster is not complete.
 	ErrMembersAway = errors.New("all members must be there for a restore")
 )
