@@ -17,6 +17,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
 	"github.com/seriatimq/seriatim/queue"
@@ -99,22 +101,6 @@ func TestBackupUnderLoad(t *testing.T) {
 		if _, other := c.backup(i); !bytes.Equal(first, other) {
 			t.Errorf("nodes 0 and %d give different backups of the same state", i)
 		}
-	}
-}
-
-func TestBackupEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	c := startNodes(t, 1, nil)
-	c.create(0, fifo)
-	b, err := c.nodes[0].Backup(clustertest.Context(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.pace.SyncBytes, b.pace.BytesPerSecond = 1, 1
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := b.Stream(ctx, &bytes.Buffer{}); !errors.Is(err, errBackupEnded) {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -369,10 +355,16 @@ func TestLeaderRefusesABackupBeforeItIsReceived(t *testing.T) {
 	c.create(0, fifo)
 	c.agree()
 	leader := c.agreedLeader()
+	conn, err := c.nodes[(leader+1)%3].process.network.Dial(clustertest.Context(t), c.nodes[leader].Status().NodeID, peernet.KindRestore, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	backup := &countedReader{}
-	_, err := c.nodes[(leader+1)%3].forwardRestore(clustertest.Context(t), c.nodes[leader].Status().NodeID, backup, RestoreOptions{})
-	if !errors.Is(err, ErrNotFresh) {
-		t.Errorf("got %v", err)
+	var answer struct {
+		Kind string `json:"kind"`
+	}
+	if err := forward.SendBackup(clustertest.Context(t), conn, backup, &answer); err != nil || answer.Kind != "notFresh" {
+		t.Errorf("got %+v, %v", answer, err)
 	}
 	t.Logf("%d bytes were read for it", backup.read.Load())
 }
@@ -398,60 +390,4 @@ func TestBackupLargerThanTheDisk(t *testing.T) {
 		t.Errorf("a backup that fits: %v", err)
 	}
 	c.noSpools()
-}
-
-// slowReader takes a backup in its own time, on a clock that only it moves.
-type slowReader struct {
-	now  time.Duration
-	each time.Duration // for one write
-}
-
-func (r *slowReader) Write(content []byte) (int, error) {
-	r.now += r.each
-	return len(content), nil
-}
-
-// The state captured for a backup is not kept for a reader that is too slow,
-// however faithfully it takes a little every now and then.
-func TestBackupForASlowReader(t *testing.T) {
-	t.Parallel()
-	c := startNodes(t, 1, quickly)
-	c.create(0, standard)
-	for range 40 {
-		c.send(0, standard, strings.Repeat("x", 64<<10))
-	}
-	cases := []struct {
-		name string
-		each time.Duration
-		want error
-	}{
-		{"fast enough", time.Second / 100, nil},
-		{"too slow", 25 * time.Second, errSlowReader},
-	}
-	for _, test := range cases {
-		b, err := c.nodes[0].Backup(clustertest.Context(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		reader := &slowReader{each: test.each}
-		b.monotonic = func() time.Duration { return reader.now }
-		if err := b.Stream(clustertest.Context(t), reader); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v after %v", test.name, err, reader.now)
-		}
-		if limit := backupGrace + 2*test.each; test.want != nil && reader.now > limit {
-			t.Errorf("%s: the state was kept for %v", test.name, reader.now)
-		}
-	}
-}
-
-// Of a pace that was set low a reader needs to keep up with a part only.
-func TestBackupPaceBelowTheLeast(t *testing.T) {
-	now := backupGrace
-	p := &pacedBackup{bytes: 1 << 20, backup: &Backup{pace: SnapshotPolicy{BytesPerSecond: 256 << 10}, monotonic: func() time.Duration { return now }}}
-	if now += 15 * time.Second; !p.keepsUp() {
-		t.Error("a reader at the pace that was set is too slow")
-	}
-	if now += 2 * time.Second; p.keepsUp() {
-		t.Error("a reader below a quarter of the pace is not")
-	}
 }

@@ -19,14 +19,13 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Where a node keeps the bodies of messages.
+// Stores for the bodies of messages.
 const (
 	BodiesInMemory   = "memory"   // and in every snapshot
 	BodiesInSegments = "segments" // in files; snapshots refer to them
 )
 
-// BodyPolicy says where this node keeps the bodies of messages. Each node may have
-// another one.
+// BodyPolicy configures the store of this node for the bodies of messages. Nodes may differ.
 type BodyPolicy struct {
 	Store        string // BodiesInMemory or BodiesInSegments; default BodiesInSegments
 	CacheBytes   int64  // of the newest bodies in segments, kept in memory, too; default 16 MiB
@@ -35,23 +34,24 @@ type BodyPolicy struct {
 	Scrub        ScrubPolicy
 }
 
-// ScrubPolicy says how bodies in segments are read from disk to see whether they are sound.
+// ScrubPolicy configures the checks of bodies in segments, which are read from disk.
 type ScrubPolicy struct {
-	BytesPerSecond int64         // 0: they are not
-	Interval       time.Duration // from the end of one walk over all of them to the next; default 24h
+	BytesPerSecond int64         // 0: no checks
+	Interval       time.Duration // from the end of one check of all bodies to the next; default 24h
 }
 
 const scrubIntervalDefault = 24 * time.Hour
 
-// openScrubber makes what heals bodies in segments. As long as there are none, nothing runs.
+// openScrubber makes the part that heals bodies in segments. It runs only with segments.
 func (n *Node) openScrubber() {
 	policy := n.cfg.Log.Bodies.Scrub
 	if policy.Interval <= 0 {
 		policy.Interval = scrubIntervalDefault
 	}
 	scrubber := scrub.New(scrub.Options{
-		Bodies: n.process.bodies, Read: func(read func(queue.View)) uint64 { return n.replica.Read(read).Index }, Others: n.otherMembers,
-		Network: n.process.network, Group: thisGroup, Clock: n.cfg.Clock, Logger: n.log, BytesPerSecond: policy.BytesPerSecond, Interval: policy.Interval,
+		Bodies: n.process.bodies, Read: func(read func(queue.View)) uint64 { return n.replica.Read(read).Index },
+		Others: n.members.OtherMembers, Network: n.process.network, Group: thisGroup, Clock: n.cfg.Clock, Logger: n.log,
+		BytesPerSecond: policy.BytesPerSecond, Interval: policy.Interval,
 	})
 	n.running.Go(func() { scrubber.Serve(n.life, n.process.network.Listener(peernet.KindBodies, thisGroup)) })
 	if n.process.bodiesInUse() != nil {
@@ -59,14 +59,8 @@ func (n *Node) openScrubber() {
 	}
 }
 
-// otherMembers are the members of the group but this node.
-func (n *Node) otherMembers() []string {
-	members := n.group.Members()
-	return slices.DeleteFunc(slices.Concat(members.Voters, members.Learners), func(id string) bool { return id == n.process.nodeID })
-}
-
-// openBodies opens the segments of this node. It has them, too, if new bodies are kept in
-// memory: earlier ones may be there.
+// openBodies opens the segments of this node, even if it keeps new bodies in memory: segments may
+// have earlier ones.
 func (p *process) openBodies() (err error) {
 	p.bodies, err = bodies.Open(bodies.Options{
 		Life: p.ctx, Dir: p.groupDir.BodiesPath(), Guard: p.guard, Logger: p.cfg.Logger, Keep: p.cfg.Log.Bodies.Store == BodiesInSegments,
@@ -78,13 +72,14 @@ func (p *process) openBodies() (err error) {
 	}
 	changed, err := p.dir.NoteKey(p.bodies.First(), p.groupDir.HasLog())
 	if changed && p.groupDir.HasLog() {
-		p.cfg.Logger.Warn("this node encrypts new data with a new key from now on; older data keeps its key until snapshots and deletes replace it",
+		p.cfg.Logger.Warn("this node encrypts new data with a new key from now on; older data keeps its key until snapshots and "+
+			"deletes replace it",
 			"key", p.cfg.Log.Encryption.Keys.Active().String())
 	}
 	return err
 }
 
-// keyMissing ends the node for a key that it was not given, if err says so.
+// keyMissing ends the node if err is a missing key.
 func (p *process) keyMissing(err error) error {
 	if errors.Is(err, encryption.ErrKeyMissing) {
 		return p.guard.FailRead(err)
@@ -92,27 +87,11 @@ func (p *process) keyMissing(err error) error {
 	return err
 }
 
-// EncryptionStatus says what the files of a node are encrypted with.
-type EncryptionStatus struct {
-	Keys []KeyStatus `json:"keys"`
-	// ClearText names what is still in clear text; empty: nothing.
-	ClearText []string `json:"clearText"`
-}
-
-// KeyStatus says what a node needs a key for.
-type KeyStatus struct {
-	ID       string   `json:"id"`
-	Encrypts bool     `json:"encrypts"` // what is written now
-	InFile   bool     `json:"inFile"`   // the key file of the node has it
-	Needed   bool     `json:"needed"`   // if not, it can be removed from the file of this node
-	For      []string `json:"for"`      // what is encrypted with it
-}
-
-// keyLook is the pause between two looks at what is encrypted with which key.
+// keyLook is the time between two checks of the keys in use.
 const keyLook = 2 * time.Second
 
-// lookAtKeys updates which keys the node needs. A key that it needs no more is forgotten
-// on disk before a status says so.
+// lookAtKeys updates the keys that the node needs. It removes an unneeded key from the records on
+// disk before the status shows that.
 func (n *Node) lookAtKeys() error {
 	if n.process.dir.Keys == nil {
 		return nil
@@ -122,8 +101,8 @@ func (n *Node) lookAtKeys() error {
 	return n.lookAtKeysLocked()
 }
 
-// lookAtKeysLocked is lookAtKeys for a caller who holds keysLock, so that no key begins or ends
-// to encrypt meanwhile.
+// lookAtKeysLocked is lookAtKeys for a caller that holds keysLock, so that no key changes
+// meanwhile.
 func (n *Node) lookAtKeysLocked() error {
 	keys := n.process.dir.Keys
 	sealed, plain := n.process.bodies.Segments()
@@ -176,7 +155,7 @@ func keyStatus(use storage.KeyUse, active encryption.KeyID, inFile bool) KeyStat
 	return s
 }
 
-// plural counts something.
+// plural returns a count with its noun.
 func plural(count int, what, of string) string {
 	if count != 1 {
 		what += "s"
@@ -184,7 +163,8 @@ func plural(count int, what, of string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s %s", count, what, of))
 }
 
-// encryptionStatus returns the last findings; without a key file everything is in clear text.
+// encryptionStatus returns the last result of lookAtKeys. Without a key file everything is in
+// clear text.
 func (n *Node) encryptionStatus() *EncryptionStatus {
 	if n.process.dir.Keys == nil {
 		return &EncryptionStatus{Keys: []KeyStatus{}, ClearText: []string{"everything: encryption-key-file is not set"}}
@@ -192,9 +172,9 @@ func (n *Node) encryptionStatus() *EncryptionStatus {
 	return n.encryption.Load()
 }
 
-// ReplaceKeys has the keys of another key file take the place of those of this node. What is
-// written from then on is encrypted with its first key. A file without a key that this node
-// needs is refused. The node must have a key file.
+// ReplaceKeys replaces the keys of this node by those of another key file. The first of them
+// encrypts new data. A file without a key that this node needs is refused. The node must have a
+// key file.
 func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 	n.keysLock.Lock()
 	defer n.keysLock.Unlock()
@@ -224,7 +204,7 @@ func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 	return errors.Join(n.process.dir.EndKeys(active, segment), n.lookAtKeysLocked())
 }
 
-// bodiesInUse is nil if there are no segments and will be none: snapshots are whole then.
+// bodiesInUse returns nil if there are no segments and will be none: then snapshots are whole.
 func (p *process) bodiesInUse() *bodies.Store {
 	if !p.bodies.InUse() {
 		return nil
@@ -232,8 +212,8 @@ func (p *process) bodiesInUse() *bodies.Store {
 	return p.bodies
 }
 
-// withBodies is an outcome with the bodies that it refers to. One that cannot be read is
-// no reason to say that nothing was received. It waits for one that is being healed.
+// withBodies returns an outcome with the bodies that it refers to. It waits for a body that is
+// being healed. An unreadable body is an error, because an empty answer would be wrong.
 func (n *Node) withBodies(ctx context.Context, r *request, o leader.Outcome) (leader.Outcome, error) {
 	for {
 		response, err := n.readBodies(o.Response)
@@ -258,7 +238,7 @@ func (n *Node) withBodies(ctx context.Context, r *request, o leader.Outcome) (le
 	}
 }
 
-// readBodies puts into an answer the bodies that it refers to.
+// readBodies returns an answer with the bodies that it refers to.
 func (n *Node) readBodies(response codec.Response) (codec.Response, error) {
 	read, err := n.replica.ReadBodies(response)
 	if err == nil {
@@ -270,18 +250,25 @@ func (n *Node) readBodies(response codec.Response) (codec.Response, error) {
 	return codec.Response{}, fmt.Errorf("%w: %w", fault.ErrOutcomeUnknown, err)
 }
 
-// bodyMetrics are the numbers of the bodies in segments.
+// bodyMetrics returns the metrics of the bodies in segments.
 func (n *Node) bodyMetrics() []Metric {
 	stats := n.process.bodies.Stats()
 	return []Metric{
 		{Name: "seriatim_body_segments", Help: "Segment files with bodies of messages.", Kind: Gauge, Value: float64(stats.Segments)},
-		{Name: "seriatim_bodies_stored", Help: "Bodies of messages that are in segment files, not in memory alone.", Kind: Gauge, Value: float64(stats.Bodies)},
+		{Name: "seriatim_bodies_stored", Help: "Bodies of messages that are in segment files, not in memory alone.", Kind: Gauge,
+			Value: float64(stats.Bodies)},
 		{Name: "seriatim_bodies_stored_bytes", Help: "Bytes of these.", Kind: Gauge, Value: float64(stats.Bytes)},
-		{Name: "seriatim_body_memory_bytes", Help: "Memory for bodies that were written last or wait to be written.", Kind: Gauge, Value: float64(stats.MemoryBytes)},
-		{Name: "seriatim_body_disk_reads_total", Help: "Bodies that were read from segment files because they were not in memory any more.", Kind: Counter, Value: float64(stats.DiskReads)},
-		{Name: "seriatim_bodies_damaged_total", Help: "Bodies in segment files that were found damaged.", Kind: Counter, Value: float64(stats.Damaged)},
-		{Name: "seriatim_bodies_healed_total", Help: "Damaged bodies that were written anew, as another node has them.", Kind: Counter, Value: float64(stats.Healed)},
-		{Name: "seriatim_body_checked_bytes_total", Help: "Bytes of segment files that were read to see whether they are sound.", Kind: Counter, Value: float64(stats.Checked)},
-		{Name: "seriatim_body_freed_bytes_total", Help: "Bytes of deleted bodies given back to the file system.", Kind: Counter, Value: float64(stats.FreedBytes)},
+		{Name: "seriatim_body_memory_bytes", Help: "Memory for bodies that were written last or wait to be written.", Kind: Gauge,
+			Value: float64(stats.MemoryBytes)},
+		{Name: "seriatim_body_disk_reads_total", Help: "Bodies that were read from segment files because they were not in memory any " +
+			"more.", Kind: Counter, Value: float64(stats.DiskReads)},
+		{Name: "seriatim_bodies_damaged_total", Help: "Bodies in segment files that were found damaged.", Kind: Counter,
+			Value: float64(stats.Damaged)},
+		{Name: "seriatim_bodies_healed_total", Help: "Damaged bodies that were written anew, as another node has them.", Kind: Counter,
+			Value: float64(stats.Healed)},
+		{Name: "seriatim_body_checked_bytes_total", Help: "Bytes of segment files that were read to see whether they are sound.",
+			Kind: Counter, Value: float64(stats.Checked)},
+		{Name: "seriatim_body_freed_bytes_total", Help: "Bytes of deleted bodies given back to the file system.", Kind: Counter,
+			Value: float64(stats.FreedBytes)},
 	}
 }

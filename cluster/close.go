@@ -5,43 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/membership"
 )
 
 // errClosing is the error of calls to a node that stops.
 var errClosing = fmt.Errorf("%w: this node is stopping", fault.ErrUnavailable)
 
-// transferTimeout bounds each step of a clean stop that needs other nodes, such
-// as handing over leadership: far more than it takes (below 100 ms, raft.md B9)
-// and little enough to be waited for.
-const transferTimeout = 2 * time.Second
-
-// TransferLeadership hands leadership to the best of the other voters, if this
-// node has it.
-func (n *Node) TransferLeadership(ctx context.Context) error {
-	return n.transferLeadership(ctx, n.transferToBest)
-}
-
-func (n *Node) transferLeadership(ctx context.Context, transfer func(context.Context) error) error {
-	if !n.group.Leadership().Self {
-		return fault.ErrNotLeader
-	}
-	release, err := n.hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := transfer(ctx); err != nil {
-		return fmt.Errorf("handing over leadership: %w", err)
-	}
-	return nil
-}
-
-// hold waits until no entry of this leader is in flight, and lets none start until release.
-// The library does not say what becomes of entries in flight when it hands over. Without
-// any, clients notice the change of leader as a short wait only.
+// hold waits until no entry of this leader is in flight, and lets none start until release. The
+// library does not specify the outcome of entries in flight when it hands over. Without any,
+// clients notice the change of leader as a short wait only.
 func (n *Node) hold(ctx context.Context) (release func(), err error) {
 	t := n.term.Load()
 	if t == nil {
@@ -53,9 +27,8 @@ func (n *Node) hold(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// Close stops the node: waiting receives end, leadership goes to another node,
-// what is under way is finished as far as ctx allows, and the log is closed.
-// Close is called once.
+// Close stops the node: it ends waiting receives, hands leadership to another node, finishes calls
+// in progress as far as ctx allows, and closes the log. Call it once.
 func (n *Node) Close(ctx context.Context) error {
 	n.calls.close()
 	n.handOver(ctx)
@@ -66,46 +39,45 @@ func (n *Node) Close(ctx context.Context) error {
 	return nil
 }
 
-// finish ends everything above the log, in an order in which every caller gets the
-// answers that are under way.
+// finish ends everything above the log, in an order in which every caller gets its answer.
 func (n *Node) finish(ctx context.Context) {
 	n.beginClosing()
-	n.follower.Wait()    // all that was proposed here is answered
+	n.follower.Wait()    // all proposals of this node are answered
 	n.stopServing(ctx)   // the answers of other nodes are sent
 	n.calls.drained(ctx) // the callers of this node have theirs
 	n.endLife()
 	n.running.Wait()
 }
 
-// stopServing lets the other nodes close their streams, which they do as soon as
-// everything they sent is answered.
+// stopServing waits until the other nodes close their streams, which they do once all their calls
+// are answered.
 func (n *Node) stopServing(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	ctx, cancel := context.WithTimeout(ctx, membership.TransferTimeout)
 	defer cancel()
 	n.server.Close(ctx)
 }
 
 // handOver hands leadership over while this node can still answer.
 func (n *Node) handOver(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+	ctx, cancel := context.WithTimeout(ctx, membership.TransferTimeout)
 	defer cancel()
-	alone := n.votersBeside() == 0
+	alone := n.members.OtherVoters() == 0
 	if err := n.TransferLeadership(ctx); err != nil && !alone && !errors.Is(err, fault.ErrNotLeader) {
 		n.log.Warn("stopping as leader, the others have to elect one", "error", err)
 	}
 }
 
-// gate counts the calls under way and refuses new ones once it is closed. The zero value
-// is open.
+// gate counts the calls in progress and refuses new ones once it is closed. The zero value is
+// open.
 type gate struct {
 	mu     sync.Mutex
 	inside int
 	closed bool
-	empty  chan struct{} // closed when the gate is closed and no call is under way
+	empty  chan struct{} // closed when the gate is closed and no call is in progress
 	limit  timeLimit     // of each call
 }
 
-// enter counts a call, which must leave, or reports that the gate is closed.
+// enter counts a call, which must leave, or returns false if the gate is closed.
 func (g *gate) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,7 +111,7 @@ func (g *gate) close() {
 	}
 }
 
-// drained waits until no call is under way at the closed gate, or ctx ends.
+// drained waits until no call is in progress at the closed gate, or ctx ends.
 func (g *gate) drained(ctx context.Context) {
 	select {
 	case <-g.empty:

@@ -8,21 +8,23 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/seriatimq/seriatim/cluster/audit"
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// Config is what a node needs to know to be part of a cluster. Everything the
-// nodes must agree on is not here: it is replicated (see ClusterSettings).
+// Config configures one node of a cluster. Settings that the nodes must agree on are not here:
+// they are replicated (see ClusterSettings).
 type Config struct {
-	NodeName        string   // the name the operator gave; the node id is derived from it
-	DataDir         string   // where everything this node must remember lives
+	NodeName        string   // from the operator; the node id is derived from it
+	DataDir         string   // directory of everything that this node keeps
 	PeerAddr        string   // host:port to bind for raft and calls between nodes
 	GossipAddr      string   // host:port to bind for gossip, TCP and UDP
 	AdvertisePeer   string   // host:port other nodes dial; default: the bound one
@@ -36,12 +38,12 @@ type Config struct {
 	Timing   Timing
 	Limits   RequestLimits
 	Settings ClusterSettings
-	Members  MembershipPolicy
+	Members  membership.Policy
 
-	// Measure measures what the rest of the program knows of this node, for status and
+	// Measure returns the findings of the rest of the program about this node, for status and
 	// checks; may be nil.
 	Measure func() []health.Finding
-	// OnDrain is called when this node was drained, or is drained no more; may be nil.
+	// OnDrain is called when the draining of this node begins or ends; may be nil.
 	OnDrain func(drained bool)
 
 	AdminURL string // of the admin port, shown by status; without a host: that of the peer port
@@ -59,33 +61,26 @@ type Config struct {
 	environment.Environment
 }
 
-// Trust is how nodes know that others belong to their cluster.
+// Trust proves that other nodes belong to the cluster.
 type Trust struct {
 	GossipKey []byte   // 16, 24 or 32 bytes to encrypt gossip; none: clear text
 	Peers     *PeerTLS // certificates of the peer port; nil: clear text
 }
 
-// LogPolicy says how the replicated log and the bodies in it are stored.
+// LogPolicy configures the storage of the replicated log and of the bodies in it.
 type LogPolicy struct {
 	Store        string // LogStoreWAL or LogStoreBoltDB; default LogStoreWAL
 	SegmentBytes int    // preallocated size of one file of the wal; default 64 MiB
 	CacheBytes   int    // newest entries kept in memory for followers; default 32 MiB
-	Audit        AuditPolicy
+	Audit        audit.Policy
 	Bodies       BodyPolicy
 	Encryption   EncryptionPolicy
-	// FormatMax is the highest format version this node claims to know;
-	// default what the program knows. Tests of mixed clusters set another.
+	// FormatMax is the highest format version that this node reads; default: that of the
+	// program. Tests of mixed clusters set another.
 	FormatMax uint32
 }
 
-// AuditPolicy spaces the comparisons of the replicas: the next comes after both,
-// whichever takes longer.
-type AuditPolicy struct {
-	Interval time.Duration // default 30s
-	Entries  uint64        // of the log; default 10,000
-}
-
-// logOptions are what the log store takes from the configuration.
+// logOptions returns the options of the log store.
 func (c Config) logOptions() storage.LogOptions {
 	return storage.LogOptions{
 		Store:         c.Log.Store,
@@ -99,20 +94,20 @@ func (c Config) logOptions() storage.LogOptions {
 // Timing holds the timeouts of consensus and of the disks. The defaults suit a
 // local network.
 type Timing struct {
-	Heartbeat    time.Duration // without contact for so long a follower asks for an election; default 1.5s
-	Election     time.Duration // a candidate waits so long for votes; default Heartbeat
-	Lease        time.Duration // without a majority for so long a leader steps down, at most half of Heartbeat, which is the default
-	Commit       time.Duration // a leader that writes no more tells followers what is committed after this time; default 25ms, at most a quarter of Heartbeat
+	Heartbeat    time.Duration // a follower without contact for this time asks for an election; default 1.5s
+	Election     time.Duration // the time that a candidate waits for votes; default Heartbeat
+	Lease        time.Duration // a leader without a majority for this time steps down; default and at most half of Heartbeat
+	Commit       time.Duration // an idle leader sends the commit index after this time; default 25ms, at most a quarter of Heartbeat
 	DiskDeadline time.Duration // a write or sync that takes longer ends the process; default 10s
 	Enqueue      time.Duration // a proposal not taken by the log within this time was not made; default 2s
 	RPC          time.Duration // one exchange between nodes; default 5s
 	Dial         time.Duration // connecting and shaking hands; default 2s
-	// ClockSkewMax is how far this node's clock may be from the median of a
-	// majority before it hands leadership over; default 30s.
+	// ClockSkewMax bounds the difference between this node's clock and the median of a
+	// majority. Beyond it the node hands leadership over; default 30s.
 	ClockSkewMax time.Duration
 }
 
-// ofGroups are the timeouts of consensus.
+// ofGroups returns the timeouts of consensus.
 func (t Timing) ofGroups() consensus.Timing {
 	return consensus.Timing{
 		Heartbeat: t.Heartbeat, Election: t.Election, Lease: t.Lease, Commit: t.Commit, Enqueue: t.Enqueue, RPC: t.RPC,
@@ -126,8 +121,8 @@ const (
 	defaultClockSkewMax  = 30 * time.Second
 )
 
-// nodeNames: a name is part of gossip metadata (512 bytes in all) and of file
-// and metric labels, so it is short and plain.
+// nodeNames are short and plain: a name is part of gossip metadata (512 bytes in all), of file
+// names and of metric labels.
 var nodeNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // WithDefaults returns the configuration with every unset field filled in.
@@ -161,7 +156,7 @@ func (c Config) WithDefaults() Config {
 	}
 	c.Environment = c.Environment.WithDefaults()
 	c.Limits = c.Limits.withDefaults()
-	c.Members = c.Members.withDefaults()
+	c.Members = c.Members.WithDefaults()
 	c.Settings = c.Settings.WithDefaults()
 	return c
 }
@@ -173,7 +168,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Validate reports everything that is wrong with the configuration.
+// Validate returns everything that is wrong with the configuration, joined.
 func (c Config) Validate() error {
 	var problems []error
 	wrong := func(format string, args ...any) {
@@ -190,7 +185,8 @@ func (c Config) Validate() error {
 			wrong("%s %q: %w", name, address, err)
 		}
 	}
-	for name, address := range map[string]string{"advertised peer address": c.AdvertisePeer, "advertised gossip address": c.AdvertiseGossip} {
+	advertised := map[string]string{"advertised peer address": c.AdvertisePeer, "advertised gossip address": c.AdvertiseGossip}
+	for name, address := range advertised {
 		if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
 			wrong("%s %q: %w", name, address, err)
 		}
@@ -219,7 +215,8 @@ func (c Config) Validate() error {
 		wrong("the number of voters %d is negative", c.Members.Voters)
 	}
 	if 2*c.Timing.Lease > c.Timing.Heartbeat {
-		wrong("the leader lease (%v) is longer than half of the heartbeat timeout (%v): followers replace a leader that is silent for half of it, so it must step down by then", c.Timing.Lease, c.Timing.Heartbeat)
+		wrong("the leader lease (%v) is longer than half of the heartbeat timeout (%v). Followers replace a silent leader "+
+			"after that half, so it must step down by then", c.Timing.Lease, c.Timing.Heartbeat)
 	}
 	if c.Fatal == nil {
 		wrong("no function to end the process is set")

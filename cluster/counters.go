@@ -20,9 +20,8 @@ type counters struct {
 	leader    *leader.Counters
 }
 
-// messageCounters count messages by the calls of this node. Those that expire or are
-// dead-lettered are counted by the leader, so that the sum over all nodes is the
-// truth.
+// messageCounters count messages by the calls of this node. The leader counts expired and
+// dead-lettered messages, so that the sum over all nodes is correct.
 type messageCounters struct {
 	queues                    *leader.QueueCounters
 	published, publishedAgain atomic.Uint64 // to topics
@@ -43,14 +42,14 @@ const (
 
 var resultNames = [resultKinds]string{"ok", "refused", "unavailable", "overloaded", "unknown", "cancelled"}
 
-// newCounters makes counters with room for so many queues.
+// newCounters returns counters with room for this number of queues.
 func newCounters(queues int) *counters {
 	c := &counters{leader: leader.NewCounters(queues)}
 	c.messages.queues = c.leader.Queues
 	return c
 }
 
-// result counts what an answered command did.
+// result counts the effects of an answered command.
 func (m *messageCounters) result(cmd queue.Command, r queue.Result) {
 	name := cmd.QueueName()
 	switch r := r.(type) {

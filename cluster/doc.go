@@ -1,13 +1,15 @@
 // Package cluster makes one broker out of several nodes. Its Node opens the parts in the
-// packages below, wires them and closes them. It also handles membership, the routing of calls,
-// and the work of operators: backup, restore, upgrade, status.
+// packages below, wires them and closes them. It also routes calls to the leader, and reports the
+// status of the node.
 //
 // Package transport calls Submit, BeginReceive and Read on the node that the client reached. A
 // command passes through as bytes: its rules are in package queue, its encoding in package fsm.
 //
 // # Packages below
 //
+//	audit        detects a replica that differs from the others
 //	forward      calls carried to the leader
+//	membership   which nodes are members, which one leads, and upgrades
 //	leader       what only a leader does: group commit, waiting receives, read
 //	             confirmation, log time, deadlines, move tasks
 //	consensus    one replicated log: hashicorp/raft with its stores and transport
@@ -15,6 +17,7 @@
 //	discovery    gossip: addresses of the nodes, and the comparison of their clocks
 //	peernet      connections between nodes, and questions on them
 //	storage      everything on the disk of a node
+//	recovery     backs up the state and restores a backup
 //	scrub        finds damaged bodies of messages and fetches them from other nodes
 //	offline      the data directory of a stopped node: inspect, recover
 //	environment  clock, entropy, network and disk space, handed in
@@ -37,18 +40,17 @@
 //	an election is decided     by the library; begun early by election, through
 //	                           consensus/campaign.go
 //	a node begins to lead      followLeadership in node.go, leader/take_over.go
-//	a node stops leading       resign.go, drain.go, close.go, successor.go
+//	a node stops leading       close.go; membership/resign.go, drain.go, successor.go
 //	a snapshot is taken        consensus/snapshots.go, storage/snapshot_store.go
-//	a cluster is bootstrapped  bootstrap.go
-//	a member is added          join.go, membership_leader.go, promotion.go,
+//	a cluster is bootstrapped  membership/bootstrap.go
+//	a member is added          membership/join.go, change.go, promotion.go;
 //	                           consensus/members.go
-//	a removed node stops       removal_check.go
+//	a removed node stops       membership/removal_check.go
 //	sends are refused          pressure.go
-//	replicas are compared      audit.go
-//	a backup is restored       restore.go, restore_forward.go, consensus/restore.go,
-//	                           storage/spool.go
+//	replicas are compared      package audit
+//	a backup is restored       recovery/restore.go, consensus/restore.go, storage/spool.go
 //	a majority is given up     offline/recover.go, consensus/recovery.go
-//	a format is raised         upgrade.go
+//	a format is raised         membership/upgrade.go
 //
 // # Design
 //
@@ -61,18 +63,8 @@
 // attempt stayed unknown, a later refusal proves nothing about it, and the call ends
 // unknown, too.
 //
-// Backup and restore. A backup is a snapshot captured after a read barrier, on any
-// node. A restore happens between two leader terms, when nothing is in flight, and with
-// the leader as the only voter, so that it cannot end in two histories. Until then the
-// bodies of the backup are in segments of their own, not in memory. The restored
-// state begins an epoch (queue.Broker.BeginEpoch). Recovery from a lost majority works
-// on the data directory of a stopped node. It begins an epoch and a new cluster id, so
-// that the lost nodes cannot come back into the cluster.
-//
-// Members. A node id belongs to a disk: an empty disk is a new node. A new node joins as
-// a learner. It gets its vote when it keeps up, or when an operator says so, and is
-// removed by an operator only. The leader makes one change at a time, each of exactly
-// the configuration that its checks have seen.
+// Recovery from a lost majority works on the data directory of a stopped node. It begins an
+// epoch and a new cluster id, so that the lost nodes cannot come back into the cluster.
 //
 // Idle. Every wakeup of an idle process costs some 20 to 30 microseconds of a core
 // (measured on a virtual machine). Nearly all wakeups of an idle leader were messages of

@@ -1,21 +1,24 @@
 package cluster
 
 import (
+	"github.com/seriatimq/seriatim/cluster/audit"
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/recovery"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// The names of the packages below that callers of this one need are repeated
-// here, so that they import a single package.
+// Callers of this package need these names of the packages below. They are repeated here, so that
+// callers import a single package.
 
-// Clock is where a node reads time.
+// Clock is the source of time for a node.
 type Clock = environment.Clock
 
-// Network is how a node listens and reaches the others.
+// Network listens for a node and connects it to the others.
 type Network = environment.Network
 
 // FirstKey supplies the first access key of a new cluster.
@@ -24,11 +27,14 @@ type FirstKey = leader.FirstKey
 // AccessKey is an access key of the account itself.
 type AccessKey = leader.AccessKey
 
-// PeerTLS is how nodes know each other on the peer port.
+// PeerTLS authenticates nodes on the peer port.
 type PeerTLS = peernet.TLS
 
 // DiskSpace is the space of a file system, in bytes.
 type DiskSpace = environment.DiskSpace
+
+// AuditPolicy spaces the comparisons of the replicas.
+type AuditPolicy = audit.Policy
 
 // SystemClock returns the clock of the machine.
 func SystemClock() Clock { return environment.SystemClock() }
@@ -42,8 +48,7 @@ const (
 // Errors that Submit, Receive and Read may return beside *queue.Error. They
 // are compared with errors.Is.
 var (
-	// ErrUnavailable: nothing was proposed and nothing will be; retry later
-	// or elsewhere.
+	// ErrUnavailable: nothing was proposed and nothing will be; retry later or on another node.
 	ErrUnavailable = fault.ErrUnavailable
 	// ErrOutcomeUnknown: the command may or may not take effect.
 	ErrOutcomeUnknown = fault.ErrOutcomeUnknown
@@ -56,8 +61,47 @@ var (
 // Member is one node of the replicated configuration.
 type Member = consensus.Member
 
-// SnapshotPolicy says when snapshots are taken and how fast they are written.
+// Types and constants of package membership.
+type (
+	MembershipPolicy  = membership.Policy
+	MemberList        = membership.MemberList
+	MemberStatus      = membership.MemberStatus
+	WaitingNode       = membership.WaitingNode
+	EncryptionStatus  = membership.EncryptionStatus
+	KeyStatus         = membership.KeyStatus
+	Change            = membership.Change
+	RefusalKind       = membership.RefusalKind
+	MembershipRefusal = membership.MembershipRefusal
+	Upgrade           = membership.Upgrade
+	UpgradeMember     = membership.UpgradeMember
+	Holder            = membership.Holder
+)
+
+// Kinds of refusals.
+const (
+	RefusedUnknownNode = membership.RefusedUnknownNode
+	RefusedUnsafe      = membership.RefusedUnsafe
+	RefusedBusy        = membership.RefusedBusy
+	RefusedPolicy      = membership.RefusedPolicy
+)
+
+// SnapshotPolicy configures the snapshots: their frequency and the speed of writing.
 type SnapshotPolicy = consensus.SnapshotPolicy
+
+// Backup is the state of the cluster at one entry of the log, Restored a finished restore.
+type (
+	Backup         = recovery.Backup
+	Restored       = recovery.Restored
+	RestoreOptions = recovery.RestoreOptions
+)
+
+// Errors of Restore, see package recovery.
+var (
+	ErrNotFresh    = recovery.ErrNotFresh
+	ErrBadBackup   = recovery.ErrBadBackup
+	ErrSealed      = recovery.ErrSealed
+	ErrMembersAway = recovery.ErrMembersAway
+)
 
 // ErrVotesMissing is the error of a restore after which a member lacks its vote. The
 // restore itself may have succeeded; seriatim cluster promote gives the vote back.

@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// FuzzMembershipRequest: whatever a node asks about the members, a leader without
-// learners stays the only member of its cluster and goes on leading. What other
-// nodes can prove is tested elsewhere.
+// FuzzMembershipRequest: after any request a leader without learners is still the only voter of
+// its cluster, and leads. Other tests cover the requests of members.
 func FuzzMembershipRequest(f *testing.F) {
-	for _, op := range []string{opMembers, opAdd, opRemove, opPromote, opReplace, opTransfer, opIsMember, opJoin, opInvite} {
-		text, err := json.Marshal(membershipRequest{Op: op, From: "b-2", Node: "n1", BudgetMillis: 20, Final: true, Record: &storage.Membership{ClusterID: "x"}})
+	for _, op := range []string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace, membership.OpTransfer, membership.OpIsMember, membership.OpJoin, membership.OpInvite} {
+		text, err := json.Marshal(membership.Request{Op: op, From: "b-2", Node: "n1", BudgetMillis: 20, Final: true, Record: &storage.Membership{ClusterID: "x"}})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -32,13 +32,13 @@ func FuzzMembershipRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { _ = n.Close(f.Context()) })                                             // the process ends
-	if _, err := n.changeAtLeader(f.Context(), membershipRequest{Op: opMembers}); err != nil { // it waits for a leader
+	f.Cleanup(func() { _ = n.Close(f.Context()) }) // the process ends
+	before, err := n.Members(f.Context())          // it waits for a leader
+	if err != nil {
 		f.Fatal(err)
 	}
-	before := n.memberList()
 	f.Fuzz(func(t *testing.T, input []byte, knowsCluster bool) {
-		var r membershipRequest
+		var r membership.Request
 		if json.Unmarshal(input, &r) != nil {
 			return
 		}
@@ -52,9 +52,9 @@ func FuzzMembershipRequest(f *testing.F) {
 		}
 		near, far := net.Pipe()
 		var serving sync.WaitGroup
-		questions := n.membershipQuestions()
+		questions := n.members.Questions()
 		inner := questions.Answer
-		questions.Answer = func(ctx context.Context, _ string, r membershipRequest) (membershipAnswer, func()) {
+		questions.Answer = func(ctx context.Context, _ string, r membership.Request) (membership.Answer, func()) {
 			return inner(ctx, r.From, r) // as its handshake would show
 		}
 		serving.Go(func() { questions.ServeConn(n.life, far) })
@@ -63,15 +63,15 @@ func FuzzMembershipRequest(f *testing.F) {
 		if _, err := near.Write(append(text, '\n')); err != nil {
 			t.Fatal(err)
 		}
-		var answer membershipAnswer
+		var answer membership.Answer
 		if err := json.NewDecoder(near).Decode(&answer); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if !slices.Contains([]string{changeDone, changeRefused, changeElsewhere, changeUnknown}, answer.Verdict) {
+		if !slices.Contains([]string{membership.Done, membership.Refused, membership.Elsewhere, membership.Unknown}, answer.Verdict) {
 			t.Fatalf("%s: answered %+v", text, answer)
 		}
-		// Learners may join; who votes and who leads is not for strangers to say.
-		after := n.memberList()
+		// Learners may join, but no stranger changes the voters or the leader.
+		after := n.LocalMembers(t.Context())
 		if after.Voters != before.Voters || after.LeaderID != before.LeaderID {
 			t.Fatalf("%s: members %+v became %+v", text, before, after)
 		}

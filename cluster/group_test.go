@@ -84,8 +84,8 @@ func (m *member) start() {
 func (m *member) tryStart() error {
 	m.record = clustertest.NewFatalRecord()
 	m.cfg.Fatal = m.record.Fatal
-	makeMachine := func(bodies fsm.BodyStore) *fsm.FSM {
-		m.machine = fsm.New(fsm.Options{Bodies: bodies, Fatal: func(err error) { panic(err) }})
+	makeMachine := func(p *process) *fsm.FSM {
+		m.machine = fsm.New(fsm.Options{Bodies: p.bodies, Fatal: func(err error) { panic(err) }})
 		return m.machine
 	}
 	process, group, err := openParts(context.Background(), m.cfg.WithDefaults(), makeMachine)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/holders"
+	"github.com/seriatimq/seriatim/cluster/membership"
+	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -111,9 +113,11 @@ func TestUnknownQuestionsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, nil)
 	asker := c.nodes[c.followers()[0]]
-	for id, p := range asker.askNodes(clustertest.Context(t), asker.otherMembers(), membershipRequest{Op: "later"}) {
-		if p.err != nil || p.answer.Verdict == changeDone {
-			t.Errorf("node %s answered %+v, %v", id, p.answer, p.err)
+	request := membership.Request{Op: "later", From: asker.process.nodeID, Cluster: asker.process.clusterID(), Final: true}
+	for _, id := range asker.members.OtherMembers() {
+		answer, err := peernet.Ask[membership.Answer](clustertest.Context(t), asker.process.network, id, peernet.KindMembership, 0, request)
+		if err != nil || answer.Verdict == membership.Done {
+			t.Errorf("node %s answered %+v, %v", id, answer, err)
 		}
 	}
 }

@@ -18,14 +18,14 @@ func WithOperation(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, operationKey{}, id)
 }
 
-// WithTap makes a node that is opened with the ctx write every entry that it
-// applies to the tap, before anybody is answered.
+// WithTap makes a node that is opened with the ctx write every applied entry to the tap, before it
+// answers the caller.
 func WithTap(ctx context.Context, tap io.Writer) context.Context {
 	return consensus.WithTap(ctx, tap)
 }
 
-// Snapshot writes a snapshot of the node's state now, however little was written to the log
-// since the last one.
+// Snapshot writes a snapshot of the node's state now, even if few entries were written since the last
+// one.
 func (n *Node) Snapshot(ctx context.Context) error { return n.group.Snapshot(ctx) }
 
 // withOperation marks the frame of a command with the operation of its caller.

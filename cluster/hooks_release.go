@@ -4,6 +4,6 @@ package cluster
 
 import "context"
 
-// What a fault build puts in here is in hooks_faults.go.
+// The fault build has its own version, in hooks_faults.go.
 
 func withOperation(_ context.Context, frame []byte) []byte { return frame }

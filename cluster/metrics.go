@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// MetricKind says how a Metric is to be read.
+// MetricKind is the kind of a Metric.
 type MetricKind uint8
 
 // Kinds of metrics, as Prometheus knows them.
@@ -41,7 +41,7 @@ type MetricBucket struct {
 	Count      uint64
 }
 
-// Metrics are the numbers of this node, read at this moment.
+// Metrics returns the current metrics of this node.
 func (n *Node) Metrics() []Metric {
 	c := n.counts
 	metrics := make([]Metric, 0, 64)
@@ -59,24 +59,29 @@ func (n *Node) Metrics() []Metric {
 	}
 	counter("seriatim_cluster_forwarded_total", "Attempts sent to the leader by this node.", c.forwarded.Load())
 	counter("seriatim_cluster_served_total", "Requests of other nodes taken on by this node.", n.server.Served())
-	counter("seriatim_cluster_retries_total", "Further attempts of calls whose first one met no leader or an unknown outcome.", c.retries.Load())
+	counter("seriatim_cluster_retries_total", "Further attempts of calls whose first one met no leader or an unknown outcome.",
+		c.retries.Load())
 	counter("seriatim_cluster_read_rounds_total", "Rounds in which this node proved its leadership for reads.", c.leader.ReadIndexes.Load())
-	counter("seriatim_cluster_ticks_total", "Clock commands proposed because a deadline was due and nothing else happened.", c.leader.ClockCommands.Load())
+	counter("seriatim_cluster_ticks_total", "Clock commands proposed because a deadline was due and nothing else happened.",
+		c.leader.ClockCommands.Load())
 	counter("seriatim_cluster_tenures_total", "Times this node became leader.", c.terms.Load())
 	counter("seriatim_raft_proposals_total", "Log entries proposed by this node.", c.leader.Entries.Load())
 	metrics = append(metrics,
 		histogramMetric(c.leader.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
 		histogramMetric(c.leader.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."),
-		histogramMetric(c.leader.Sojourn, "seriatim_message_sojourn_seconds", "Time from a message's arrival in its queue to its deletion, of those deleted while this node led."))
+		histogramMetric(c.leader.Sojourn, "seriatim_message_sojourn_seconds",
+			"Time from a message's arrival in its queue to its deletion, of those deleted while this node led."))
 	n.process.network.Refusals(func(why string, count uint64) {
 		metrics = append(metrics, Metric{
-			Name: "seriatim_peer_connections_refused_total", Help: "Connections to the peer port that were refused, by reason.", Kind: Counter,
+			Name: "seriatim_peer_connections_refused_total",
+			Help: "Connections to the peer port that were refused, by reason.", Kind: Counter,
 			Labels: []MetricLabel{{"reason", why}}, Value: float64(count),
 		})
 	})
 	n.process.gossip.Refusals(func(why string, count uint64) {
 		metrics = append(metrics, Metric{
-			Name: "seriatim_gossip_refused_total", Help: "Packets and connections to the gossip port that were refused, by reason.", Kind: Counter,
+			Name: "seriatim_gossip_refused_total",
+			Help: "Packets and connections to the gossip port that were refused, by reason.", Kind: Counter,
 			Labels: []MetricLabel{{"reason", why}}, Value: float64(count),
 		})
 	})
@@ -84,19 +89,24 @@ func (n *Node) Metrics() []Metric {
 	counter("seriatim_topic_messages_published_total", "Messages accepted by topics through this node.", m.published.Load())
 	counter("seriatim_topic_dedup_hits_total", "Publishes through this node that topics dropped as duplicates.", m.publishedAgain.Load())
 	counter("seriatim_topic_posts_total", "Attempts to deliver to a subscriber over HTTP, while this node led.", c.leader.Posts.Load())
-	counter("seriatim_topic_posts_failed_total", "Attempts to deliver to a subscriber over HTTP that were not answered with 2xx in time, while this node led.", c.leader.PostsFailed.Load())
+	counter("seriatim_topic_posts_failed_total", "Attempts to deliver to a subscriber over HTTP that were not answered with 2xx in "+
+		"time, while this node led.", c.leader.PostsFailed.Load())
 	waiting := 0
 	n.replica.Read(func(v queue.View) { waiting = v.WaitingDeliveries() })
 	metrics = append(metrics, Metric{
-		Name: "seriatim_topic_posts_waiting", Help: "Messages of all topics that have still to be delivered over HTTP.", Kind: Gauge, Value: float64(waiting),
+		Name: "seriatim_topic_posts_waiting",
+		Help: "Messages of all topics that have still to be delivered over HTTP.", Kind: Gauge, Value: float64(waiting),
 	})
 	for _, d := range [...]struct {
 		name, help string
 		counts     *leader.DeliveryCounters
 	}{
-		{"seriatim_topic_deliveries_deduplicated_by_queue_total", "Messages of a topic that a subscribed queue dropped as duplicates by its own rules, while this node led.", &c.leader.Deduplicated},
-		{"seriatim_topic_deliveries_dead_lettered_total", "Messages of a topic that could not be delivered to a queue and went to the dead-letter queue of its subscription, while this node led.", &c.leader.Undeliverable},
-		{"seriatim_topic_deliveries_lost_total", "Messages of a topic that could not be delivered to a queue, nor to a dead-letter queue, while this node led.", &c.leader.Lost},
+		{"seriatim_topic_deliveries_deduplicated_by_queue_total",
+			"Messages of a topic that a subscribed queue dropped as duplicates by its own rules, while this node led.", &c.leader.Deduplicated},
+		{"seriatim_topic_deliveries_dead_lettered_total", "Messages of a topic that could not be delivered to a queue and went to the " +
+			"dead-letter queue of its subscription, while this node led.", &c.leader.Undeliverable},
+		{"seriatim_topic_deliveries_lost_total", "Messages of a topic that could not be delivered to a queue, nor to a dead-letter " +
+			"queue, while this node led.", &c.leader.Lost},
 	} {
 		d.counts.Read(func(topic, queue string, count uint64, _ time.Duration) {
 			metrics = append(metrics, Metric{
@@ -118,8 +128,8 @@ type QueueTotals struct {
 	Expired, DeadLettered, Redriven uint64
 }
 
-// QueueTotals calls each for every queue with counts of its own, and then, with an empty
-// name, for all others together: those beyond the limit, and those that are gone.
+// QueueTotals calls each for every queue with counts of its own, and then, with an empty name, for
+// all others together: those beyond the limit, and deleted ones.
 func (n *Node) QueueTotals(each func(queue string, totals QueueTotals)) {
 	queues := n.counts.leader.Queues
 	queues.Retire(func(name string) (gone bool) {
@@ -144,7 +154,7 @@ func histogramMetric(h *histogram.Histogram, name, help string) Metric {
 	return m
 }
 
-// groupMetrics appends the numbers of the replicated log.
+// groupMetrics appends the metrics of the replicated log.
 func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	gauge := func(name, help string, value float64, labels ...MetricLabel) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Gauge, Value: value, Labels: labels})
@@ -164,8 +174,10 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	gauge("seriatim_raft_term", "The current term.", float64(stats.Term))
 	gauge("seriatim_raft_commit_index", "Highest log index known to be committed.", float64(stats.CommitIndex))
 	gauge("seriatim_raft_applied_index", "Highest log index applied here.", float64(stats.AppliedIndex))
-	gauge("seriatim_raft_apply_lag_entries", "Committed entries not yet applied here.", float64(max(stats.CommitIndex, stats.AppliedIndex)-stats.AppliedIndex))
-	gauge("seriatim_raft_snapshot_pause_seconds", "Longest time since the start that applying entries waited while the state was captured for a snapshot.",
+	gauge("seriatim_raft_apply_lag_entries", "Committed entries not yet applied here.",
+		float64(max(stats.CommitIndex, stats.AppliedIndex)-stats.AppliedIndex))
+	gauge("seriatim_raft_snapshot_pause_seconds", "Longest time since the start that applying entries waited while the state was "+
+		"captured for a snapshot.",
 		stats.SnapshotPause.Seconds())
 	gauge("seriatim_raft_apply_longest_seconds", "Longest time since the start that one batch of committed entries took to be applied.",
 		stats.ApplyLongest.Seconds())
@@ -183,14 +195,17 @@ func (n *Node) groupMetrics(metrics []Metric) []Metric {
 	gauge("seriatim_cluster_voters", "Members with a vote, as far as this node knows.", float64(voters))
 	metrics = append(metrics,
 		histogramMetric(stats.SnapshotSeconds, "seriatim_raft_snapshot_seconds", "Time that writing a snapshot took."),
-		histogramMetric(stats.LogWriteSeconds, "seriatim_wal_fsync_seconds", "Time of one write of entries to the log on disk, with its sync."))
+		histogramMetric(stats.LogWriteSeconds, "seriatim_wal_fsync_seconds",
+			"Time of one write of entries to the log on disk, with its sync."))
 	counter := func(name, help string, value uint64) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Counter, Value: float64(value)})
 	}
 	counter("seriatim_raft_leader_changes_total", "Changes of the leader seen by this node.", stats.LeaderChanges)
 	counter("seriatim_raft_snapshots_taken_total", "Snapshots written by this node.", stats.SnapshotsTaken)
-	counter("seriatim_raft_snapshot_bytes_sent_total", "Bytes of snapshots sent to other nodes, which ask for the bodies that they lack only.", uint64(stats.SnapshotBytesSent))
-	counter("seriatim_raft_snapshots_restored_total", "Snapshots restored by this node, at start or from the leader.", stats.SnapshotsRestored)
+	counter("seriatim_raft_snapshot_bytes_sent_total", "Bytes of snapshots sent to other nodes, which ask for the bodies that they "+
+		"lack only.", uint64(stats.SnapshotBytesSent))
+	counter("seriatim_raft_snapshots_restored_total", "Snapshots restored by this node, at start or from the leader.",
+		stats.SnapshotsRestored)
 	skew := n.replica.Read(func(queue.View) {}).At
 	gauge("seriatim_log_time_ahead_seconds", "Log time minus this node's clock; log time stands still while nothing is written.",
 		float64(int64(skew)-n.cfg.Clock.Wall().UnixMilli())/1000)

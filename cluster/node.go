@@ -9,13 +9,17 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/seriatimq/seriatim/cluster/audit"
 	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/holders"
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/peernet"
+	"github.com/seriatimq/seriatim/cluster/peerpb"
+	"github.com/seriatimq/seriatim/cluster/recovery"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
@@ -27,13 +31,13 @@ import (
 // Position is a place in the log.
 type Position = leader.Position
 
-// Reply is the answer to a command that was not refused. Of a refused one only
-// Position is set, and that only if the refusal passed the log.
+// Reply is the answer to a command. For a refused command only Position is set, and only if the
+// refusal passed the log.
 type Reply struct {
 	Result queue.Result
 	Position
-	// Repeated says that a send was made again because the outcome of the first
-	// try was unknown: a duplicate may be the message of that try.
+	// Repeated is true for a send that was repeated because the outcome of the first attempt
+	// was unknown: a duplicate may be the message of that attempt.
 	Repeated bool
 }
 
@@ -46,10 +50,9 @@ type Node struct {
 	group   *consensus.Group
 	counts  *counters
 	calls   gate
-	// requests are those of this node's clients that are under way.
+	// requests are those of this node's clients that are in progress.
 	requests *ownRequests
 	holders  holders.Table // clients of this node that received something
-	seeking  chan struct{} // a semaphore of HolderOf
 
 	term        atomic.Pointer[leader.Term] // nil unless this node leads
 	termChanged wakeup.Broadcast            // the node begins or ends a term
@@ -57,22 +60,24 @@ type Node struct {
 	stateLock   sync.RWMutex                // held while the state changes
 
 	lifetime
-	follower sync.WaitGroup // what follows this node's leadership and state
-	running  sync.WaitGroup // what talks to other nodes
+	follower sync.WaitGroup // goroutines that follow the leadership and state of this node
+	running  sync.WaitGroup // goroutines that exchange messages with other nodes
 
 	server *forward.Server // answers the other nodes
 
-	auditor    *auditor
+	auditor    *audit.Auditor
+	recovery   *recovery.Service
 	pressure   *pressure
-	fitness    wakeup.Signal // whether this node should lead may have changed
-	caughtUp   atomic.Bool   // with what was committed before the start
-	keysLock   sync.Mutex    // held while keys are replaced or looked at
+	caughtUp   atomic.Bool // with all that was committed before the start
+	keysLock   sync.Mutex  // held while keys are replaced or checked
 	encryption atomic.Pointer[EncryptionStatus]
 
 	mu    sync.Mutex
 	links map[string]*forward.Link // by node id
 
-	memberControl
+	membership.Operations // the methods for operators, of members
+	members               *membership.Coordinator
+
 	accessSeen *access.Table // used by the goroutine of the state machine
 }
 
@@ -80,34 +85,28 @@ type Node struct {
 type lifetime struct {
 	closing      context.Context // ends first: nothing new is accepted
 	beginClosing context.CancelFunc
-	life         context.Context // ends when all that was under way is done
+	life         context.Context // ends when all calls in progress are done
 	endLife      context.CancelFunc
 }
 
-// Open starts a node and returns when it takes part in its cluster or looks for
-// it; Ready tells when it can answer. The Node lives until Close, whatever
-// becomes of ctx.
+// Open starts a node. It returns when the node takes part in its cluster or looks for one; Ready
+// reports when the node can answer. The Node lives until Close, even if ctx ends.
 func Open(ctx context.Context, cfg Config) (*Node, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("the configuration of the node: %w", err)
 	}
 	n := &Node{
-		cfg:           cfg,
-		log:           cfg.Logger,
-		counts:        newCounters(cfg.Limits.QueueTotals),
-		links:         make(map[string]*forward.Link),
-		seeking:       make(chan struct{}, holderQuestionsMax),
-		calls:         gate{limit: timeLimit{timeout: cfg.Limits.Timeout}},
-		memberControl: memberControl{changing: make(chan struct{}, 1)},
+		cfg:    cfg,
+		log:    cfg.Logger,
+		counts: newCounters(cfg.Limits.QueueTotals),
+		links:  make(map[string]*forward.Link),
+		calls:  gate{limit: timeLimit{timeout: cfg.Limits.Timeout}},
 	}
 	var err error
 	if n.requests, err = newOwnRequests(cfg.Random); err != nil {
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
-	n.auditor = newAuditor(cfg.DataDir, cfg.Logger)
-	n.pressure = newPressure(cfg, n.auditor)
-	n.fitness = wakeup.NewSignal()
 	n.life, n.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	n.closing, n.beginClosing = context.WithCancel(n.life)
 	if n.process, n.group, err = openParts(ctx, cfg, n.makeReplica); err != nil {
@@ -119,32 +118,54 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n.process.hold.Store(&hold)
 	n.group.NoteApplied(n.replica.AppliedIndex())
 	n.process.inForce.Store(n.replica.FormatVersion())
+	n.openMembership()
 	n.serve(n.process.network.Listener(peernet.KindForward, thisGroup))
-	n.auditor.nodeID = n.process.nodeID
 	n.openScrubber()
 	n.follower.Go(n.followLeadership)
-	n.running.Go(func() { n.serveRestores(n.process.network.Listener(peernet.KindRestore, 0)) })
-	n.running.Go(func() { n.membershipQuestions().Serve(n.life, n.process.network.Listener(peernet.KindMembership, 0)) })
-	n.running.Go(func() { n.joinCluster(n.closing) })
-	n.running.Go(func() { n.watchRemoval(n.closing) })
+	n.openRecovery()
+	n.running.Go(func() { n.members.Questions().Serve(n.life, n.process.network.Listener(peernet.KindMembership, 0)) })
+	n.members.Run(n.running.Go)
 	n.running.Go(n.catchUpAfterStart)
 	n.running.Go(n.runSealing)
-	n.follower.Go(n.runAudits)
+	n.follower.Go(func() {
+		n.auditor.Run(n.closing, audit.Node{Group: n.group, Replica: n.replica, Report: n.reportAudit, Fatal: n.fatal})
+	})
 	n.follower.Go(n.watchDisk)
-	n.follower.Go(n.resignWhenUnfit)
 	return n, nil
 }
 
-// makeReplica makes the state machine.
-func (n *Node) makeReplica(bodies fsm.BodyStore) *fsm.FSM {
+// openMembership makes the part that decides about members and leadership.
+func (n *Node) openMembership() {
+	p := n.process
+	n.members = membership.New(membership.Node{
+		Settings: membership.Settings{
+			NodeID: p.nodeID, NodeName: n.cfg.NodeName, Version: n.cfg.Version, AdminURL: n.cfg.AdminURL,
+			GossipKey: n.cfg.Trust.GossipKey, BootstrapExpect: n.cfg.BootstrapExpect, FormatMax: n.cfg.Log.FormatMax, Policy: n.cfg.Members,
+			Heartbeat: n.cfg.Timing.Heartbeat, Arrival: n.cfg.Timing.Dial,
+			Clock: n.cfg.Clock, Log: n.log, Fatal: n.cfg.Fatal, OnDrain: n.cfg.OnDrain,
+		},
+		Bootstrap: p.bootstrap, Group: n.group, Replica: n.replica, Network: p.network, Gossip: p.gossip, Clocks: p.clocks,
+		Sealing: p.sealing, Holders: &n.holders, Closing: n.closing,
+		Leads: n.leads, TermChanged: n.termChanged.Changed, Hold: n.hold, Execute: sealingView{n}.Execute,
+		Findings: n.findings, Encryption: n.encryptionStatus, ReasonToResign: n.reasonToResign,
+	})
+	n.Operations = n.members
+}
+
+// makeReplica makes the state machine and the parts that it calls.
+func (n *Node) makeReplica(p *process) *fsm.FSM {
+	n.auditor = audit.New(audit.Options{
+		NodeID: p.nodeID, DataDir: n.cfg.DataDir, Policy: n.cfg.Log.Audit, Clock: n.cfg.Clock, Log: n.log,
+	})
+	n.pressure = newPressure(n.cfg, n.auditor.Split)
 	n.replica = fsm.New(fsm.Options{
-		StateLock: &n.stateLock, Applied: n.applied, Audited: n.auditor.applied, Fatal: n.fatal, VersionMax: n.cfg.Log.FormatMax,
-		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored, Bodies: bodies,
+		StateLock: &n.stateLock, Applied: n.applied, Audited: n.auditor.Applied, Fatal: n.fatal, VersionMax: n.cfg.Log.FormatMax,
+		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored, Bodies: p.bodies,
 	})
 	return n.replica
 }
 
-// fatal ends the process for what the state machine found.
+// fatal ends the process for an error of the state machine.
 func (n *Node) fatal(err error) {
 	code := fault.ExitStateMismatch
 	switch {
@@ -189,7 +210,7 @@ func (n *Node) serve(listener net.Listener) {
 		NodeID:    n.process.nodeID,
 		Group:     thisGroup,
 		Term:      n.term.Load,
-		Audits:    n.auditor.collect,
+		Audits:    n.auditor.Collect,
 		Monotonic: n.cfg.Clock.Monotonic,
 		Bodies:    n.readBodies,
 		Log:       n.log,
@@ -206,7 +227,7 @@ func (n *Node) connect(ctx context.Context, nodeID string) (forward.Stream, erro
 	return forward.NewFramedStream(ctx, conn), nil
 }
 
-// link is the way to another node.
+// link returns the connection for calls to another node.
 func (n *Node) link(nodeID string) *forward.Link {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -220,6 +241,19 @@ func (n *Node) link(nodeID string) *forward.Link {
 		n.links[nodeID] = l
 	}
 	return l
+}
+
+// reportAudit sends the hashes of this replica to the leader.
+func (n *Node) reportAudit(ctx context.Context, known consensus.Leadership, report *peerpb.Audit) (received bool) {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Timing.RPC)
+	defer cancel()
+	request := forward.Request{Kind: forward.Audit, Term: known.Term, Report: report}
+	return n.link(known.LeaderID).Call(ctx, request).Verdict == leader.Answered
+}
+
+// writeAudits proposes the audits of a leader term.
+func (n *Node) writeAudits(ctx context.Context, t *leader.Term) {
+	n.auditor.WriteAudits(ctx, t, n.group, n.replica)
 }
 
 // followLeadership begins and ends leader terms until the node closes.
@@ -254,7 +288,7 @@ func (n *Node) followLeadership() {
 func (n *Node) beginTerm() {
 	term, leads := n.group.LeaderTerm()
 	if !leads {
-		return // it has lost leadership again, which comes next
+		return // leadership is lost again; the next event says so
 	}
 	n.counts.terms.Add(1)
 	t := leader.Begin(n.life, leader.Options{
@@ -273,10 +307,10 @@ func (n *Node) beginTerm() {
 		FirstKey:      n.cfg.FirstKey,
 		Secrets:       firstSecret{sealingView{n}},
 		Refuse:        n.refuseCommand,
-		InitialFormat: n.initialFormat,
+		InitialFormat: n.members.InitialFormat,
 		ClocksKnown:   n.process.clocks.Known(),
 		ClockStepMax:  n.cfg.Timing.ClockSkewMax,
-		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.maintainMembers, n.sealAsLeader},
+		Jobs:          []func(context.Context, *leader.Term){n.writeAudits, n.members.Lead, n.sealAsLeader},
 	})
 	n.term.Store(t)
 	n.termChanged.Notify()
@@ -290,16 +324,17 @@ func (n *Node) endTerm() {
 	}
 }
 
-// leaderChange is closed, one of its channels, when another leader may be found.
+// One of the channels of a leaderChange is closed when the leader may have changed.
 type leaderChange struct{ leadership, term <-chan struct{} }
 
-// leaderMayChange is taken before an attempt, so that no change is missed.
+// leaderMayChange returns the channels of the next change. Call it before an attempt, so that
+// you miss no change.
 func (n *Node) leaderMayChange() leaderChange {
 	return leaderChange{n.group.LeadershipChanged(), n.termChanged.Changed()}
 }
 
-// currentLeader names the leader and tells when that changes.
+// currentLeader returns the leader and a channel that is closed when it changes.
 func (n *Node) currentLeader() (id string, changed <-chan struct{}) {
-	changed = n.group.LeadershipChanged() // first, so that no change is missed
+	changed = n.group.LeadershipChanged() // first, to miss no change
 	return n.group.Leadership().LeaderID, changed
 }

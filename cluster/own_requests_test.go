@@ -222,8 +222,8 @@ func TestOwnRequests(t *testing.T) {
 		o.end(r)
 	}
 	o.end(nil)
-	if len(o.underWay) != 0 {
-		t.Errorf("%d requests are remembered after their end", len(o.underWay))
+	if len(o.inProgress) != 0 {
+		t.Errorf("%d requests are remembered after their end", len(o.inProgress))
 	}
 	if _, err := newOwnRequests(strings.NewReader("short")); err == nil || errors.Is(err, context.Canceled) {
 		t.Errorf("without entropy: %v", err)

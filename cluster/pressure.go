@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -11,16 +12,18 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/leader"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm/codec"
 )
 
-// PressureLimits say when sends and publishes are refused. Receives, deletes and all that makes room
-// go on (decision 12). Nothing that was acknowledged is ever dropped to make room.
+// PressureLimits bound the state and the disk. Beyond them the node refuses sends and publishes, but
+// not receives, deletes and other commands that make room (decision 12). It never drops
+// acknowledged messages to make room.
 type PressureLimits struct {
-	// StateBytes bounds the estimated size of the state in memory; 0: no bound. It is
-	// checked before a command is written, so the state may exceed it by the size of
-	// the proposal queue.
+	// StateBytes bounds the estimated size of the state in memory; 0: no bound. The check
+	// comes before a command is written, so the state may exceed the bound by the size of the
+	// proposal queue.
 	StateBytes int64
 	// DiskRefuse is the free space of the data directory below which a
 	// leader refuses sends; unset: 15 % or 1 GiB, whichever is less.
@@ -28,11 +31,11 @@ type PressureLimits struct {
 	// DiskResign is the free space below which a node hands leadership over;
 	// unset: 5 % or 350 MiB, whichever is less.
 	DiskResign DiskMark
-	// DiskSpace is the space of the file system that holds a path; unset: as the
-	// operating system tells it.
+	// DiskSpace returns the space of the file system that holds a path; unset: that of the
+	// operating system.
 	DiskSpace func(path string) (environment.DiskSpace, error)
-	// ServeDiverged accepts sends although two replicas differ and no majority says
-	// which of them is right.
+	// ServeDiverged accepts sends although two replicas differ and no majority says which of
+	// them is right.
 	ServeDiverged bool
 }
 
@@ -67,26 +70,17 @@ func (l PressureLimits) withDefaults() PressureLimits {
 	return l
 }
 
-// PressureError refuses a send for a reason that will pass. Nothing was written.
-// It is an ErrOverloaded.
+// PressureError refuses a send for a temporary reason. Nothing was written. It is an
+// ErrOverloaded.
 type PressureError struct{ Reason string }
 
-// Error says what to do, too.
+// Error returns the reason, with advice.
 func (e *PressureError) Error() string {
 	return "sends are refused at the moment: " + e.Reason + "; receives and deletes go on, nothing was written, retry later"
 }
 
 // Unwrap makes it an ErrOverloaded.
 func (e *PressureError) Unwrap() error { return fault.ErrOverloaded }
-
-// diskLevel is how much room the disk of a node has. It travels in gossip.
-type diskLevel uint8
-
-const (
-	diskEnough diskLevel = iota
-	diskLow              // sends are refused
-	diskFull             // the node leads only if no other voter can
-)
 
 // Reasons of pressure, as labels of metrics.
 const (
@@ -102,22 +96,22 @@ type pressure struct {
 	nodeName string
 	path     string
 	log      *slog.Logger
-	auditor  *auditor
+	diverged func() bool // two replicas differ, see audit.Auditor.Split
 
 	stateBytes atomic.Int64
-	stateLost  atomic.Int64 // all by which it has become smaller
+	stateLost  atomic.Int64 // sum of all decreases
 	free       atomic.Uint64
 	total      atomic.Uint64
-	level      atomic.Uint32 // a diskLevel
+	level      atomic.Uint32 // a membership.DiskLevel
 	// membersLow is set while so many voters lack room that no majority has it.
 	membersLow atomic.Bool
 	refused    struct{ state, disk, divergence atomic.Uint64 }
 	written    wakeup.Signal // something was applied, so that the disk may be fuller
 }
 
-func newPressure(cfg Config, auditor *auditor) *pressure {
+func newPressure(cfg Config, diverged func() bool) *pressure {
 	return &pressure{
-		limits: cfg.Limits.Pressure, nodeName: cfg.NodeName, path: cfg.DataDir, log: cfg.Logger, auditor: auditor,
+		limits: cfg.Limits.Pressure, nodeName: cfg.NodeName, path: cfg.DataDir, log: cfg.Logger, diverged: diverged,
 		written: wakeup.NewSignal(),
 	}
 }
@@ -130,25 +124,26 @@ func (p *pressure) applied(stateBytes int64) {
 	p.written.Notify()
 }
 
-func (p *pressure) diskLevel() diskLevel { return diskLevel(p.level.Load()) }
+func (p *pressure) diskLevel() membership.DiskLevel { return membership.DiskLevel(p.level.Load()) }
 
 // stateFull reports whether the state has reached its limit.
 func (p *pressure) stateFull() bool {
 	return p.limits.StateBytes > 0 && p.stateBytes.Load() >= p.limits.StateBytes
 }
 
-// reason is why sends cannot be taken now, as a label and for people; both are
-// empty if they can.
+// reason returns the reason to refuse sends now, as a label and for people; both are empty if there
+// is none.
 func (p *pressure) reason() (label, text string) {
 	switch {
-	case p.auditor.split.Load() && !p.limits.ServeDiverged:
+	case p.diverged() && !p.limits.ServeDiverged:
 		return pressureDivergence, "two replicas of the state differ and nothing says which is right; see the logs of the nodes"
 	case p.stateFull():
 		return pressureState, fmt.Sprintf("the state takes %s of memory and its limit is %s (state-bytes-max)",
 			health.Bytes(uint64(p.stateBytes.Load())), health.Bytes(uint64(p.limits.StateBytes))) //nolint:gosec // neither is below zero
-	case p.diskLevel() >= diskLow:
+	case p.diskLevel() >= membership.DiskLow:
 		least := p.limits.DiskRefuse.bytes(p.total.Load())
-		return pressureDisk, fmt.Sprintf("the disk with the data directory of %s has %s free; sends are refused below %s (disk-free-refuse) and accepted again from %s",
+		return pressureDisk, fmt.Sprintf("the disk with the data directory of %s has %s free; sends are refused below %s "+
+			"(disk-free-refuse) and accepted again from %s",
 			p.nodeName, health.Bytes(p.free.Load()), health.Bytes(least), health.Bytes(toLeave(least)))
 	case p.membersLow.Load():
 		return pressureDisk, "the disks of so many nodes are nearly full that no majority has room"
@@ -156,7 +151,7 @@ func (p *pressure) reason() (label, text string) {
 	return "", ""
 }
 
-// refuse is the reason for which a send is refused now, empty if it is not.
+// refuse counts a refused send and returns the reason, empty if the send is accepted.
 func (p *pressure) refuse() string {
 	label, text := p.reason()
 	switch label {
@@ -188,23 +183,34 @@ func (p *pressure) measure() (changed bool) {
 	}
 	p.level.Store(uint32(level))
 	switch level {
-	case diskEnough:
+	case membership.DiskEnough:
 		p.log.Info("the disk has room again", "free", space.Free)
-	case diskLow:
+	case membership.DiskLow:
 		p.log.Warn("the disk is nearly full, this node takes no sends while it leads", "free", space.Free)
-	case diskFull:
+	case membership.DiskFull:
 		p.log.Error("the disk is nearly full, this node leaves leading to others", "free", space.Free)
 	}
 	return true
 }
 
-// toLeave is the free space that ends a level which begins below least.
+// room returns the bytes that can be written before this node hands leadership over for
+// lack of space. There is no bound if the free space is unknown.
+func (p *pressure) room() int64 {
+	space, err := p.limits.DiskSpace(p.path)
+	if err != nil {
+		return math.MaxInt64
+	}
+	kept := p.limits.DiskResign.bytes(space.Total)
+	return int64(max(space.Free, kept) - kept) //nolint:gosec // no disk is so large
+}
+
+// toLeave returns the free space that ends a level which begins below least.
 func toLeave(least uint64) uint64 { return least + least/10 }
 
-// levelOf compares the free space with the marks. To leave a level takes a tenth more
-// free space than to enter it, so that it does not flap.
-func levelOf(space environment.DiskSpace, limits PressureLimits, before diskLevel) diskLevel {
-	below := func(mark DiskMark, level diskLevel) bool {
+// levelOf compares the free space with the marks. A level ends with a tenth more free space than it
+// begins with, so that it does not flap.
+func levelOf(space environment.DiskSpace, limits PressureLimits, before membership.DiskLevel) membership.DiskLevel {
+	below := func(mark DiskMark, level membership.DiskLevel) bool {
 		least := mark.bytes(space.Total)
 		if before >= level {
 			least = toLeave(least)
@@ -212,26 +218,25 @@ func levelOf(space environment.DiskSpace, limits PressureLimits, before diskLeve
 		return space.Free < least
 	}
 	switch {
-	case below(limits.DiskResign, diskFull):
-		return diskFull
-	case below(limits.DiskRefuse, diskLow):
-		return diskLow
+	case below(limits.DiskResign, membership.DiskFull):
+		return membership.DiskFull
+	case below(limits.DiskRefuse, membership.DiskLow):
+		return membership.DiskLow
 	default:
-		return diskEnough
+		return membership.DiskEnough
 	}
 }
 
 const (
 	diskLookIdle = 10 * time.Second
 	diskLookBusy = 500 * time.Millisecond
-	// reclaimPause is the least time between two snapshots for the sake of space.
+	// reclaimPause is the least time between two snapshots that reclaim space.
 	reclaimPause = 30 * time.Second
-	// deadLogPause is the same for the sake of the next start.
+	// deadLogPause is the least time between two snapshots that shorten the next start.
 	deadLogPause = time.Minute
 )
 
-// watchDisk measures the free space until the node closes: often while something is
-// written, else seldom.
+// watchDisk measures the free space until the node closes: often during writes, else seldom.
 func (n *Node) watchDisk() {
 	var next, nextDead, nextKeys time.Duration // when space may be reclaimed, dead log dropped, and keys looked at, on the monotonic clock
 	for {
@@ -239,13 +244,13 @@ func (n *Node) watchDisk() {
 		if n.pressure.measure() {
 			n.process.gossip.SetDisk(uint8(n.pressure.diskLevel()))
 			n.process.gossip.Announce()
-			n.fitness.Notify()
+			n.members.FitnessChanged()
 		}
 		n.pressure.membersLow.Store(n.noMajorityHasRoom())
-		// Without sends the log hardly grows, so that what consumers and purges delete
-		// would keep its space.
+		// Without sends the log hardly grows, so no snapshot would reclaim the space of
+		// deleted messages.
 		now, free, state := n.cfg.Clock.Monotonic(), n.pressure.free.Load(), n.pressure.stateBytes.Load()
-		if n.pressure.diskLevel() >= diskLow && now >= next && n.group.ReclaimSpace(free, state) {
+		if n.pressure.diskLevel() >= membership.DiskLow && now >= next && n.group.ReclaimSpace(free, state) {
 			next = now + reclaimPause
 		}
 		if now >= nextDead && n.group.DropDeadLog(free, state, n.pressure.stateLost.Load()) {
@@ -263,8 +268,8 @@ func (n *Node) watchDisk() {
 	}
 }
 
-// waitForWrites waits until the free space may have changed. It returns false when the
-// node closes.
+// waitForWrites waits until the free space may have changed. It returns false when the node
+// closes.
 func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 	idle, busy := time.NewTimer(diskLookIdle), time.NewTimer(diskLookBusy)
 	defer idle.Stop()
@@ -286,12 +291,12 @@ func (n *Node) waitForWrites(changed <-chan struct{}) bool {
 	}
 }
 
-// noMajorityHasRoom reports whether the voters whose disks are not nearly full are no
-// majority. A voter that is not heard of counts as one with room.
+// noMajorityHasRoom reports whether too many voters have disks that are nearly full. A silent voter
+// counts as one with room.
 func (n *Node) noMajorityHasRoom() bool {
-	low := map[string]bool{n.process.nodeID: n.pressure.diskLevel() >= diskLow}
+	low := map[string]bool{n.process.nodeID: n.pressure.diskLevel() >= membership.DiskLow}
 	for _, m := range n.process.gossip.View() {
-		low[m.NodeID] = m.Alive && diskLevel(m.Disk) >= diskLow
+		low[m.NodeID] = m.Alive && membership.DiskLevel(m.Disk) >= membership.DiskLow
 	}
 	voters, roomy := 0, 0
 	for _, m := range n.group.Stats().Members {
@@ -305,8 +310,8 @@ func (n *Node) noMajorityHasRoom() bool {
 	return voters > 0 && 2*roomy <= voters
 }
 
-// refuseCommand is the outcome of a client's command that the leader does not take
-// now, without a verdict if it takes it.
+// refuseCommand returns the outcome of a client's command that the leader refuses now, without a
+// verdict if it accepts the command.
 func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 	if codec.AddsMessages(frame) {
 		if reason := n.pressure.refuse(); reason != "" {
@@ -315,9 +320,9 @@ func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 		return leader.Outcome{}
 	}
 	reason := ""
-	switch name, _ := codec.CommandName(frame); name { // what has no name is refused elsewhere
+	switch name, _ := codec.CommandName(frame); name { // a command without a name is refused elsewhere
 	case raiseName:
-		reason = n.raiseRefusal(frame)
+		reason = n.members.RaiseRefusal(frame)
 	case createKeyName:
 		reason = n.clearSecret(frame)
 	}
@@ -327,7 +332,7 @@ func (n *Node) refuseCommand(frame []byte) leader.Outcome {
 	return leader.Outcome{}
 }
 
-// Names of the commands that the leader looks into.
+// Names of the commands that the leader inspects.
 const (
 	raiseName     = "SetFormatVersion"
 	createKeyName = "CreateAccessKey"

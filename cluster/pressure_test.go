@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/environment"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -38,18 +39,18 @@ func TestDiskLevels(t *testing.T) {
 	cases := []struct {
 		name   string
 		free   uint64
-		before diskLevel
-		want   diskLevel
+		before membership.DiskLevel
+		want   membership.DiskLevel
 	}{
-		{"enough", 1000, diskEnough, diskEnough},
-		{"low", 999, diskEnough, diskLow},
-		{"full", 99, diskEnough, diskFull},
-		{"full, from low", 99, diskLow, diskFull},
-		{"just above the mark is still low", 1050, diskLow, diskLow},
-		{"a tenth above the mark is enough", 1100, diskLow, diskEnough},
-		{"just above the lower mark is still full", 105, diskFull, diskFull},
-		{"a tenth above the lower mark is low", 110, diskFull, diskLow},
-		{"from full to enough at once", 5000, diskFull, diskEnough},
+		{"enough", 1000, membership.DiskEnough, membership.DiskEnough},
+		{"low", 999, membership.DiskEnough, membership.DiskLow},
+		{"full", 99, membership.DiskEnough, membership.DiskFull},
+		{"full, from low", 99, membership.DiskLow, membership.DiskFull},
+		{"just above the mark is still low", 1050, membership.DiskLow, membership.DiskLow},
+		{"a tenth above the mark is enough", 1100, membership.DiskLow, membership.DiskEnough},
+		{"just above the lower mark is still full", 105, membership.DiskFull, membership.DiskFull},
+		{"a tenth above the lower mark is low", 110, membership.DiskFull, membership.DiskLow},
+		{"from full to enough at once", 5000, membership.DiskFull, membership.DiskEnough},
 	}
 	for _, c := range cases {
 		if got := levelOf(environment.DiskSpace{Free: c.free, Total: 1 << 20}, limits, c.before); got != c.want {
@@ -228,7 +229,7 @@ func TestFollowersWithoutRoom(t *testing.T) {
 	d[followers[0]].Store(diskTotal / 10)
 	c.waitFor("the follower to notice", func() bool {
 		c.send(0, standard, "one follower without room is no reason to refuse anything")
-		return c.nodes[followers[0]].pressure.diskLevel() == diskLow
+		return c.nodes[followers[0]].pressure.diskLevel() == membership.DiskLow
 	})
 	c.send(0, standard, "m")
 	d[followers[1]].Store(diskTotal / 10)
@@ -266,7 +267,7 @@ func TestLeaderOnAFullDiskHandsOver(t *testing.T) {
 	c.waitFor("all to notice", func() bool {
 		c.refusing(0, standard, "traffic")
 		for _, n := range c.nodes {
-			if n.pressure.diskLevel() != diskFull {
+			if n.pressure.diskLevel() != membership.DiskFull {
 				return false
 			}
 		}

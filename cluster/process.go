@@ -13,23 +13,23 @@ import (
 	"github.com/seriatimq/seriatim/cluster/election"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/sealing"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/storage/bodies"
-	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
 	"github.com/seriatimq/seriatim/fsm/format"
 )
 
-// thisGroup is the id of the only group there is yet; it travels in every
-// handshake and names the directory of the group.
+// thisGroup is the id of the only consensus group. It is part of every handshake and of the name
+// of the group's directory.
 const thisGroup = 0
 
-// process is what a node has once, whatever the number of its consensus groups: the
-// data directory, the network with its address book, gossip and the comparison of
-// clocks, bootstrap, and the failure detector. Its members are those of the first
-// group. Safe for concurrent use.
+// process holds the parts of a node that do not depend on the number of its consensus groups:
+// the data directory, the network with its address book, gossip and the comparison of clocks,
+// bootstrap, and the failure detector. Its members are those of the first group. Safe for
+// concurrent use.
 type process struct {
 	cfg    Config
 	nodeID string
@@ -42,13 +42,13 @@ type process struct {
 	book     *peernet.AddressBook
 	network  *peernet.Network
 
-	bootstrap *bootstrap
+	bootstrap *membership.Bootstrap
 	detector  *election.FailureDetector
 	gossip    *discovery.Gossip
 	clocks    *discovery.Clocks
 
 	inForce atomic.Uint32 // format version of the state
-	probes  atomic.Uint32 // of the calls of other nodes, so far
+	probes  atomic.Uint32 // count of probeCalls
 	// hold waits until no entry of this leader is in flight, and lets none start until
 	// release. Nil until a term may begin.
 	hold atomic.Pointer[func(context.Context) (release func(), err error)]
@@ -58,8 +58,8 @@ type process struct {
 	wg     sync.WaitGroup
 }
 
-// openProcess opens the data directory and the network. From then on this node
-// answers questions about the leader; it takes part in nothing else before begin.
+// openProcess opens the data directory and the network. Until begin, the node only answers
+// requests about the leader.
 func openProcess(ctx context.Context, cfg Config) (*process, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &process{cfg: cfg, ctx: life, cancel: cancel}
@@ -72,14 +72,13 @@ func openProcess(ctx context.Context, cfg Config) (*process, error) {
 	return p, nil
 }
 
-// openParts opens what a node has once and its group, whose state machine makeMachine
-// returns.
-func openParts(ctx context.Context, cfg Config, makeMachine func(fsm.BodyStore) *fsm.FSM) (*process, *consensus.Group, error) {
+// openParts opens the process and its group with the state machine from makeMachine.
+func openParts(ctx context.Context, cfg Config, makeMachine func(*process) *fsm.FSM) (*process, *consensus.Group, error) {
 	p, err := openProcess(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	group, err := consensus.Open(ctx, p.groupOptions(makeMachine(p.bodies)))
+	group, err := consensus.Open(ctx, p.groupOptions(makeMachine(p)))
 	if err != nil {
 		return nil, nil, errors.Join(err, p.disconnect(), p.close())
 	}
@@ -89,13 +88,13 @@ func openParts(ctx context.Context, cfg Config, makeMachine func(fsm.BodyStore) 
 	return p, group, nil
 }
 
-// closeParts closes what openParts opened.
+// closeParts closes the process and its group.
 func closeParts(p *process, group *consensus.Group) error {
 	group.BeginClose()
 	return errors.Join(p.disconnect(), group.Close(), p.close())
 }
 
-// groupOptions are those of the first group.
+// groupOptions returns the options of the first group.
 func (p *process) groupOptions(machine *fsm.FSM) consensus.Options {
 	return consensus.Options{
 		ID: thisGroup, NodeID: p.nodeID, Dir: p.groupDir, Guard: p.guard, Network: p.network, Machine: machine, Bodies: p.bodiesInUse(),
@@ -127,31 +126,24 @@ func (p *process) openDir() error {
 	return err
 }
 
-// openNetwork binds the peer port and reads to which cluster this node belongs.
+// openNetwork binds the peer port and reads the cluster that this node belongs to.
 func (p *process) openNetwork() error {
-	membership, err := p.dir.Membership()
+	record, err := p.dir.Membership()
 	if err != nil {
 		return p.guard.FailRead(fmt.Errorf("which cluster this node belongs to is unknown: %w", err))
 	}
-	if membership.ClusterID == "" && p.groupDir.HasLog() {
-		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName), storage.ErrLostData, storage.ReplaceNode))
+	if record.ClusterID == "" && p.groupDir.HasLog() {
+		return p.guard.Fail(fault.ExitLostData, fmt.Errorf("%s is missing: %w; %s", p.dir.File(storage.MembershipName),
+			storage.ErrLostData, storage.ReplaceNode))
 	}
 	recovered, err := storage.ReadRecovery(p.dir)
 	if err != nil {
 		return p.guard.FailRead(fmt.Errorf("whether this node was recovered is unknown: %w", err))
 	}
-	p.bootstrap = &bootstrap{
-		dir:      p.dir,
-		expect:   p.cfg.BootstrapExpect,
-		lookAt:   p.cfg.Join,
-		hasState: p.groupDir.HasLog,
-		gained:   p.groupDir.LogBegun(),
-		guard:    p.guard,
-		logger:   p.cfg.Logger,
-		turn:     make(chan struct{}, 1),
-		changed:  wakeup.NewSignal(),
-	}
-	p.bootstrap.pledge.Store(&membership)
+	p.bootstrap = membership.NewBootstrap(membership.BootstrapOptions{
+		Dir: p.dir, Expect: p.cfg.BootstrapExpect, Join: p.cfg.Join, HasState: p.groupDir.HasLog, Gained: p.groupDir.LogBegun(),
+		Guard: p.guard, Log: p.cfg.Logger,
+	}, record)
 	p.book = peernet.OpenAddressBook(p.dir.File(storage.AddressesName), p.cfg.Logger)
 	p.network, err = peernet.Listen(p.ctx, peernet.Options{
 		NodeID:    p.nodeID,
@@ -177,12 +169,12 @@ func (p *process) openNetwork() error {
 	return nil
 }
 
-// errEnded says what to do with a node of a cluster that was recovered without it.
-var errEnded = errors.New("the cluster of this node was recovered without it (seriatim cluster force-recover) and goes on without what only this node may know; " +
-	"keep a copy of the data directory, and start this node with an empty one, so that it joins; if the recovery was a mistake, stop the recovered nodes first")
+// errEnded is the error of a node whose cluster was recovered without it, with the advice for you.
+var errEnded = errors.New("the cluster of this node was recovered without it (seriatim cluster force-recover), and lacks the entries " +
+	"that only this node has. Keep a copy of the data directory, and start this node with an empty one, so that it joins. " +
+	"If the recovery was a mistake, stop the recovered nodes first")
 
-// answerAboutLeader answers questions about the leader from here on, long before
-// this node can answer anything else.
+// answerAboutLeader serves the failure detector, long before this node can answer anything else.
 func (p *process) answerAboutLeader() {
 	p.detector = election.New(election.Options{
 		NodeID: p.nodeID, Group: thisGroup, Network: p.network, Heartbeat: p.cfg.Timing.Heartbeat, Clock: p.cfg.Clock, Log: p.cfg.Logger,
@@ -193,7 +185,7 @@ func (p *process) answerAboutLeader() {
 	p.wg.Go(func() { p.detector.Serve(p.ctx, p.network.Listener(peernet.KindFailureDetector, thisGroup)) })
 }
 
-// probeCalls finds out whether a node answers the calls that other nodes forward to it.
+// probeCalls checks that a node answers the calls that other nodes forward to it.
 func (p *process) probeCalls(ctx context.Context, nodeID string) error {
 	conn, err := p.network.Dial(ctx, nodeID, peernet.KindForward, thisGroup)
 	if err != nil {
@@ -203,29 +195,27 @@ func (p *process) probeCalls(ctx context.Context, nodeID string) error {
 	return forward.Probe(ctx, conn, sender, nodeID, thisGroup)
 }
 
-// probesAtOnce bounds how many senders other nodes remember for the probes of this one,
-// which overlap when several nodes ask it about the leader.
+// probesAtOnce bounds the senders that other nodes remember for the probes of this one. Probes
+// overlap when several nodes ask this one about the leader.
 const probesAtOnce = 64
 
-// begin opens gossip and takes part in everything, with the group whose members are
-// those of the cluster.
+// begin opens gossip and takes full part in the cluster, with the group of its members.
 func (p *process) begin(group *consensus.Group) error {
 	if err := p.openGossip(group); err != nil {
 		return err
 	}
 	p.detector.Start(p.electionView(group))
-	b := p.bootstrap
-	b.network, b.view, b.gossiped, b.announce, b.begin = p.network, p.gossip.View, p.gossip.Changes, p.gossip.Announce, group.Bootstrap
+	p.bootstrap.Connect(membership.Peers{Network: p.network, Gossip: p.gossip, FirstEntry: group.Bootstrap})
 	p.network.Open()
 	p.wg.Go(func() { p.gossip.Run(p.ctx) })
-	p.wg.Go(func() { b.serve(p.ctx, p.network.Listener(peernet.KindBootstrap, 0)) })
-	p.wg.Go(func() { b.run(p.ctx) })
+	p.wg.Go(func() { p.bootstrap.Serve(p.ctx, p.network.Listener(peernet.KindBootstrap, 0)) })
+	p.wg.Go(func() { p.bootstrap.Run(p.ctx) })
 	p.wg.Go(func() { p.detector.Run(p.ctx) })
 	p.wg.Go(p.announceState)
 	return nil
 }
 
-// electionView is what the failure detector reads and does of the group.
+// electionView gives the failure detector its access to the group.
 func (p *process) electionView(group *consensus.Group) election.Consensus {
 	return election.Consensus{
 		Leadership: func() election.Leadership { return election.Leadership(group.Leadership()) },
@@ -237,9 +227,9 @@ func (p *process) electionView(group *consensus.Group) election.Consensus {
 		Voters:       group.Voters,
 		HeardVoters:  group.HeardVoters,
 		Campaign:     group.Campaign,
-		MayLead:      p.mayLead,
+		MayLead:      func(nodeID string) bool { return membership.MayLead(nodeID, p.gossip, p.clocks) },
 		Transfer: func(ctx context.Context, nodeID string) error {
-			ctx, cancel := context.WithTimeout(ctx, transferTimeout)
+			ctx, cancel := context.WithTimeout(ctx, membership.TransferTimeout)
 			defer cancel()
 			if hold := p.hold.Load(); hold != nil {
 				release, err := (*hold)(ctx)
@@ -283,11 +273,11 @@ func memberCount(group *consensus.Group) int {
 }
 
 // clusterID is empty until this node belongs to a cluster.
-func (p *process) clusterID() string { return p.bootstrap.membership().ClusterID }
+func (p *process) clusterID() string { return p.bootstrap.Record().ClusterID }
 
-// describe is what the other nodes learn of this one.
+// describe returns the entry of this node for gossip.
 func (p *process) describe() discovery.Member {
-	own := p.bootstrap.membership()
+	own := p.bootstrap.Record()
 	return discovery.Member{
 		Joining:   own.Joined && !own.Added,
 		NodeID:    p.nodeID,
@@ -303,8 +293,8 @@ func (p *process) describe() discovery.Member {
 	}
 }
 
-// advertisedPeer is where the others reach this node. Bound to all addresses,
-// it is the one they hear gossip from, which they fill in themselves.
+// advertisedPeer returns the address at which the others reach this node. If the node is bound to
+// all addresses, the host is empty, and the others use the address that gossip comes from.
 func (p *process) advertisedPeer() string {
 	if p.cfg.AdvertisePeer != "" {
 		return p.cfg.AdvertisePeer
@@ -316,7 +306,7 @@ func (p *process) advertisedPeer() string {
 	return net.JoinHostPort(host, port)
 }
 
-// addressOf is where a node is reached, empty if that is unknown.
+// addressOf returns the peer address of a node, empty if it is unknown.
 func (p *process) addressOf(nodeID string) string {
 	if nodeID == p.nodeID {
 		return p.advertisedPeer()
@@ -324,7 +314,7 @@ func (p *process) addressOf(nodeID string) string {
 	return p.book.Lookup(nodeID)
 }
 
-// announceState tells the others when this node has become part of a cluster.
+// announceState announces by gossip that this node has become part of a cluster.
 func (p *process) announceState() {
 	select {
 	case <-p.groupDir.LogBegun():
@@ -333,8 +323,8 @@ func (p *process) announceState() {
 	}
 }
 
-// disconnect ends all exchanges with other nodes, so that they do not hold up the
-// end of the groups. close comes after that.
+// disconnect ends all exchanges with other nodes, so that they do not delay the end of the groups.
+// Call close after it.
 func (p *process) disconnect() error {
 	p.cancel()
 	if p.network != nil {
@@ -346,8 +336,8 @@ func (p *process) disconnect() error {
 	return nil
 }
 
-// close closes the network and the data directory, which nobody uses any more. It
-// also closes a process that did not open completely.
+// close closes the network and the data directory, which must not be in use any more. It also
+// closes a process that did not open completely.
 func (p *process) close() error {
 	var problems []error
 	if p.network != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// Read calls read with a state that contains everything acknowledged before
-// the call, by any node. What read returns is returned unchanged; read must be
-// short, must not keep the View, and must not call the Node.
+// Read calls read with a state that contains everything acknowledged before the call, by any node. It
+// returns the error of read unchanged. read must be short, must not keep the View, and must not call
+// the Node.
 func (n *Node) Read(ctx context.Context, read func(queue.View) error) (Position, error) {
 	if !n.calls.enter() {
 		return Position{}, errClosing
@@ -33,8 +33,8 @@ func (n *Node) Read(ctx context.Context, read func(queue.View) error) (Position,
 	return position, failed
 }
 
-// readBarrier waits until everything acknowledged before the call is applied
-// here, and returns the index up to which that is.
+// readBarrier waits until everything acknowledged before the call is applied here. It returns the
+// index of that.
 func (n *Node) readBarrier(ctx context.Context) (uint64, error) {
 	r := &request{kind: forward.ReadIndex}
 	o, err := n.route(ctx, r)
@@ -47,7 +47,7 @@ func (n *Node) readBarrier(ctx context.Context) (uint64, error) {
 	return o.At.Index, nil
 }
 
-// waitRead waits until what a leader answered to a request for a read index is applied here.
+// waitRead waits until the read index of a leader is applied here.
 func (n *Node) waitRead(ctx context.Context, r *request, o leader.Outcome) error {
 	if r.remote {
 		return n.group.WaitRead(ctx, r.term, o.At.Index)
@@ -55,14 +55,14 @@ func (n *Node) waitRead(ctx context.Context, r *request, o leader.Outcome) error
 	return n.group.WaitApplied(ctx, o.At.Index)
 }
 
-// ReadLocal calls read with the state as far as this node knows it, which may
-// be behind the rest of the cluster. The rules of Read hold for read.
+// ReadLocal calls read with the state of this node, which may be behind the rest of the cluster. The
+// rules of Read apply to read.
 func (n *Node) ReadLocal(read func(queue.View)) { n.replica.Read(read) }
 
-// Access is who may use the cluster, as far as this node knows it.
+// Access returns the access table of this node.
 func (n *Node) Access() *access.Table { return n.replica.Access() }
 
-// CatchUp waits until this node knows everything that was acknowledged before the call.
+// CatchUp waits until this node has applied everything acknowledged before the call.
 func (n *Node) CatchUp(ctx context.Context) error {
 	_, err := n.Read(ctx, func(queue.View) error { return nil })
 	return err

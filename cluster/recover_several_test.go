@@ -14,6 +14,7 @@ import (
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/offline"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/queue"
@@ -109,7 +110,7 @@ func (u *unequal) keep(t *testing.T, kept []int) {
 		list, err := u.nodes.nodes[u.leader()].Members(clustertest.Context(t))
 		voters := 0
 		for _, m := range list.Members {
-			if m.Role != roleLearner {
+			if m.Role != membership.RoleLearner {
 				voters++
 			}
 		}
@@ -249,7 +250,7 @@ func TestRecoverySetsAShorterLogAside(t *testing.T) {
 	}
 	c.configs[0].BootstrapExpect = 1
 	c.open(0)
-	if got := c.nodes[0].Status(); got.ClusterID != plan.NewClusterID || got.NodeID == ids[0] || c.nodes[0].process.bootstrap.hasState() {
+	if got := c.nodes[0].Status(); got.ClusterID != plan.NewClusterID || got.NodeID == ids[0] || c.nodes[0].process.bootstrap.HasState() {
 		t.Errorf("%+v", got)
 	}
 }

@@ -9,18 +9,17 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// retrySafe reports whether executing r twice is the same as once (decision 10; faults.md
-// I12): its line in the table of commands says so. It is asked only when what became of the
-// first attempt could not be found out.
+// retrySafe reports whether executing r twice is the same as once (decision 10; faults.md I12), by
+// its row in the table of commands. It matters only if the outcome of the first attempt could not be
+// found out.
 func (n *Node) retrySafe(ctx context.Context, r *request) bool {
 	repeats := codec.RepeatingOf(r.cmd)
 	return repeats.Safe(r.cmd) || repeats.Resend != nil && n.resendSafe(ctx, r, repeats.Resend)
 }
 
-// provesNothing reports whether an answer leaves open what an earlier attempt
-// of unknown outcome did: a refusal may be the consequence of its success. A
-// delete is the exception, as deleting what is deleted is no error, unless it is one
-// under a lock.
+// provesNothing reports whether an answer leaves the outcome of an earlier attempt open: a refusal
+// may be the consequence of its success. A delete without a lock is the exception, because deleting
+// a deleted message is no error.
 func (n *Node) provesNothing(r *request, o leader.Outcome) bool {
 	if o.Response.Err != nil {
 		return true
@@ -45,10 +44,10 @@ func (n *Node) provesNothing(r *request, o leader.Outcome) bool {
 	return false
 }
 
-// resendSafe reports whether the queue or the topic would recognise every message of a
-// send or a publish that may already be in it. The rules are those of now, proven by a
-// read barrier. It spares repetitions that would likely be refused; a new leader's
-// clock, a purge or a change may still come first, so that repeat has the last word.
+// resendSafe reports whether the queue or the topic would recognise every message of a send or a
+// publish that may already be in it. A read barrier proves the current rules. The check avoids
+// repetitions that would likely be refused. The clock of a new leader, a purge or a change may still
+// come first, so repeat guards against these.
 func (n *Node) resendSafe(ctx context.Context, r *request, resend *codec.Resending) bool {
 	if _, err := n.readBarrier(ctx); err != nil {
 		return false
@@ -62,15 +61,15 @@ func (n *Node) resendSafe(ctx context.Context, r *request, resend *codec.Resendi
 	return safe
 }
 
-// repeated reports whether r is a send or a publish that was made again.
+// repeated reports whether r is a repeated send or publish.
 func (r *request) repeated() bool {
 	resend := codec.RepeatingOf(r.cmd).Resend
 	return resend != nil && resend.Since(r.cmd) != 0
 }
 
-// repeat makes a send or a publish that may be in the log one that is refused unless
-// what was accepted since is known: until it is applied there may be a purge, a change
-// of the rules, or an end of the window by a clock that was ahead.
+// repeat changes a send or a publish that may be in the log: it is now refused unless everything
+// accepted since the first attempt is known. A purge, a change of the rules, or a fast clock that
+// ends the window may come before it is applied.
 func (r *request) repeat() error {
 	resend := codec.RepeatingOf(r.cmd).Resend
 	if resend == nil || r.repeated() {

@@ -2,21 +2,19 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/leader"
-	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/sealing"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 )
 
-// openSealing reads the private key of this node, or makes it.
+// openSealing reads the private key of this node, or draws one.
 func (p *process) openSealing() (err error) {
 	p.sealing, err = sealing.Open(sealing.Options{
 		NodeID: p.nodeID, Path: p.dir.File(sealing.FileName), Keys: p.cfg.Log.Encryption.Keys, Random: p.cfg.Random,
@@ -28,8 +26,8 @@ func (p *process) openSealing() (err error) {
 	return nil
 }
 
-// noteAccess tells the keeper of a change of the access table. Only the goroutine of the
-// state machine calls it.
+// noteAccess notifies the keeper of a change of the access table. Only the goroutine of the state
+// machine calls it.
 func (n *Node) noteAccess() {
 	if now := n.replica.Access(); now != n.accessSeen {
 		n.accessSeen = now
@@ -37,18 +35,18 @@ func (n *Node) noteAccess() {
 	}
 }
 
-// runSealing keeps the sealing key as the members need it.
+// runSealing wraps the sealing key for all members.
 func (n *Node) runSealing() {
 	last := ""
 	n.process.sealing.Run(n.closing, sealingView{n}, func(err error) {
 		if text := err.Error(); text != last {
-			n.log.Warn("the sealing key of the cluster is not as it should be, trying again", "error", err)
+			n.log.Warn("the sealing key of the cluster could not be updated, trying again", "error", err)
 			last = text
 		}
 	})
 }
 
-// sealAsLeader has the keeper do what only a leader does.
+// sealAsLeader notifies the keeper that this node leads.
 func (n *Node) sealAsLeader(context.Context, *leader.Term) { n.process.sealing.Changed() }
 
 // Secret returns the secret of an access key. The error is an ErrUnavailable if this node
@@ -61,7 +59,7 @@ func (n *Node) Secret(a access.Key) (string, error) {
 	return secret, err
 }
 
-// sealed returns a command in the form that may go into the log: without a secret in clear.
+// sealed returns a command in its form for the log: without a secret in clear.
 func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Duration) (queue.Command, error) {
 	create, ok := cmd.(*queue.CreateAccessKey)
 	if !ok || create.Secret == "" {
@@ -73,8 +71,7 @@ func (n *Node) sealed(ctx context.Context, cmd queue.Command, timeout time.Durat
 	return n.process.sealing.Seal(ctx, view, create, view.Execute)
 }
 
-// clearSecret returns the reason to refuse a command whose secret is in clear, empty for
-// all others.
+// clearSecret returns the reason to refuse a command with a secret in clear, empty for all others.
 func (n *Node) clearSecret(frame []byte) string {
 	cmd, err := codec.DecodeCommand(frame)
 	create, ok := cmd.(*queue.CreateAccessKey)
@@ -84,7 +81,7 @@ func (n *Node) clearSecret(frame []byte) string {
 	return "the secret of the access key is in clear"
 }
 
-// secrets says whether this node opens the secrets of access keys.
+// secrets returns the finding about the secrets of access keys, false if none is sealed.
 func (n *Node) secrets() (health.Finding, bool) {
 	key := n.replica.Access().SealingKey()
 	switch {
@@ -93,42 +90,29 @@ func (n *Node) secrets() (health.Finding, bool) {
 	case n.process.sealing.CanOpen(key):
 		return health.Found(health.Secrets, "", 0, "this node opens the secrets of access keys"), true
 	default:
-		return health.Found(health.Secrets, "", 2, "this node cannot open the secrets of access keys, and refuses requests that are signed: no member gave it the sealing key"), true
+		return health.Found(health.Secrets, "", 2, "this node cannot open the secrets of access keys, and refuses requests that are "+
+			"signed: no member gave it the sealing key"), true
 	}
 }
 
-// sealingView is the cluster as the keeper sees it.
+// sealingView is the cluster for the keeper of the sealing key.
 type sealingView struct{ n *Node }
 
 var _ sealing.Cluster = sealingView{}
 
-// Access returns the users of the cluster that this node knows.
+// Access returns the access keys that this node knows.
 func (v sealingView) Access() *access.Table { return v.n.replica.Access() }
 
 // Leads reports whether this node leads.
 func (v sealingView) Leads() bool { return v.n.leads() }
 
-// Members are the ids of the members.
+// Members returns the ids of the members.
 func (v sealingView) Members() (voters, learners []string) {
 	members := v.n.group.Members()
 	return members.Voters, members.Learners
 }
 
-// others are the other members, the leader first.
-func (v sealingView) others() (ids []string) {
-	leader := v.n.group.Leadership().LeaderID
-	voters, learners := v.Members()
-	for _, list := range [][]string{{leader}, voters, learners} {
-		for _, id := range list {
-			if id != "" && id != v.n.process.nodeID && (id != leader || len(ids) == 0) {
-				ids = append(ids, id)
-			}
-		}
-	}
-	return ids
-}
-
-// Execute executes a command, wherever the leader is.
+// Execute executes a command at the leader.
 func (v sealingView) Execute(ctx context.Context, cmd queue.Command) error {
 	_, err := v.n.Submit(ctx, cmd)
 	return err
@@ -136,60 +120,16 @@ func (v sealingView) Execute(ctx context.Context, cmd queue.Command) error {
 
 // PublicKeys asks the other members for their public keys.
 func (v sealingView) PublicKeys(ctx context.Context) map[string][]byte {
-	keys := map[string][]byte{}
-	for id, p := range v.n.askNodes(ctx, v.others(), membershipRequest{Op: opProbe}) {
-		if p.err == nil && len(p.answer.PublicKey) > 0 {
-			keys[id] = p.answer.PublicKey
-		}
-	}
-	return keys
+	return v.n.members.PublicKeys(ctx)
 }
-
-// wrapBudget bounds a question for the sealing key.
-const wrapBudget = 2 * time.Second
 
 // AskForWrap asks the other members, one after the other, to wrap the sealing key.
 func (v sealingView) AskForWrap(ctx context.Context, id string, publicKey []byte) (access.Wrap, error) {
-	var failures []error
-	for _, other := range v.others() {
-		asking, cancel := context.WithTimeout(ctx, wrapBudget)
-		answer, err := peernet.Ask[membershipAnswer](asking, v.n.process.network, other, peernet.KindMembership, 0, membershipRequest{
-			Op: opWrap, From: v.n.process.nodeID, Cluster: v.n.process.clusterID(), PublicKey: publicKey, Final: true,
-		})
-		cancel()
-		switch {
-		case err != nil:
-			failures = append(failures, err)
-		case answer.Wrap == nil || answer.Wrap.KeyID != id:
-			failures = append(failures, fmt.Errorf("node %s has no sealing key to give: %s", other, answer.Text))
-		default:
-			return access.Wrap{Holder: v.n.process.nodeID, PublicKey: string(publicKey), Text: string(answer.Wrap.Text)}, nil
-		}
-	}
-	if len(failures) == 0 {
-		return access.Wrap{}, errors.New("there is no other member")
-	}
-	return access.Wrap{}, errors.Join(failures...)
+	return v.n.members.AskForWrap(ctx, id, publicKey)
 }
 
-// wrappedKey is the sealing key, encrypted for a node that asked.
-type wrappedKey struct {
-	KeyID string `json:"keyId"`
-	Text  []byte `json:"text"`
-}
-
-// wrapFor answers a member that asks for the sealing key.
-func (n *Node) wrapFor(nodeID string, publicKey []byte) membershipAnswer {
-	key := n.replica.Access().SealingKey()
-	wrapped, err := n.process.sealing.WrapFor(key, nodeID, publicKey)
-	if err != nil {
-		return answerOf(refused(RefusedPolicy, "", "%v", err))
-	}
-	return membershipAnswer{Verdict: changeDone, Wrap: &wrappedKey{KeyID: key.ID, Text: []byte(wrapped.Text)}}
-}
-
-// adoptAccessKeys makes the access keys of a backup those of this cluster: it wraps their
-// sealing key for its own members. Without the sealing key it refuses.
+// adoptAccessKeys makes the access keys of a backup those of this cluster: it wraps their sealing
+// key for the members. It returns ErrSealed without the sealing key.
 func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, options RestoreOptions) error {
 	table := backup.View().Access()
 	switch {
@@ -218,7 +158,8 @@ func (n *Node) adoptAccessKeys(ctx context.Context, backup *queue.Broker, option
 type firstSecret struct{ sealingView }
 
 // Seal seals the secret of a command.
-func (f firstSecret) Seal(ctx context.Context, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
+func (f firstSecret) Seal(ctx context.Context, cmd *queue.CreateAccessKey,
+	execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error) {
 	return f.n.process.sealing.Seal(ctx, f.sealingView, cmd, execute)
 }
 

@@ -9,33 +9,32 @@ import (
 	"github.com/seriatimq/seriatim/queue/refusal"
 )
 
-// ClusterSettings are what all nodes must agree on.
+// ClusterSettings are replicated: all nodes use the same.
 type ClusterSettings = leader.Settings
 
-// RequestLimits bound what clients can make a node keep in memory. The zero value of a
-// field means its default.
+// RequestLimits bound the memory of a node for requests of clients. The zero value of a field
+// means its default.
 type RequestLimits struct {
-	// Timeout is how long a call may try before it ends with ErrUnavailable
-	// or ErrOutcomeUnknown; a receive may wait for messages beside it.
+	// Timeout bounds the attempts of a call, which then ends with ErrUnavailable or
+	// ErrOutcomeUnknown. The time that a receive waits for messages is not included.
 	Timeout time.Duration
-	// QueueBytes and QueueCommands bound the commands waiting to be
-	// proposed, on the leader and towards the leader; above it callers get
-	// ErrOverloaded.
+	// QueueBytes and QueueCommands bound the commands that wait to be proposed, on the leader
+	// and on the way to it. Above them callers get ErrOverloaded.
 	QueueBytes    int
 	QueueCommands int
 	// WaitingReceives bounds the long polls held by the leader.
 	WaitingReceives int
 	Pressure        PressureLimits
-	// QueueTotals is how many queues have counts of their own, see Node.QueueTotals.
+	// QueueTotals is the number of queues with counts of their own, see Node.QueueTotals.
 	QueueTotals int
-	// Check refuses commands before they go into the log, by what needs no state and is no
-	// matter of package queue; nil refuses none.
+	// Check refuses commands before they go into the log, by rules that need no state and do
+	// not belong to package queue; nil refuses none.
 	Check func(queue.Command) *queue.Error
 }
 
 const requestTimeoutDefault = 10 * time.Second
 
-// leader are the limits of what waits at the leader and on the way to it.
+// leader returns the limits for commands that wait at the leader and on the way to it.
 func (l RequestLimits) leader() leader.Limits {
 	return leader.Limits{QueueBytes: l.QueueBytes, QueueCommands: l.QueueCommands, WaitingReceives: l.WaitingReceives}
 }
@@ -50,41 +49,15 @@ func (l RequestLimits) withDefaults() RequestLimits {
 	return l
 }
 
-// MembershipPolicy says which changes of the members happen without an operator. No node
-// is ever removed automatically: one that does not answer may be partitioned.
-type MembershipPolicy struct {
-	// ManualJoin: an empty node does not ask to join, and a leader does not
-	// let nodes join that ask; an operator adds them.
-	ManualJoin bool
-	// Voters is the number of voters up to which the leader promotes learners; 0
-	// means as many as the initial members.
-	Voters int
-	// PromoteAfter is how long a learner must have kept up before it is promoted;
-	// default 10s.
-	PromoteAfter time.Duration
-}
-
-// promoteAfterDefault is long enough to see that a learner keeps up with the
-// load, not only that it once reached the end of the log (raft.md A7).
-const promoteAfterDefault = 10 * time.Second
-
-func (p MembershipPolicy) withDefaults() MembershipPolicy {
-	if p.PromoteAfter <= 0 {
-		p.PromoteAfter = promoteAfterDefault
-	}
-	return p
-}
-
-// EncryptionPolicy says how what a node writes to its disk is encrypted.
+// EncryptionPolicy configures the encryption of the files of a node.
 type EncryptionPolicy struct {
-	Keys *encryption.Keyring // nil: it is in clear text
-	// AcceptKMSKeys has attributes that ask for encryption that there is not accepted and
-	// ignored.
+	Keys *encryption.Keyring // nil: files are in clear text
+	// AcceptKMSKeys accepts and ignores attributes that ask for unavailable encryption.
 	AcceptKMSKeys bool
 }
 
-// EncryptsAtRest reports whether this node encrypts what it writes to its disk, and all other
-// members say so of theirs.
+// EncryptsAtRest reports whether this node encrypts its files, and all other members report the
+// same.
 func (n *Node) EncryptsAtRest() bool {
 	if n.cfg.Log.Encryption.Keys == nil {
 		return false
@@ -93,7 +66,7 @@ func (n *Node) EncryptsAtRest() bool {
 	for _, member := range n.process.gossip.View() {
 		encrypts[member.NodeID] = member.Encrypts
 	}
-	for _, id := range n.otherMembers() {
+	for _, id := range n.members.OtherMembers() {
 		if !encrypts[id] {
 			return false
 		}
@@ -107,8 +80,8 @@ const (
 	sqsManagedAttribute = "SqsManagedSseEnabled"
 )
 
-// refuseEncryption refuses a command that asks for encryption that there is not: a key of
-// KMS, or encryption at rest while a node does without.
+// refuseEncryption refuses a command that asks for unavailable encryption: a KMS key, or
+// encryption at rest while a node has none.
 func (n *Node) refuseEncryption(cmd queue.Command) *queue.Error {
 	if n.cfg.Log.Encryption.AcceptKMSKeys {
 		return nil
@@ -133,10 +106,12 @@ func (n *Node) refuseEncryption(cmd queue.Command) *queue.Error {
 			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter KmsMasterKeyId. Reason: ", noKMS)
 		case a.Name == sqsManagedAttribute && a.Value == "true" && !n.EncryptsAtRest():
 			return refusal.New(refusal.InvalidAttributeValue, "Invalid value for the parameter SqsManagedSseEnabled. Reason: ",
-				"not all nodes of this cluster encrypt data at rest: set encryption-key-file on each, or accept-kms-keys to have the attribute accepted and ignored.")
+				"not all nodes of this cluster encrypt data at rest: set encryption-key-file on each, "+
+					"or accept-kms-keys to have the attribute accepted and ignored.")
 		}
 	}
 	return nil
 }
 
-const noKMS = "this server has no keys of KMS. Leave it out and set encryption-key-file on all nodes, or accept-kms-keys to have it accepted and ignored."
+const noKMS = "this server has no keys of KMS. Leave it out and set encryption-key-file on all nodes, " +
+	"or accept-kms-keys to have it accepted and ignored."

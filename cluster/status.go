@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/health"
+	"github.com/seriatimq/seriatim/cluster/membership"
 )
 
 // Status describes a node at one moment. Its JSON form is a contract with
@@ -30,8 +31,8 @@ type Status struct {
 	StateHash         string `json:"stateHash"` // of the state at AppliedIndex, hex
 	Version           string `json:"version"`
 	Drained           bool   `json:"drained"` // see Drain
-	// ClockOffMs is how far this node's clock is from the median of a
-	// majority; 0 while that is within the bound or unknown.
+	// ClockOffMs is the difference between this node's clock and the median of a majority; 0
+	// while that is within the bound or unknown.
 	ClockOffMs int64            `json:"clockOffMs"`
 	Findings   []health.Finding `json:"findings"` // of all checks that this node measures
 	Warnings   []string         `json:"warnings"` // those that are not OK, for people
@@ -46,11 +47,11 @@ type PeerStatus struct {
 	Voter         bool   `json:"voter"`
 	LagEntries    int64  `json:"lagEntries"`    // -1: unknown, as on followers
 	LastContactMs int64  `json:"lastContactMs"` // -1: unknown
-	// ClockAheadMs is how far its clock is ahead of this node's; null: unknown.
+	// ClockAheadMs is its clock minus this node's; null: unknown.
 	ClockAheadMs *int64 `json:"clockAheadMs"`
 }
 
-// Status describes the node.
+// Status describes the node at this moment.
 func (n *Node) Status() Status {
 	stats := n.group.Stats()
 	position := n.replica.Position()
@@ -68,7 +69,7 @@ func (n *Node) Status() Status {
 		LogTimeMs:         int64(position.At),
 		StateHash:         hex.EncodeToString(position.StateHash[:]),
 		Version:           n.cfg.Version,
-		Drained:           n.drained.Load(),
+		Drained:           n.Drained(),
 		ClockOffMs:        n.process.clocks.Off().Milliseconds(),
 		Findings:          findings,
 		Warnings:          health.Sentences(findings),
@@ -100,16 +101,15 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// Leader is the id of this node and that of the leader as far as this node knows,
-// empty if it knows none.
+// Leader returns the ids of this node and of the leader, which is empty if unknown.
 func (n *Node) Leader() (self, leader string) {
 	return n.process.nodeID, n.group.Leadership().LeaderID
 }
 
-// deliveriesLostFor is the time after the last loss for which topics are said to lose messages.
+// deliveriesLostFor is the time after a loss for which findings report it.
 const deliveriesLostFor = time.Hour
 
-// findings returns the measurements of this node of itself.
+// findings returns the measurements of this node.
 func (n *Node) findings() []health.Finding {
 	list := []health.Finding{n.readiness(), n.sends(), n.soundness()}
 	add := func(check, of string, value float64, format string, args ...any) {
@@ -118,7 +118,8 @@ func (n *Node) findings() []health.Finding {
 	p := n.pressure
 	if free, total := p.free.Load(), p.total.Load(); total > 0 {
 		percent := 100 * float64(free) / float64(total)
-		add(health.Disk, "", percent, "the disk with the data directory has %s of %s free (%.3g %%)", health.Bytes(free), health.Bytes(total), percent)
+		add(health.Disk, "", percent, "the disk with the data directory has %s of %s free (%.3g %%)", health.Bytes(free),
+			health.Bytes(total), percent)
 	}
 	if most := p.limits.StateBytes; most > 0 {
 		used := p.stateBytes.Load()
@@ -128,7 +129,8 @@ func (n *Node) findings() []health.Finding {
 	clocks := n.process.clocks.Skews()
 	for _, m := range n.group.Stats().Members {
 		if ahead, known := clocks[m.NodeID]; known {
-			add(health.Clock, m.Name, math.Abs(ahead.Seconds()), "the clock of %s is %v off that of this node", m.Name, ahead.Abs().Round(time.Millisecond))
+			add(health.Clock, m.Name, math.Abs(ahead.Seconds()), "the clock of %s is %v off that of this node", m.Name,
+				ahead.Abs().Round(time.Millisecond))
 		}
 	}
 	if secrets, sealed := n.secrets(); sealed {
@@ -140,7 +142,8 @@ func (n *Node) findings() []health.Finding {
 	now := n.cfg.Clock.Monotonic()
 	n.counts.leader.Lost.Read(func(topic, queue string, count uint64, last time.Duration) {
 		if now-last < deliveriesLostFor {
-			add(health.Deliveries, topic, float64(count), "the topic %s lost %d messages for the queue %s since this node started, the last one %v ago",
+			add(health.Deliveries, topic, float64(count), "the topic %s lost %d messages for the queue %s since this node started, "+
+				"the last one %v ago",
 				topic, count, queue, (now - last).Round(time.Second))
 		}
 	})
@@ -157,14 +160,25 @@ func (n *Node) findings() []health.Finding {
 	return list
 }
 
-// readiness says whether this node can answer clients. A node that is drained or was just
-// added lacks nothing that a person has to do.
+// reasonToResign returns the reason why this node should not lead, empty if there is none.
+func (n *Node) reasonToResign() string {
+	if n.pressure.diskLevel() == membership.DiskFull {
+		return "its disk is nearly full"
+	}
+	if off := n.process.clocks.Off(); off != 0 {
+		return fmt.Sprintf("its clock is %v off the median of a majority (clock-skew-max)", off.Round(time.Millisecond))
+	}
+	return ""
+}
+
+// readiness returns the finding about Ready. For a node that is drained or was just added there is
+// nothing to repair.
 func (n *Node) readiness() health.Finding {
 	err := n.Ready()
 	switch {
 	case err == nil:
 		return health.Found(health.Members, "", 0, "is ready")
-	case n.drained.Load(), n.process.bootstrap.membership().Joined && !n.votes():
+	case n.Drained(), n.process.bootstrap.Record().Joined && !n.votes():
 		return health.Found(health.Members, "", 1, "is not ready: %v", err)
 	}
 	return health.Found(health.Members, "", 2, "is not ready: %v", err)
@@ -175,7 +189,7 @@ func (n *Node) votes() bool {
 	return slices.ContainsFunc(n.group.Stats().Members, func(m Member) bool { return m.Voter && m.NodeID == n.process.nodeID })
 }
 
-// sends says whether this node refuses sends.
+// sends returns the finding about refused sends.
 func (n *Node) sends() health.Finding {
 	_, reason := n.pressure.reason()
 	if reason == "" && n.proposalsFull() {
@@ -201,50 +215,48 @@ func (n *Node) proposalsFull() bool {
 	return bytes >= bytesMax || commands >= commandsMax
 }
 
-// soundness says whether this replica can be trusted.
+// soundness returns the finding about divergence and damaged bodies.
 func (n *Node) soundness() health.Finding {
 	bodies, waiting := n.process.bodies.Stats(), len(n.process.bodies.Damaged())
 	switch {
-	case n.auditor.split.Load():
+	case n.auditor.Split():
 		return health.Found(health.Replicas, "", 2, "two replicas of the state differ and no majority says which is right")
 	case waiting > 0:
-		return health.Found(health.Replicas, "", 2, "%d bodies of messages are damaged on the disk of this node and not yet repaired", waiting)
+		return health.Found(health.Replicas, "", 2, "%d bodies of messages are damaged on the disk of this node and not yet repaired",
+			waiting)
 	case bodies.Damaged > 0:
-		return health.Found(health.Replicas, "", 1, "%d bodies of messages were found damaged on the disk of this node since it started, and are repaired", bodies.Damaged)
+		return health.Found(health.Replicas, "", 1, "%d bodies of messages were found damaged on the disk of this node since it "+
+			"started, and are repaired", bodies.Damaged)
 	}
 	return health.Found(health.Replicas, "", 0, "the replica is sound, as far as it was compared")
 }
 
-// readyLagMax is how many entries a node may be behind the commit index it knows and
-// still be ready: it applies them in a moment.
-const readyLagMax = 1024
-
-// Ready is nil if the node can answer: a leader is known, this node has applied
-// nearly all that is committed, and it did so once with what a leader told it after
-// its start. Else it says what is missing.
+// Ready returns nil if the node can answer, else the reason why not. It must know a leader, and must
+// have applied nearly all committed entries. After its start it must have caught up once with the
+// commit index of a leader.
 func (n *Node) Ready() error {
 	if n.closing.Err() != nil {
 		return errors.New("this node is stopping")
 	}
-	if n.drained.Load() {
-		return errDrained
+	if n.Drained() {
+		return membership.ErrDrained
 	}
 	leader := n.group.Leadership()
 	switch {
 	case leader.LeaderID == "":
-		if waitsFor := n.waitsFor(); waitsFor != "" {
+		if waitsFor := n.members.WaitsFor(); waitsFor != "" {
 			return errors.New("this node belongs to no cluster yet: " + waitsFor)
 		}
 		return errors.New("no leader is known")
 	case leader.Self && !n.leads():
 		return errors.New("this node has just become the leader and is taking over")
-	case n.replica.FormatVersion() == 0 && n.process.bootstrap.membership().Joined:
+	case n.replica.FormatVersion() == 0 && n.process.bootstrap.Record().Joined:
 		return errors.New("this node has yet to be sent the state of its cluster")
 	case n.replica.FormatVersion() == 0:
 		return errors.New("the cluster is being set up")
 	}
 	stats := n.group.Stats()
-	if stats.CommitIndex > stats.AppliedIndex+readyLagMax {
+	if stats.CommitIndex > stats.AppliedIndex+membership.LagMax {
 		return fmt.Errorf("this node is catching up: %d entries to apply", stats.CommitIndex-stats.AppliedIndex)
 	}
 	if !n.caughtUp.Load() {
@@ -253,11 +265,10 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// catchUpAfterStart asks a leader what is committed and waits until that is applied here.
-// The commit index that a node knows at first is that of its own log and of messages that
-// were on their way to it since before it stopped: by these it lacks nothing, while it may
-// have to be sent a whole snapshot, and whoever restarts one node after the other would take
-// the next one.
+// catchUpAfterStart asks a leader for the commit index and waits until that is applied here. The
+// commit index that a node has at first is older: it is from its own log, or from messages sent before
+// its start. By that index the node would seem to be complete, although it may need a whole snapshot.
+// A rolling restart would then stop the next node too early.
 func (n *Node) catchUpAfterStart() {
 	for n.closing.Err() == nil {
 		change := n.leaderMayChange()

@@ -13,10 +13,10 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// Submit executes a command, wherever the leader is. The error is a
-// *queue.Error if a rule refused it, else wraps ErrUnavailable, ErrOverloaded
-// (both: nothing was written) or ErrOutcomeUnknown. A *queue.Error comes with
-// the Position of the refusal if it passed the log.
+// Submit executes a command at the leader, which may be another node. The error is a *queue.Error if
+// a rule refused the command. Otherwise it wraps ErrUnavailable, ErrOverloaded (both: nothing was
+// written) or ErrOutcomeUnknown. A *queue.Error comes with the Position of the refusal if it passed
+// the log.
 func (n *Node) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
 	return n.call(ctx, &request{kind: forward.Submit, cmd: cmd, timeout: n.cfg.Limits.Timeout, over: n.calls.limit.begin()})
 }
@@ -29,17 +29,17 @@ type request struct {
 	frame          []byte // cmd, encoded
 	minimumVersion uint32
 	wait           time.Duration // of a receive
-	timeout        time.Duration // how long the call may take, waiting included
+	timeout        time.Duration // for the whole call, waiting included
 	// over is closed when timeout has passed; nil: the context of the call ends then.
 	over    <-chan struct{}
 	started time.Duration   // on the monotonic clock
 	since   queue.Timestamp // log time, at the latest, of the first attempt
-	own     *ownRequest     // nil: what becomes of it cannot be found out
-	term    uint64          // of the leader that was asked last
+	own     *ownRequest     // nil: its outcome cannot be found out
+	term    uint64          // of the leader of the last attempt
 	remote  bool            // that leader is another node
 }
 
-// id names the request in the log.
+// id returns the id of the request in the log.
 func (r *request) id() (id codec.RequestID) {
 	if r.own != nil {
 		id = r.own.id
@@ -47,7 +47,7 @@ func (r *request) id() (id codec.RequestID) {
 	return id
 }
 
-// call checks a command, routes it and counts how it ended.
+// call checks a command, routes it and counts its result.
 func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 	if !n.calls.enter() {
 		return Reply{}, errClosing
@@ -64,7 +64,7 @@ func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
 	return reply, err
 }
 
-// count counts how a call ended.
+// count counts the result of a call.
 func (n *Node) count(ctx context.Context, r *request, reply Reply, err error) {
 	n.counts.results[resultOf(ctx, err)].Add(1)
 	if err == nil {
@@ -84,8 +84,7 @@ func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
 	return n.reply(ctx, r, o, err)
 }
 
-// prepare brings a command into the form that goes to the leader, unless it is refused
-// with this answer.
+// prepare brings a command into its form for the leader, or returns the answer that refuses it.
 func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bool, err error) {
 	prepared, refusal := queue.Prepare(r.cmd)
 	if refusal == nil && n.cfg.Limits.Check != nil {
@@ -113,7 +112,7 @@ func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bo
 	return Reply{}, false, nil
 }
 
-// reply makes the answer of a call of the outcome or error that it ended with.
+// reply makes the answer of a call from its outcome or error.
 func (n *Node) reply(ctx context.Context, r *request, o leader.Outcome, err error) (Reply, error) {
 	if err == nil {
 		o, err = n.withBodies(ctx, r, o)
@@ -128,9 +127,9 @@ func (n *Node) reply(ctx context.Context, r *request, o leader.Outcome, err erro
 	}
 }
 
-// refuse answers a command that is wrong in itself, without the log. An unknown
-// queue comes before wrong values (sqs.md 1.7), and whether a queue is unknown is
-// a read; so is a bound that is a setting of the cluster.
+// refuse answers a command that is wrong in itself, without the log. An unknown queue comes before
+// wrong values (sqs.md 1.7), so this needs a read. A bound that is a setting of the cluster needs
+// one, too.
 func (n *Node) refuse(ctx context.Context, cmd queue.Command, refusal *queue.Error) (Reply, error) {
 	if !queue.RefusedByState(cmd) {
 		return Reply{}, refusal
@@ -155,9 +154,9 @@ const (
 	retryPauseMax = 200 * time.Millisecond
 )
 
-// routing is what a call goes by from one attempt to the next.
+// routing is the state of a call between its attempts.
 type routing struct {
-	changed leaderChange  // taken before the attempt
+	changed leaderChange  // from before the attempt
 	unknown bool          // an earlier attempt may have taken effect
 	pause   time.Duration // before the next one
 }
@@ -168,8 +167,8 @@ func (n *Node) beginRoute(r *request) routing {
 	return routing{pause: retryPauseMin}
 }
 
-// route finds the leader and executes the request there, again and again until
-// it is answered, may not be repeated, or ctx ends (decision 10).
+// route finds the leader and executes the request there. It repeats that until the request is
+// answered, must not be repeated, or ctx ends (decision 10).
 func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
 	way := n.beginRoute(r)
 	for {
@@ -224,8 +223,8 @@ func (n *Node) decide(ctx context.Context, r *request, way *routing, o leader.Ou
 	return leader.Outcome{}, false, nil
 }
 
-// limited is for a call that was not answered at once: from here on its context ends
-// when its time is over.
+// limited returns a context for a call that was not answered at once. It ends with the time of the
+// call.
 func (n *Node) limited(ctx context.Context, r *request) (context.Context, context.CancelFunc) {
 	left := r.timeout - (n.cfg.Clock.Monotonic() - r.started)
 	select {
@@ -237,8 +236,8 @@ func (n *Node) limited(ctx context.Context, r *request) (context.Context, contex
 	return context.WithTimeout(ctx, left)
 }
 
-// giveUp is the error of a call that ends without an answer. Nothing may be
-// called unwritten once an attempt was unknown.
+// giveUp returns the error of a call that ends without an answer. After an unknown attempt the
+// outcome stays unknown.
 func giveUp(ctx context.Context, unknown bool, err error) error {
 	if unknown {
 		err = fault.ErrOutcomeUnknown
@@ -264,8 +263,8 @@ func (n *Node) attempt(ctx context.Context, r *request) leader.Outcome {
 	}
 }
 
-// leaderFor is whom an attempt asks: this node as leader, or another one; nobody if none
-// is known.
+// leaderFor returns the leader for an attempt: this node's term, or the id of another node, or
+// neither if none is known.
 func (n *Node) leaderFor(r *request) (t *leader.Term, other string) {
 	if n.closing.Err() != nil {
 		return nil, ""
@@ -284,12 +283,12 @@ func (n *Node) leaderFor(r *request) (t *leader.Term, other string) {
 	return nil, known.LeaderID
 }
 
-// proposed is what the leader may write into the log.
+// proposed returns the request that the leader may write into the log.
 func (r *request) proposed() leader.Request {
 	return leader.Request{Frame: r.frame, ID: r.id(), MinimumVersion: r.minimumVersion, Over: r.over}
 }
 
-// forwarded is the form of a request that goes to another node.
+// forwarded returns the request in its form for another node.
 func (n *Node) forwarded(r *request) forward.Request {
 	elapsed := n.cfg.Clock.Monotonic() - r.started
 	f := forward.Request{Request: r.proposed(), Kind: r.kind, Term: r.term, Wait: r.wait, Waited: elapsed}
@@ -299,8 +298,8 @@ func (n *Node) forwarded(r *request) forward.Request {
 	return f
 }
 
-// pause waits before the next attempt, until leadership changes (moved) at the longest.
-// It reports whether there is to be another attempt.
+// pause waits before the next attempt, until leadership changes (moved) at the longest. It reports
+// whether to make another attempt.
 func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Duration) (moved, again bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -318,7 +317,7 @@ func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Durat
 	return moved, ctx.Err() == nil
 }
 
-// resultOf classifies the end of a call for the metrics.
+// resultOf classifies the result of a call for the metrics.
 func resultOf(ctx context.Context, err error) callResult {
 	if err == nil {
 		return resultOK

@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/discovery"
 	"github.com/seriatimq/seriatim/cluster/fault"
+	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -62,7 +63,7 @@ func TestHandoverChoosesWhoKeepsLeadership(t *testing.T) {
 		{"a full disk", func(c *nodes, d disks, i int) {
 			d[i].Store(diskTotal / 50)
 			c.submit(i, &queue.AdvanceClock{}) // traffic makes the node look
-		}, func(m discovery.Member) bool { return diskLevel(m.Disk) == diskFull }},
+		}, func(m discovery.Member) bool { return membership.DiskLevel(m.Disk) == membership.DiskFull }},
 		{"drained", func(c *nodes, _ disks, i int) {
 			if err := c.nodes[i].Drain(clustertest.Context(c.t)); err != nil {
 				c.t.Fatal(err)
@@ -83,7 +84,10 @@ func TestHandoverChoosesWhoKeepsLeadership(t *testing.T) {
 			}
 			for range 4 {
 				leader := c.leader()
-				c.waitFor("a good successor to answer", c.nodes[leader].otherMayLead)
+				c.waitFor("a good successor to answer", func() bool {
+					best := c.nodes[leader].members.Successors()[0]
+					return best.Answers && best.Keeps()
+				})
 				if after := c.handOver(); after == spoiled {
 					t.Fatalf("node %d leads, although it should not", after)
 				}
@@ -103,10 +107,10 @@ func TestHandoverPassesByWhoIsGone(t *testing.T) {
 	c.crash(gone)
 	leader := c.nodes[c.leader()]
 	c.waitFor("its silence to be noticed", func() bool {
-		s := leader.successors()
-		return len(s) == 2 && s[0].heard && !s[1].heard
+		s := leader.members.Successors()
+		return len(s) == 2 && s[0].Answers && !s[1].Answers
 	})
-	if s := leader.successors(); s[0].nodeID != c.nodes[left].process.nodeID || s[0].lag > readyLagMax {
+	if s := leader.members.Successors(); s[0].NodeID != c.nodes[left].process.nodeID || s[0].Lag > membership.LagMax {
 		t.Fatalf("the successors are %+v", s)
 	}
 	if after := c.handOver(); after != left {
@@ -122,7 +126,7 @@ func TestUnfitNodeThatIsElectedHandsOver(t *testing.T) {
 	leader, full := c.leader(), c.followers()[0]
 	d[full].Store(diskTotal / 50)
 	c.submit(full, &queue.AdvanceClock{}) // traffic makes the node look
-	c.waitFor("the node to see that its disk is full", func() bool { return c.nodes[full].pressure.diskLevel() == diskFull })
+	c.waitFor("the node to see that its disk is full", func() bool { return c.nodes[full].pressure.diskLevel() == membership.DiskFull })
 	unfit := c.nodes[full]
 	terms := unfit.counts.terms.Load()
 	c.waitFor("it to be elected", func() bool {
@@ -134,7 +138,10 @@ func TestUnfitNodeThatIsElectedHandsOver(t *testing.T) {
 	c.waitFor("another leader", func() bool { return c.leader() != full })
 }
 
-// An operator who names a node that would give leadership back hears why.
+// answer reports whether both followers have answered the leader.
+func answer(s []membership.Candidate) bool { return s[0].Answers && s[1].Answers }
+
+// An operator gets the reason why a node would give leadership back.
 func TestMoveLeadershipToAFullDisk(t *testing.T) {
 	t.Parallel()
 	c, d := startOnDisks(t, unhurried)
@@ -142,9 +149,9 @@ func TestMoveLeadershipToAFullDisk(t *testing.T) {
 	full := c.followers()[0]
 	d[full].Store(diskTotal / 50)
 	c.submit(full, &queue.AdvanceClock{})
-	c.hears(c.leader(), full, "the leader to hear of the full disk", func(m discovery.Member) bool { return diskLevel(m.Disk) == diskFull })
+	c.hears(c.leader(), full, "the leader to hear of the full disk", func(m discovery.Member) bool { return membership.DiskLevel(m.Disk) == membership.DiskFull })
 	leader := c.leader()
-	c.waitFor("the follower to answer", func() bool { return c.nodes[leader].successors()[0].heard && c.nodes[leader].successors()[1].heard })
+	c.waitFor("the follower to answer", func() bool { return answer(c.nodes[leader].members.Successors()) })
 	err := c.nodes[leader].MoveLeadership(clustertest.Context(t), Change{Node: c.configs[full].NodeName})
 	wantRefusal(t, err, RefusedUnsafe, "its disk is nearly full")
 	if strings.Contains(err.Error(), "drained") || c.leader() != leader {
@@ -157,12 +164,12 @@ func TestSuccessorOrder(t *testing.T) {
 	c := startNodes(t, 3, unhurried)
 	leader := c.nodes[c.leader()]
 	c.waitFor("both followers to answer", func() bool {
-		s := leader.successors()
-		return len(s) == 2 && s[0].heard && s[1].heard && s[0].keeps() && s[1].keeps() && s[0].lag <= s[1].lag
+		s := leader.members.Successors()
+		return len(s) == 2 && answer(s) && s[0].Keeps() && s[1].Keeps() && s[0].Lag <= s[1].Lag
 	})
 	follower := c.nodes[c.followers()[0]]
-	for _, s := range follower.successors() {
-		if s.heard || s.nodeID == follower.process.nodeID {
+	for _, s := range follower.members.Successors() {
+		if s.Answers || s.NodeID == follower.process.nodeID {
 			t.Errorf("a follower, which hears of nobody, has the successor %+v", s)
 		}
 	}

@@ -123,7 +123,7 @@ func TestMixedVersions(t *testing.T) {
 		_, err := stranger.process.network.Dial(clustertest.Context(t), c.nodes[0].process.nodeID, peernet.KindMembership, 0)
 		return errors.Is(err, peernet.ErrFormats)
 	})
-	if list := c.nodes[0].memberList(); len(list.Members) != 3 || stranger.Ready() == nil {
+	if list := c.nodes[0].LocalMembers(clustertest.Context(t)); len(list.Members) != 3 || stranger.Ready() == nil {
 		t.Errorf("the old program has joined: %+v", list.Members)
 	}
 	c.close(old) // it goes on trying

@@ -10,14 +10,14 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// waitingCall is a call without a goroutine while the leader lets it wait. One goroutine at a time
+// waitingCall is a call that has no goroutine while it waits at the leader. One goroutine at a time
 // works on it.
 type waitingCall struct {
 	node *Node
 	request
 	routing
 	client   context.Context // of the caller
-	ctx      context.Context // ends when the call has to
+	ctx      context.Context // ends with the time of the call
 	cancel   context.CancelFunc
 	complete func(Reply, error)
 
@@ -28,7 +28,7 @@ type waitingCall struct {
 }
 
 // beginWaiting executes a command that may wait at the leader. It returns when the command has ended
-// or waits. A node without a leader waits for one as long as timeout plus the time of any command.
+// or waits. Without a leader, the node waits for one for timeout plus the time of any command.
 func (n *Node) beginWaiting(ctx context.Context, cmd queue.Command, wait, timeout time.Duration, complete func(Reply, error)) {
 	if !n.calls.enter() {
 		complete(Reply{}, errClosing)

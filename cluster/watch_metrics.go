@@ -1,37 +1,34 @@
 package cluster
 
-import "github.com/seriatimq/seriatim/cluster/consensus"
+import (
+	"github.com/seriatimq/seriatim/cluster/consensus"
+	"github.com/seriatimq/seriatim/cluster/membership"
+)
 
 // watchMetrics appends the metrics of audits, clocks, format versions and pressure.
 func (n *Node) watchMetrics(metrics []Metric) []Metric {
 	add := func(kind MetricKind, name, help string, value float64, labels ...MetricLabel) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: kind, Value: value, Labels: labels})
 	}
-	audits := &n.auditor.counts
-	for _, result := range []struct {
-		name  string
-		count uint64
-	}{
-		{"equal", audits.equal.Load()},
-		{"different", audits.different.Load()},
-		{"undecided", audits.undecided.Load()},
-		{"incomplete", audits.incomplete.Load()},
-		{"other_version", audits.otherVersion.Load()},
-	} {
-		add(Counter, "seriatim_audit_rounds_total", "Comparisons of the replicas by what they found.", float64(result.count), MetricLabel{"result", result.name})
-	}
-	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.newest().index))
-	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.split.Load()))
+	n.auditor.Outcomes(func(outcome string, count uint64) {
+		add(Counter, "seriatim_audit_rounds_total", "Comparisons of the replicas by what they found.", float64(count),
+			MetricLabel{"result", outcome})
+	})
+	add(Gauge, "seriatim_audit_last_index", "Log index of the newest comparison of the replicas.", float64(n.auditor.LastIndex()))
+	add(Gauge, "seriatim_audit_alarm", "1 while two replicas differ and no majority says which is right.", number(n.auditor.Split()))
 	clocks, members := n.process.clocks, n.group.Stats().Members
 	for _, m := range members {
 		if ahead, known := clocks.Skews()[m.NodeID]; known {
-			add(Gauge, "seriatim_clock_skew_seconds", "How far the clock of another voter is ahead of this node's.", ahead.Seconds(), peerLabel(m, members))
+			add(Gauge, "seriatim_clock_skew_seconds", "How far the clock of another voter is ahead of this node's.", ahead.Seconds(),
+				peerLabel(m, members))
 		}
 	}
-	add(Gauge, "seriatim_clock_off_seconds", "How far this node's clock is from the median of a majority; 0 while that is within the bound.", clocks.Off().Seconds())
+	add(Gauge, "seriatim_clock_off_seconds", "How far this node's clock is from the median of a majority; 0 while that is within the "+
+		"bound.", clocks.Off().Seconds())
 	upgrade := n.Upgrade()
 	add(Gauge, "seriatim_format_version", "Format of commands and snapshots in force.", float64(upgrade.FormatVersion))
-	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them is not heard of.", float64(upgrade.Possible))
+	add(Gauge, "seriatim_format_version_possible", "Highest format that all members can read; 0 while one of them is not heard of.",
+		float64(upgrade.Possible))
 	p := n.pressure
 	if t := n.term.Load(); t != nil {
 		bytes, commands := t.Queued()
@@ -43,11 +40,12 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		present bool
 	}{
 		{pressureState, p.stateFull()},
-		{pressureDisk, p.diskLevel() >= diskLow || p.membersLow.Load()},
-		{pressureDivergence, n.auditor.split.Load()},
+		{pressureDisk, p.diskLevel() >= membership.DiskLow || p.membersLow.Load()},
+		{pressureDivergence, n.auditor.Split()},
 		{pressureQueue, n.proposalsFull()},
 	} {
-		add(Gauge, "seriatim_pressure", "1 while there is a reason for this node, if it leads, to refuse sends.", number(reason.present), MetricLabel{"reason", reason.name})
+		add(Gauge, "seriatim_pressure", "1 while there is a reason for this node, if it leads, to refuse sends.", number(reason.present),
+			MetricLabel{"reason", reason.name})
 	}
 	for _, reason := range []struct {
 		name  string
@@ -58,18 +56,20 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		{pressureDivergence, p.refused.divergence.Load()},
 		{pressureQueue, n.counts.overloads.Load()},
 	} {
-		add(Counter, "seriatim_pressure_refused_total", "Sends that this node, the leader, refused; with the reason queue: commands of its clients for which some queue had no room.", float64(reason.count), MetricLabel{"reason", reason.name})
+		add(Counter, "seriatim_pressure_refused_total", "Sends that this node, the leader, refused; with the reason queue: commands "+
+			"of its clients for which some queue had no room.", float64(reason.count), MetricLabel{"reason", reason.name})
 	}
 	add(Gauge, "seriatim_state_bytes", "Estimated memory that the replicated state takes.", float64(p.stateBytes.Load()))
 	add(Gauge, "seriatim_state_bytes_max", "Size of the state at which sends are refused; 0: no limit.", float64(p.limits.StateBytes))
 	add(Gauge, "seriatim_disk_free_bytes", "Free space of the file system with the data directory.", float64(p.free.Load()))
-	add(Gauge, "seriatim_disk_used_bytes", "Space of the file system with the data directory that is not free.", float64(p.total.Load()-min(p.total.Load(), p.free.Load())))
+	add(Gauge, "seriatim_disk_used_bytes", "Space of the file system with the data directory that is not free.",
+		float64(p.total.Load()-min(p.total.Load(), p.free.Load())))
 	add(Gauge, "seriatim_disk_total_bytes", "Size of the file system with the data directory.", float64(p.total.Load()))
 	return metrics
 }
 
-// peerLabel names a member: by its id where another has the same name, as a node with a
-// new disk has until its former self is removed.
+// peerLabel names a member: by its id if another member has the same name, such as a node before
+// its disk was replaced.
 func peerLabel(peer consensus.Member, members []consensus.Member) MetricLabel {
 	for _, m := range members {
 		if m.Name == peer.Name && m.NodeID != peer.NodeID {

@@ -151,7 +151,7 @@ func (p *Network) objection(conn *peerConn, h hello, formats FormatRange) error 
 		return unauthenticated{err}
 	}
 	own := p.options.ClusterID()
-	// One of the two may have no cluster yet and join one, see cluster/join.go.
+	// One of the two may have no cluster yet and join one, see cluster/membership/join.go.
 	unbound := h.kind == KindBootstrap || h.kind == KindMembership && (h.cluster == "" || own == "")
 	switch {
 	case h.to != p.options.NodeID:

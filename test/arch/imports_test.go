@@ -88,11 +88,11 @@ var packageRules = []packageRule{
 		"reflect", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
 		"unsafe", // texts are parts of the entry, which was a copy of each message
 	}, domain...), users: []string{
-		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/offline",
+		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/membership", "cluster/offline",
 		"cmd/seriatim/server", "test/oracle/logcheck",
 	}},
 	{path: "fsm/format", only: []string{"errors", "hash/crc32"}, users: []string{
-		"fsm", "fsm/codec", "fsm/protobuf", "fsm/snapshot", "cluster", "cluster/consensus", "cluster/leader",
+		"fsm", "fsm/codec", "fsm/protobuf", "fsm/snapshot", "cluster", "cluster/audit", "cluster/clustertest", "cluster/consensus", "cluster/leader",
 	}},
 	{path: "fsm/fsmpb", users: []string{"fsm/codec", "fsm/protobuf", "fsm/snapshot"}},
 	{path: "fsm/fsmtest", only: []string{std, "~/queue", "~/queue/content", "~/queue/refusal", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}, users: []string{}},
@@ -102,23 +102,33 @@ var packageRules = []packageRule{
 	{path: "fsm/snapshot", only: append([]string{
 		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/notification", "~/queue/policy",
 		"~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
-	}, domain...), users: []string{"fsm", "cluster", "cluster/leader", "cluster/offline"}},
+	}, domain...), users: []string{"fsm", "cluster", "cluster/audit", "cluster/clustertest", "cluster/leader", "cluster/offline", "cluster/recovery"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
+	{path: "cluster/audit", only: []string{
+		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/environment", "~/cluster/leader", "~/cluster/peerpb", "~/cluster/storage", "~/cluster/wakeup",
+	}, users: []string{"cluster"}},
 	{path: "cluster/consensus", only: []string{
 		std, "~/fsm", "~/cluster/consensus/wire", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/peernet", "~/cluster/peernet/frame", "~/cluster/storage", "~/cluster/wakeup",
 		"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
-	}, users: []string{"cluster", "cluster/offline"}},
+	}, users: []string{"cluster", "cluster/audit", "cluster/membership", "cluster/offline", "cluster/recovery"}},
 	{path: "cluster/consensus/wire", only: []string{std, "~/cluster/peernet/frame", "github.com/hashicorp/raft"}, users: []string{"cluster/consensus"}},
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/wakeup", "github.com/hashicorp/memberlist"}},
-	{path: "cluster/sealing", only: []string{std, "~/cluster/fault", "~/cluster/storage", "~/cluster/storage/encryption", "~/cluster/wakeup", "~/queue", "~/queue/access", "~/queue/limits", "~/queue/refusal"}, users: []string{"cluster"}},
+	{path: "cluster/sealing", only: []string{std, "~/cluster/fault", "~/cluster/storage", "~/cluster/storage/encryption", "~/cluster/wakeup", "~/queue", "~/queue/access", "~/queue/limits", "~/queue/refusal"}, users: []string{"cluster", "cluster/membership"}},
+	{path: "cluster/membership", only: []string{
+		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/discovery", "~/cluster/environment", "~/cluster/fault", "~/cluster/health", "~/cluster/holders",
+		"~/cluster/leader", "~/cluster/peernet", "~/cluster/sealing", "~/cluster/storage", "~/cluster/wakeup",
+	}, users: []string{"cluster"}},
+	{path: "cluster/recovery", only: []string{
+		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/fault", "~/cluster/forward", "~/cluster/leader", "~/cluster/peernet", "~/cluster/storage", "~/cluster/wakeup",
+	}, users: []string{"cluster"}},
 	{path: "cluster/scrub", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/storage/bodies", "~/cluster/wakeup", "~/queue", "~/queue/content"}, users: []string{"cluster"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"}, users: []string{"cluster"}},
 	{path: "cluster/environment", only: []string{std, "golang.org/x/sys/unix"}},
 	{path: "cluster/forward", only: []string{
 		std, "~/queue", "~/fsm/codec", "~/cluster/fault", "~/cluster/leader", "~/cluster/peernet/frame", "~/cluster/peerpb", "~/cluster/wakeup",
 		"google.golang.org/protobuf/proto",
-	}, users: []string{"cluster"}},
-	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/rendezvous", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/forward"}},
+	}, users: []string{"cluster", "cluster/recovery"}},
+	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/rendezvous", "~/cluster/wakeup"}, users: []string{"cluster", "cluster/audit", "cluster/forward", "cluster/membership", "cluster/recovery"}},
 	{path: "cluster/clustertest", only: []string{std, "~/queue", "~/fsm", "~/cluster/fault", "go.uber.org/goleak"}, users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/clustertest/freeport", only: []string{std}, users: []string{"test/kit/harness"}},
 	{path: "cluster/fault", only: []string{"errors"}},
@@ -131,11 +141,11 @@ var packageRules = []packageRule{
 	{path: "cluster/storage", never: []string{"~/queue", "~/cluster/peerpb", "net"}},
 	{path: "cluster/storage/bodies", only: []string{
 		std, "~/fsm", "~/queue/content", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
-	}, never: []string{"net", "~/fsm/snapshot"}, users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/scrub"}},
+	}, never: []string{"net", "~/fsm/snapshot"}, users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/recovery", "cluster/scrub"}},
 	{path: "cluster/storage/encryption", only: []string{std}},
-	{path: "cluster/health", only: []string{std}, users: []string{"cluster", "cluster/health/state", "cmd/seriatim/client", "cmd/seriatim/client/diagnose", "cmd/seriatim/server"}},
-	{path: "cluster/health/state", only: []string{std, "~/cluster/health", "~/queue", "~/queue/access", "~/queue/limits"}, users: []string{"cluster"}},
-	{path: "cluster/holders", only: []string{std, "~/queue"}, users: []string{"cluster", "transport", "transport/grpc", "transport/service"}},
+	{path: "cluster/health", only: []string{std}, users: []string{"cluster", "cluster/health/state", "cluster/membership", "cmd/seriatim/client", "cmd/seriatim/client/diagnose", "cmd/seriatim/server"}},
+	{path: "cluster/health/state", only: []string{std, "~/cluster/health", "~/queue", "~/queue/access", "~/queue/limits"}, users: []string{"cluster/membership"}},
+	{path: "cluster/holders", only: []string{std, "~/queue"}, users: []string{"cluster", "cluster/membership", "transport", "transport/grpc", "transport/service"}},
 	{path: "cluster/hostlimit", only: []string{std}, users: []string{"cluster/discovery", "cluster/peernet", "transport/http2", "transport/limits", "transport/unverified"}},
 	{path: "cluster/peernet", only: []string{
 		std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/nodecert", "~/cluster/peernet/frame", "~/cluster/storage", "~/cluster/wakeup",
@@ -143,7 +153,7 @@ var packageRules = []packageRule{
 	{path: "cluster/peernet/frame", only: []string{std}},
 	{path: "cluster/nodecert", only: []string{std}, users: []string{"cluster/peernet", "cmd/seriatim/certificate", "cmd/seriatim/server", "cmd/seriatim/server/files"}},
 	{path: "cluster/peernet/peernettest", only: []string{std, "~/cluster/clustertest", "~/cluster/environment", "~/cluster/peernet"}, users: []string{}},
-	{path: "cluster/peerpb", users: []string{"cluster", "cluster/forward"}},
+	{path: "cluster/peerpb", users: []string{"cluster", "cluster/audit", "cluster/forward"}},
 	transport(""),
 	{path: "transport/budget", only: []string{std}},
 	{path: "transport/unverified", only: []string{std, "~/cluster/hostlimit"}},

@@ -1,4 +1,4 @@
-package cluster
+package recovery
 
 import (
 	"bufio"
@@ -10,19 +10,20 @@ import (
 	"net"
 	"strings"
 
+	"github.com/seriatimq/seriatim/cluster/consensus"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 )
 
-// restoreAnswer is what the leader says to a forwarded restore.
+// restoreAnswer is the leader's answer to a forwarded restore.
 type restoreAnswer struct {
 	Restored Restored `json:"restored"`
 	Kind     string   `json:"kind,omitempty"` // of the error
 	Error    string   `json:"error,omitempty"`
 }
 
-// restoreKinds are the errors that keep their meaning on the way.
+// restoreKinds are the errors that keep their meaning between nodes.
 var restoreKinds = [...]struct {
 	kind string
 	err  error
@@ -33,10 +34,10 @@ var restoreKinds = [...]struct {
 	{"membersAway", ErrMembersAway},
 	{"notLeader", fault.ErrNotLeader},
 	{"unavailable", fault.ErrUnavailable},
-	{"votesMissing", ErrVotesMissing},
+	{"votesMissing", consensus.ErrVotesMissing},
 }
 
-// remoteError has the text of another node and the meaning of kind.
+// remoteError has the text from another node and the meaning of kind.
 type remoteError struct {
 	text string
 	kind error
@@ -45,14 +46,14 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.kind }
 
-// restoreOptionsMark begins what is sent to the leader if there are options, as a line of JSON.
-// No backup begins so. A leader whose program does not know it refuses a bad backup.
+// restoreOptionsMark begins a line of JSON with the options, before the backup. No backup
+// begins with it.
 const restoreOptionsMark = "restore-options "
 
 // restoreOptionsMax bounds that line.
 const restoreOptionsMax = 64 << 10
 
-// withOptions puts options before a backup.
+// withOptions puts a line with the options before a backup, if there are any.
 func withOptions(backup io.Reader, options RestoreOptions) (io.Reader, error) {
 	if options == (RestoreOptions{}) {
 		return backup, nil
@@ -61,10 +62,10 @@ func withOptions(backup io.Reader, options RestoreOptions) (io.Reader, error) {
 	return io.MultiReader(strings.NewReader(restoreOptionsMark+string(text)+"\n"), backup), err
 }
 
-// cutOptions is the inverse of withOptions.
+// cutOptions reads the options and returns the backup behind them.
 func cutOptions(backup io.Reader) (_ io.Reader, options RestoreOptions, err error) {
 	buffered := bufio.NewReaderSize(backup, restoreOptionsMax)
-	start, _ := buffered.Peek(len(restoreOptionsMark)) // what is too short is no backup, either
+	start, _ := buffered.Peek(len(restoreOptionsMark)) // a shorter one is no backup, either
 	if string(start) != restoreOptionsMark {
 		return buffered, options, nil
 	}
@@ -75,13 +76,13 @@ func cutOptions(backup io.Reader) (_ io.Reader, options RestoreOptions, err erro
 	return buffered, options, json.Unmarshal(line[len(restoreOptionsMark):], &options)
 }
 
-// forwardRestore sends the backup to the leader and waits for its answer.
-func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Reader, options RestoreOptions) (Restored, error) {
+// forward sends the backup to the leader and waits for its answer.
+func (s *Service) forward(ctx context.Context, leader string, backup io.Reader, options RestoreOptions) (Restored, error) {
 	backup, err := withOptions(backup, options)
 	if err != nil {
 		return Restored{}, err
 	}
-	conn, err := n.process.network.Dial(ctx, leader, peernet.KindRestore, 0)
+	conn, err := s.Network.Dial(ctx, leader, peernet.KindRestore, 0)
 	if err != nil {
 		return Restored{}, fmt.Errorf("%w: %w", fault.ErrUnavailable, err)
 	}
@@ -101,29 +102,29 @@ func (n *Node) forwardRestore(ctx context.Context, leader string, backup io.Read
 	return Restored{}, failed
 }
 
-// serveRestores takes forwarded backups, one at a time, until the node ends.
-func (n *Node) serveRestores(listener net.Listener) {
-	stop := context.AfterFunc(n.life, func() { _ = listener.Close() }) // it ends Accept
+// Serve restores forwarded backups, one at a time, until the node ends.
+func (s *Service) Serve(listener net.Listener) {
+	stop := context.AfterFunc(s.Life, func() { _ = listener.Close() }) // it ends Accept
 	defer stop()
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		forward.ReceiveBackup(n.closing, conn, n.answerRestore)
+		forward.ReceiveBackup(s.Closing, conn, s.answer)
 	}
 }
 
-// answerRestore restores a forwarded backup.
-func (n *Node) answerRestore(backup io.Reader) any {
+// answer restores a forwarded backup.
+func (s *Service) answer(backup io.Reader) any {
 	var answer restoreAnswer
 	var err error
-	if !n.group.Leadership().Self {
+	if !s.Group.Leadership().Self {
 		err = fault.ErrNotLeader
 	} else {
 		var options RestoreOptions
 		if backup, options, err = cutOptions(backup); err == nil {
-			answer.Restored, err = n.restoreHere(n.closing, backup, options)
+			answer.Restored, err = s.restoreHere(s.Closing, backup, options)
 		}
 	}
 	if err != nil {
