@@ -7,8 +7,7 @@
 //	codec      commands, answers and entries of the log
 //	snapshot   the state as a stream
 //	format     versions, errors and checksum of both
-//	protobuf   values that commands, answers and records encode alike
-//	fsmpb      generated messages
+//	wire       generated codecs of commands, answers and records
 //
 // # Design
 //
@@ -32,4 +31,6 @@
 // the old state only if none is missing (Adopt).
 package fsm
 
+// fsmpb has the messages of the protobuf library, with which the tests of package wire compare.
+//
 //go:generate go run -C ../test/tools ./protogen -out fsm/fsmpb fsm/command.proto fsm/result.proto fsm/snapshot.proto

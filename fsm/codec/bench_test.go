@@ -69,8 +69,7 @@ func BenchmarkDecodeBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkResponse is the way of an answer from the leader to another node, by hand and
-// by the library.
+// BenchmarkResponse is the way of an answer from the leader to another node.
 func BenchmarkResponse(b *testing.B) {
 	message := queue.ReceivedMessage{
 		MessageID: queue.MessageID{1}, Body: content.NewBody(strings.Repeat("b", 256)), GroupID: "group", DeduplicationID: "id",
@@ -82,22 +81,17 @@ func BenchmarkResponse(b *testing.B) {
 		"deleted":  {Result: queue.EntriesDone{Errs: make([]*queue.Error, 1)}},
 	}
 	for _, name := range slices.Sorted(maps.Keys(responses)) {
-		for by, ways := range map[string]struct {
-			encode func([]byte, Response) ([]byte, error)
-			decode func([]byte) (Response, error)
-		}{"hand": {AppendResponse, DecodeResponse}, "library": {appendResponse, decodeResponse}} {
-			b.Run(name+"/"+by, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					data, err := ways.encode(nil, responses[name])
-					if err != nil {
-						b.Fatal(err)
-					}
-					if _, err := ways.decode(data); err != nil {
-						b.Fatal(err)
-					}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				data, err := AppendResponse(nil, responses[name])
+				if err != nil {
+					b.Fatal(err)
 				}
-			})
-		}
+				if _, err := DecodeResponse(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

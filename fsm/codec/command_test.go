@@ -127,7 +127,16 @@ func TestDecodeCommandRefusesRedrivePolicies(t *testing.T) {
 		var policies queue.Policies
 		policies.Redrive = &policy.Redrive{Target: "dlq", MaxReceiveCount: count}
 		for _, cmd := range commands(policies) {
-			if got, err := DecodeCommand(mustFrame(t, cmd)); !errors.Is(err, format.ErrMalformed) || got != nil {
+			if _, err := AppendCommand(nil, cmd); !errors.Is(err, format.ErrMalformed) {
+				t.Errorf("%T with a count of %d is encoded: %v", cmd, count, err)
+			}
+			c, err := codecOf(cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frame := c.append([]byte{c.number, c.version, 0, 0, 0, 0}, cmd)
+			frame[2] = byte(len(frame) - frameHeaderBytes)
+			if got, err := DecodeCommand(frame); !errors.Is(err, format.ErrMalformed) || got != nil {
 				t.Errorf("%T with a count of %d: got %v, %v", cmd, count, got, err)
 			}
 		}
@@ -144,6 +153,16 @@ func TestDecodeCommandRefusesRedrivePolicies(t *testing.T) {
 				t.Errorf("%T with %q: %v (-want +got):\n%s", want, text, err, diff)
 			}
 		}
+	}
+}
+
+// What DecodeCommand refuses is not encoded, either: the leader decodes what other
+// nodes forward, not what it encodes itself.
+func TestAppendCommandRefusesWhatDecodingRefuses(t *testing.T) {
+	cmd := &queue.SendMessages{Queue: "q.fifo", Entries: []queue.SendEntry{{Body: "b", ContentHash: []byte("short")}}}
+	if frame, err := AppendCommand(nil, cmd); !errors.Is(err, format.ErrMalformed) {
+		_, decoding := DecodeCommand(frame)
+		t.Errorf("encoding: %v, decoding: %v", err, decoding)
 	}
 }
 

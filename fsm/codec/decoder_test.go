@@ -1,7 +1,8 @@
 package codec
 
 import (
-	"strings"
+	"encoding/binary"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +17,7 @@ func TestDecoderKeepsAnEntry(t *testing.T) {
 	var d Decoder
 	var want []queue.Command
 	for round := range 3 {
-		for range 3 * slabMin * (round + 1) {
+		for range 48 * (round + 1) {
 			want = append(want,
 				fsmtest.SendBatch(), fsmtest.Send(),
 				&queue.ReceiveMessages{Queue: "q.fifo", MaxMessages: queue.Some(7)}, &queue.ReceiveMessages{Queue: "r"},
@@ -67,23 +68,45 @@ func TestDecoderGivesStringsAway(t *testing.T) {
 	}
 }
 
-// Names that share a slot do not take each other's place in what was decoded.
-func TestDecoderTellsNamesApart(t *testing.T) {
-	var d Decoder
-	names := []string{"", "a", strings.Repeat("x", nameBytesMax) + "y"}
-	for range 2 * namesMax {
-		names = append(names, names[len(names)-1]+"z")
+// FuzzDecoder: a Decoder reads what DecodeCommand reads, also into memory that was used before,
+// and in an entry.
+func FuzzDecoder(f *testing.F) {
+	for _, frame := range fsmtest.GoldenFrames(f, filepath.Join("testdata", "commands")) {
+		f.Add(frame[0], frame[frameHeaderBytes:])
 	}
-	for range 2 {
-		for _, name := range names {
-			if got := d.name([]byte(name)); got != name {
-				t.Fatalf("%q became %q", name, got)
+	f.Fuzz(func(t *testing.T, number byte, body []byte) {
+		frame := append([]byte{number, 1, 0, 0, 0, 0}, body...)
+		binary.LittleEndian.PutUint32(frame[2:], uint32(len(body)))
+		want, refused := DecodeCommand(frame)
+		d := usedDecoder(t)
+		got, err := d.Decode(frame)
+		if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (refused == nil) {
+			t.Fatalf("alone %v, with a decoder %v (-alone +decoder):\n%s", refused, err, diff)
+		}
+		d.Reset()
+		decoded := 0
+		_, err = d.DecodeEntry(AppendEntry(nil, 1, [][]byte{frame, frame}), func(cmd queue.Command) error {
+			decoded++
+			if diff := cmp.Diff(want, cmd); diff != "" {
+				t.Fatalf("decoded in an entry (-alone +in it):\n%s\n%x", diff, body)
 			}
+			return nil
+		})
+		if (err == nil) != (refused == nil) || err == nil && decoded != 2 {
+			t.Fatalf("alone %v, in an entry %v after %d commands", refused, err, decoded)
+		}
+	})
+}
+
+// usedDecoder has memory in which commands with everything in them were.
+func usedDecoder(t testing.TB) *Decoder {
+	t.Helper()
+	d := &Decoder{}
+	for _, cmd := range everyCommand() {
+		if _, err := d.Decode(mustFrame(t, filledCommand(t, fsmtest.Distinct(), cmd))); err != nil {
+			t.Fatal(err)
 		}
 	}
-	const alone = "orders.fifo"
-	d.name([]byte(alone))
-	if n := testing.AllocsPerRun(100, func() { d.name([]byte(alone)) }); n != 0 {
-		t.Errorf("%v allocations for a name read just before", n)
-	}
+	d.Reset()
+	return d
 }

@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/seriatimq/seriatim/fsm/format"
-	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -25,16 +26,13 @@ func AppendCommand(dst []byte, cmd queue.Command) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.check != nil {
+		if err := c.check(cmd); err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", c.name, err)
+		}
+	}
 	start := len(dst)
-	dst = append(dst, c.number, c.version, 0, 0, 0, 0)
-	if c.append != nil {
-		dst, err = c.append(dst, cmd)
-	} else {
-		dst, err = protobuf.Append(dst, c.encode(cmd))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", c.name, err)
-	}
+	dst = c.append(append(dst, c.number, c.version, 0, 0, 0, 0), cmd)
 	if len(dst)-start > FrameBytesMax {
 		return nil, fmt.Errorf("encoding %s: %d bytes are more than the %d allowed", c.name, len(dst)-start, FrameBytesMax)
 	}
@@ -76,4 +74,29 @@ func cutFrame(data []byte) (frame, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("%w: a command of %d bytes, %d are left", format.ErrMalformed, end, len(data))
 	}
 	return data[:end:end], data[end:], nil
+}
+
+// SendsTo returns the queue in the frame of a SendMessages, without decoding the rest. It reports
+// false for every other command. The name is a part of frame.
+func SendsTo(frame []byte) (queue []byte, sends bool) {
+	c, body, err := parseFrame(frame)
+	if err != nil || c.number != sendMessagesNumber {
+		return nil, false
+	}
+	for len(body) > 0 {
+		number, kind, n := protowire.ConsumeTag(body)
+		if n < 0 {
+			return nil, false
+		}
+		body = body[n:]
+		if number == 1 && kind == protowire.BytesType {
+			queue, n = protowire.ConsumeBytes(body)
+			return queue, n >= 0
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, body); n < 0 {
+			return nil, false
+		}
+		body = body[n:]
+	}
+	return nil, false
 }

@@ -48,8 +48,7 @@ func resealedEnd(data []byte) []byte {
 	return resealed(data, func(entry []byte) []byte { return entry })
 }
 
-// FuzzDecodeResponse: no input may panic; what is accepted round-trips, and is what the
-// library decodes.
+// FuzzDecodeResponse: no input may panic; what is accepted round-trips.
 func FuzzDecodeResponse(f *testing.F) {
 	for _, result := range everyResult() {
 		data, err := AppendResponse(nil, Response{Result: filledResult(f, fsmtest.Distinct(), result)})
@@ -60,15 +59,8 @@ func FuzzDecodeResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := DecodeResponse(data)
-		want, refused := decodeResponse(data)
-		if (err == nil) != (refused == nil) {
-			t.Fatalf("got %v, the library %v", err, refused)
-		}
 		if err != nil {
 			return
-		}
-		if diff := cmp.Diff(want, r, fsmtest.SameBody); diff != "" {
-			t.Fatalf("decoded by hand (-library +by hand):\n%s", diff)
 		}
 		if diff := cmp.Diff(r, returned(t, r), fsmtest.SameBody); diff != "" {
 			t.Fatalf("decoded again (-first +again):\n%s", diff)

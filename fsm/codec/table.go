@@ -3,11 +3,10 @@ package codec
 import (
 	"fmt"
 	"reflect"
-
-	"google.golang.org/protobuf/proto"
+	"slices"
 
 	"github.com/seriatimq/seriatim/fsm/format"
-	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
 )
 
@@ -19,13 +18,10 @@ type codec struct {
 	name    string
 	traits
 	command reflect.Type // a pointer type of package queue
-	encode  func(queue.Command) proto.Message
+	append  func(dst []byte, cmd queue.Command) []byte
 	// decode has a nil Decoder if the command is to last and to hold no part of body.
 	decode func(d *Decoder, body []byte) (queue.Command, error)
-	// append does what encode and the protobuf library do together; nil for
-	// commands that are not encoded by hand. What decode refuses must not be
-	// encoded, either.
-	append func(dst []byte, cmd queue.Command) ([]byte, error)
+	check  func(cmd queue.Command) error // nil: all are accepted
 }
 
 // sendMessagesNumber is that of SendMessages, see SendsTo.
@@ -35,99 +31,97 @@ const sendMessagesNumber = 20
 // reused. A changed meaning of a command is a new version of its number, to
 // be decoded into something queue can tell apart.
 var codecs = [...]codec{
-	line(1, 1, 0, "AdvanceClock", traits{addsNone, never, repeatable, nothing}, advanceClockMessage, advanceClockCommand),
-	line(2, 1, 0, "SetFormatVersion", traits{addsNone, never, onceOnly, nothing}, setFormatVersionMessage, setFormatVersionCommand),
-	line(3, 1, 0, "SetClusterSetting", traits{addsNone, never, onceOnly, nothing}, setClusterSettingMessage, setClusterSettingCommand),
-	line(4, 1, 1, "Audit", traits{addsNone, never, onceOnly, nothing}, auditMessage, auditCommand),
-	line(10, 1, 1, "CreateQueue", traits{addsNone, never, onceOnly, createQueueNeeds}, createQueueMessage, createQueueCommand),
-	line(11, 1, 1, "DeleteQueue", traits{addsNone, never, onceOnly, nothing}, deleteQueueMessage, deleteQueueCommand),
-	line(12, 1, 1, "SetQueueAttributes", traits{addsNone, never, onceOnly, setQueueNeeds}, setQueueAttributesMessage, setQueueAttributesCommand),
-	line(13, 1, 1, "SetQueueTags", traits{addsNone, never, onceOnly, nothing}, setQueueTagsMessage, setQueueTagsCommand),
-	line(14, 1, 1, "SetQueuePolicy", traits{addsNone, never, onceOnly, nothing}, setQueuePolicyMessage, setQueuePolicyCommand),
-	line(15, 1, 1, "PurgeQueue", traits{addsNone, never, onceOnly, nothing}, purgeQueueMessage, purgeQueueCommand),
-	line(16, 1, 1, "ReleaseGroup", traits{addsNone, never, onceOnly, nothing}, releaseGroupMessage, releaseGroupCommand),
-	manual(line(sendMessagesNumber, 1, 1, "SendMessages", traits{adds, never, sentAgain, nothing}, sendMessagesMessage, sendMessagesCommand), appendSendMessages, parseSendMessages),
-	manual(line(21, 1, 1, "ReceiveMessages", traits{addsNone, receiveWaits, withAttempt, nothing}, receiveMessagesMessage, receiveMessagesCommand), appendReceiveMessages, parseReceiveMessages),
-	manual(line(22, 1, 1, "DeleteMessages", traits{addsNone, never, repeatable, nothing}, deleteMessagesMessage, deleteMessagesCommand), appendDeleteMessages, parseDeleteMessages),
-	line(23, 1, 1, "ChangeMessageVisibility", traits{addsNone, never, repeatable, nothing}, changeVisibilityMessage, changeVisibilityCommand),
-	line(24, 1, 1, "CancelScheduled", traits{addsNone, never, repeatable, nothing}, cancelScheduledMessage, cancelScheduledCommand),
-	line(25, 1, 1, "Defer", traits{addsNone, never, repeatable, nothing}, deferMessage, deferCommand),
-	line(26, 1, 1, "ReceiveDeferred", traits{addsNone, never, onceOnly, nothing}, receiveDeferredMessage, receiveDeferredCommand),
-	line(27, 1, 1, "DeadLetter", traits{addsNone, never, repeatable, nothing}, deadLetterMessage, deadLetterCommand),
-	line(28, 1, 1, "ForgetDeduplication", traits{addsNone, never, onceOnly, nothing}, forgetDeduplicationMessage, forgetDeduplicationCommand),
-	line(30, 1, 1, "StartMoveTask", traits{addsNone, never, onceOnly, nothing}, startMoveTaskMessage, startMoveTaskCommand),
-	line(31, 1, 1, "CancelMoveTask", traits{addsNone, never, onceOnly, nothing}, cancelMoveTaskMessage, cancelMoveTaskCommand),
-	line(32, 1, 1, "MoveMessages", traits{addsNone, never, onceOnly, nothing}, moveMessagesMessage, moveMessagesCommand),
-	line(33, 1, 1, "ReplayMessages", traits{adds, never, onceOnly, nothing}, replayMessagesMessage, replayMessagesCommand),
-	line(34, 1, 1, "ReportDeliveries", traits{addsNone, never, onceOnly, nothing}, reportDeliveriesMessage, reportDeliveriesCommand),
-	line(40, 1, 1, "CreateTopic", traits{addsNone, never, onceOnly, createTopicNeeds}, createTopicMessage, createTopicCommand),
-	line(41, 1, 1, "DeleteTopic", traits{addsNone, never, onceOnly, nothing}, deleteTopicMessage, deleteTopicCommand),
-	line(42, 1, 1, "SetTopicAttributes", traits{addsNone, never, onceOnly, setTopicNeeds}, setTopicAttributesMessage, setTopicAttributesCommand),
-	line(43, 1, 1, "SetTopicTags", traits{addsNone, never, onceOnly, nothing}, setTopicTagsMessage, setTopicTagsCommand),
-	line(44, 1, 1, "SetTopicPolicy", traits{addsNone, never, onceOnly, nothing}, setTopicPolicyMessage, setTopicPolicyCommand),
-	line(45, 1, 1, "Subscribe", traits{addsNone, never, onceOnly, subscribeNeeds}, subscribeMessage, subscribeCommand),
-	line(46, 1, 1, "Unsubscribe", traits{addsNone, never, onceOnly, nothing}, unsubscribeMessage, unsubscribeCommand),
-	line(47, 1, 1, "SetSubscriptionAttributes", traits{addsNone, never, onceOnly, setSubscriptionNeeds}, setSubscriptionAttributesMessage, setSubscriptionAttributesCommand),
-	line(48, 1, 1, "Publish", traits{adds, never, publishedAgain, nothing}, publishMessage, publishCommand),
-	line(49, 1, 1, "ConfirmSubscription", traits{addsNone, never, onceOnly, nothing}, confirmSubscriptionMessage, confirmSubscriptionCommand),
-	line(50, 1, 1, "AcceptSession", traits{addsNone, acceptWaits, acceptedAgain, nothing}, acceptSessionMessage, acceptSessionCommand),
-	line(51, 1, 1, "RenewSession", traits{addsNone, never, repeatable, nothing}, renewSessionMessage, renewSessionCommand),
-	line(52, 1, 1, "ReleaseSession", traits{addsNone, never, repeatable, nothing}, releaseSessionMessage, releaseSessionCommand),
-	line(53, 1, 1, "SetSessionState", traits{setsState, never, repeatable, nothing}, setSessionStateMessage, setSessionStateCommand),
-	line(60, 1, 1, "CreateAccessKey", traits{addsNone, never, onceOnly, nothing}, createAccessKeyMessage, createAccessKeyCommand),
-	line(61, 1, 1, "DeleteAccessKey", traits{addsNone, never, onceOnly, nothing}, deleteAccessKeyMessage, deleteAccessKeyCommand),
-	line(62, 1, 1, "UpdateAccessKey", traits{addsNone, never, onceOnly, nothing}, updateAccessKeyMessage, updateAccessKeyCommand),
-	line(63, 1, 1, "PutUserPolicy", traits{addsNone, never, onceOnly, userPolicyNeeds}, putUserPolicyMessage, putUserPolicyCommand),
-	line(64, 1, 1, "CreateAccount", traits{addsNone, never, onceOnly, nothing}, createAccountMessage, createAccountCommand),
-	line(65, 1, 1, "SetAccountQuota", traits{addsNone, never, onceOnly, nothing}, setAccountQuotaMessage, setAccountQuotaCommand),
-	line(66, 1, 1, "DeleteAccount", traits{addsNone, never, onceOnly, nothing}, deleteAccountMessage, deleteAccountCommand),
-	line(67, 1, 1, "SetSealingKey", traits{addsNone, never, repeatable, nothing}, setSealingKeyMessage, setSealingKeyCommand),
-	line(68, 1, 1, "SealAccessKey", traits{addsNone, never, repeatable, nothing}, sealAccessKeyMessage, sealAccessKeyCommand),
+	line(1, 1, 0, "AdvanceClock", traits{addsNone, never, repeatable, nothing}, wire.AdvanceClockCodec),
+	line(2, 1, 0, "SetFormatVersion", traits{addsNone, never, onceOnly, nothing}, wire.SetFormatVersionCodec),
+	line(3, 1, 0, "SetClusterSetting", traits{addsNone, never, onceOnly, nothing}, wire.SetClusterSettingCodec),
+	line(4, 1, 1, "Audit", traits{addsNone, never, onceOnly, nothing}, wire.AuditCodec),
+	checked(line(10, 1, 1, "CreateQueue", traits{addsNone, never, onceOnly, createQueueNeeds}, wire.CreateQueueCodec), checkCreateQueue),
+	line(11, 1, 1, "DeleteQueue", traits{addsNone, never, onceOnly, nothing}, wire.DeleteQueueCodec),
+	checked(line(12, 1, 1, "SetQueueAttributes", traits{addsNone, never, onceOnly, setQueueNeeds}, wire.SetQueueAttributesCodec),
+		checkSetQueue),
+	line(13, 1, 1, "SetQueueTags", traits{addsNone, never, onceOnly, nothing}, wire.SetQueueTagsCodec),
+	line(14, 1, 1, "SetQueuePolicy", traits{addsNone, never, onceOnly, nothing}, wire.SetQueuePolicyCodec),
+	line(15, 1, 1, "PurgeQueue", traits{addsNone, never, onceOnly, nothing}, wire.PurgeQueueCodec),
+	line(16, 1, 1, "ReleaseGroup", traits{addsNone, never, onceOnly, nothing}, wire.ReleaseGroupCodec),
+	pooled(checked(line(sendMessagesNumber, 1, 1, "SendMessages", traits{adds, never, sentAgain, nothing}, wire.SendMessagesCodec), checkSend),
+		(*Decoder).send),
+	pooled(line(21, 1, 1, "ReceiveMessages", traits{addsNone, receiveWaits, withAttempt, nothing}, wire.ReceiveMessagesCodec),
+		(*Decoder).receive),
+	pooled(line(22, 1, 1, "DeleteMessages", traits{addsNone, never, repeatable, nothing}, wire.DeleteMessagesCodec), (*Decoder).delete),
+	line(23, 1, 1, "ChangeMessageVisibility", traits{addsNone, never, repeatable, nothing}, wire.ChangeMessageVisibilityCodec),
+	line(24, 1, 1, "CancelScheduled", traits{addsNone, never, repeatable, nothing}, wire.CancelScheduledCodec),
+	line(25, 1, 1, "Defer", traits{addsNone, never, repeatable, nothing}, wire.DeferCodec),
+	line(26, 1, 1, "ReceiveDeferred", traits{addsNone, never, onceOnly, nothing}, wire.ReceiveDeferredCodec),
+	line(27, 1, 1, "DeadLetter", traits{addsNone, never, repeatable, nothing}, wire.DeadLetterCodec),
+	line(28, 1, 1, "ForgetDeduplication", traits{addsNone, never, onceOnly, nothing}, wire.ForgetDeduplicationCodec),
+	line(30, 1, 1, "StartMoveTask", traits{addsNone, never, onceOnly, nothing}, wire.StartMoveTaskCodec),
+	line(31, 1, 1, "CancelMoveTask", traits{addsNone, never, onceOnly, nothing}, wire.CancelMoveTaskCodec),
+	line(32, 1, 1, "MoveMessages", traits{addsNone, never, onceOnly, nothing}, wire.MoveMessagesCodec),
+	line(33, 1, 1, "ReplayMessages", traits{adds, never, onceOnly, nothing}, wire.ReplayMessagesCodec),
+	line(34, 1, 1, "ReportDeliveries", traits{addsNone, never, onceOnly, nothing}, wire.ReportDeliveriesCodec),
+	line(40, 1, 1, "CreateTopic", traits{addsNone, never, onceOnly, createTopicNeeds}, wire.CreateTopicCodec),
+	line(41, 1, 1, "DeleteTopic", traits{addsNone, never, onceOnly, nothing}, wire.DeleteTopicCodec),
+	line(42, 1, 1, "SetTopicAttributes", traits{addsNone, never, onceOnly, setTopicNeeds}, wire.SetTopicAttributesCodec),
+	line(43, 1, 1, "SetTopicTags", traits{addsNone, never, onceOnly, nothing}, wire.SetTopicTagsCodec),
+	line(44, 1, 1, "SetTopicPolicy", traits{addsNone, never, onceOnly, nothing}, wire.SetTopicPolicyCodec),
+	line(45, 1, 1, "Subscribe", traits{addsNone, never, onceOnly, subscribeNeeds}, wire.SubscribeCodec),
+	line(46, 1, 1, "Unsubscribe", traits{addsNone, never, onceOnly, nothing}, wire.UnsubscribeCodec),
+	line(47, 1, 1, "SetSubscriptionAttributes", traits{addsNone, never, onceOnly, setSubscriptionNeeds}, wire.SetSubscriptionAttributesCodec),
+	checked(line(48, 1, 1, "Publish", traits{adds, never, publishedAgain, nothing}, wire.PublishCodec), checkPublish),
+	line(49, 1, 1, "ConfirmSubscription", traits{addsNone, never, onceOnly, nothing}, wire.ConfirmSubscriptionCodec),
+	line(50, 1, 1, "AcceptSession", traits{addsNone, acceptWaits, acceptedAgain, nothing}, wire.AcceptSessionCodec),
+	line(51, 1, 1, "RenewSession", traits{addsNone, never, repeatable, nothing}, wire.RenewSessionCodec),
+	line(52, 1, 1, "ReleaseSession", traits{addsNone, never, repeatable, nothing}, wire.ReleaseSessionCodec),
+	line(53, 1, 1, "SetSessionState", traits{setsState, never, repeatable, nothing}, wire.SetSessionStateCodec),
+	line(60, 1, 1, "CreateAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.CreateAccessKeyCodec),
+	line(61, 1, 1, "DeleteAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.DeleteAccessKeyCodec),
+	line(62, 1, 1, "UpdateAccessKey", traits{addsNone, never, onceOnly, nothing}, wire.UpdateAccessKeyCodec),
+	line(63, 1, 1, "PutUserPolicy", traits{addsNone, never, onceOnly, userPolicyNeeds}, wire.PutUserPolicyCodec),
+	line(64, 1, 1, "CreateAccount", traits{addsNone, never, onceOnly, nothing}, wire.CreateAccountCodec),
+	line(65, 1, 1, "SetAccountQuota", traits{addsNone, never, onceOnly, nothing}, wire.SetAccountQuotaCodec),
+	line(66, 1, 1, "DeleteAccount", traits{addsNone, never, onceOnly, nothing}, wire.DeleteAccountCodec),
+	line(67, 1, 1, "SetSealingKey", traits{addsNone, never, repeatable, nothing}, wire.SetSealingKeyCodec),
+	line(68, 1, 1, "SealAccessKey", traits{addsNone, never, repeatable, nothing}, wire.SealAccessKeyCodec),
 }
 
-// line makes a table line from the two conversions of a command.
-func line[C any, M any, PC interface {
+// line makes a table line.
+func line[C any, P interface {
 	*C
 	queue.Command
-}, PM interface {
-	*M
-	proto.Message
-}](number, version uint8, minimum uint32, name string, is traits, toMessage func(PC) PM, toCommand func(PM) (PC, error)) codec {
+}](number, version uint8, minimum uint32, name string, is traits, of wire.Codec[C]) codec {
 	return codec{
 		number:  number,
 		version: version,
 		minimum: minimum,
 		name:    name,
 		traits:  is.complete(name),
-		command: reflect.TypeFor[PC](),
-		encode:  func(cmd queue.Command) proto.Message { return toMessage(cmd.(PC)) },
+		command: reflect.TypeFor[P](),
+		append: func(dst []byte, cmd queue.Command) []byte {
+			c := (*C)(cmd.(P))
+			return of.Append(slices.Grow(dst, of.Size(c)), c)
+		},
 		decode: func(_ *Decoder, body []byte) (queue.Command, error) {
-			message := PM(new(M))
-			if err := protobuf.Unmarshal(body, message); err != nil {
-				return nil, err
-			}
-			cmd, err := toCommand(message)
-			if err != nil {
-				return nil, err
-			}
-			return cmd, nil
+			cmd := new(C)
+			return P(cmd), of.Read(wire.NewReader(body), cmd)
 		},
 	}
 }
 
-// manual replaces what the protobuf library does in a line, see wire.go.
-func manual[C any, PC interface {
-	*C
-	queue.Command
-}](c codec, appendBody func([]byte, PC) ([]byte, error), parse func(*Decoder, []byte) (PC, error)) codec {
-	c.append = func(dst []byte, cmd queue.Command) ([]byte, error) { return appendBody(dst, cmd.(PC)) }
+// pooled makes a Decoder read the command of a line into memory that it uses again.
+func pooled(c codec, read func(d *Decoder, body []byte) (queue.Command, error)) codec {
+	alone := c.decode
 	c.decode = func(d *Decoder, body []byte) (queue.Command, error) {
-		cmd, err := parse(d, body)
-		if err != nil {
-			return nil, err
+		if d == nil {
+			return alone(nil, body)
 		}
-		return cmd, nil
+		return read(d, body)
 	}
+	return c
+}
+
+// checked refuses commands of a line that would end or divide the nodes that apply them.
+func checked[P queue.Command](c codec, check func(P) error) codec {
+	c.check = func(cmd queue.Command) error { return check(cmd.(P)) }
 	return c
 }
 
@@ -182,36 +176,4 @@ func CommandName(frame []byte) (string, error) {
 		return "", fmt.Errorf("naming a command: %w", err)
 	}
 	return c.name, nil
-}
-
-// given is nil for an absent integer.
-func given(i queue.Int) *int64 {
-	if !i.Given {
-		return nil
-	}
-	return &i.Value
-}
-
-// integer is the inverse of given.
-func integer(value *int64) queue.Int {
-	if value == nil {
-		return queue.Int{}
-	}
-	return queue.Some(*value)
-}
-
-// givenText is nil for absent text; absent and empty differ in some members.
-func givenText(text string, isGiven bool) *string {
-	if !isGiven {
-		return nil
-	}
-	return &text
-}
-
-// text is the inverse of givenText.
-func text(value *string) (string, bool) {
-	if value == nil {
-		return "", false
-	}
-	return *value, true
 }

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmtest"
@@ -95,8 +96,11 @@ func elements() (list []element) {
 		c := &codecs[i]
 		since := max(c.minimum, 1)
 		list = append(list, element{"command " + c.name, since})
-		message := c.encode(reflect.New(c.command.Elem()).Interface().(queue.Command)).ProtoReflect()
-		list = append(list, options(c, message, nil, since)...)
+		message, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName("seriatim.fsm." + c.name))
+		if err != nil {
+			panic(err)
+		}
+		list = append(list, options(c, message.New(), nil, since)...)
 	}
 	for _, e := range attributes.Elements() {
 		list = append(list, element{e.Name, e.Since})

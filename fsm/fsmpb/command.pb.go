@@ -274,7 +274,6 @@ func (x *AuditReport) GetChain() []byte {
 	return nil
 }
 
-// NameValue is a queue attribute or tag.
 type NameValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
@@ -327,6 +326,58 @@ func (x *NameValue) GetValue() string {
 	return ""
 }
 
+type Tag struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key" json:"key,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tag) Reset() {
+	*x = Tag{}
+	mi := &file_fsm_command_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tag) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tag) ProtoMessage() {}
+
+func (x *Tag) ProtoReflect() protoreflect.Message {
+	mi := &file_fsm_command_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tag.ProtoReflect.Descriptor instead.
+func (*Tag) Descriptor() ([]byte, []int) {
+	return file_fsm_command_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Tag) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Tag) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
 type RedrivePolicy struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Text            string                 `protobuf:"bytes,1,opt,name=text" json:"text,omitempty"`
@@ -338,7 +389,7 @@ type RedrivePolicy struct {
 
 func (x *RedrivePolicy) Reset() {
 	*x = RedrivePolicy{}
-	mi := &file_fsm_command_proto_msgTypes[6]
+	mi := &file_fsm_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -350,7 +401,7 @@ func (x *RedrivePolicy) String() string {
 func (*RedrivePolicy) ProtoMessage() {}
 
 func (x *RedrivePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[6]
+	mi := &file_fsm_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -363,7 +414,7 @@ func (x *RedrivePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedrivePolicy.ProtoReflect.Descriptor instead.
 func (*RedrivePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{6}
+	return file_fsm_command_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RedrivePolicy) GetText() string {
@@ -400,7 +451,7 @@ type RedriveAllowPolicy struct {
 
 func (x *RedriveAllowPolicy) Reset() {
 	*x = RedriveAllowPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[7]
+	mi := &file_fsm_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -412,7 +463,7 @@ func (x *RedriveAllowPolicy) String() string {
 func (*RedriveAllowPolicy) ProtoMessage() {}
 
 func (x *RedriveAllowPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[7]
+	mi := &file_fsm_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -425,7 +476,7 @@ func (x *RedriveAllowPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedriveAllowPolicy.ProtoReflect.Descriptor instead.
 func (*RedriveAllowPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{7}
+	return file_fsm_command_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RedriveAllowPolicy) GetText() string {
@@ -460,17 +511,17 @@ type CreateQueue struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Queue      string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Attributes []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
-	Tags       []*NameValue           `protobuf:"bytes,3,rep,name=tags" json:"tags,omitempty"`
+	Tags       []*Tag                 `protobuf:"bytes,3,rep,name=tags" json:"tags,omitempty"`
 	// The policies among the attributes, read by the node that accepted the command.
-	Redrive       *RedrivePolicy      `protobuf:"bytes,4,opt,name=redrive" json:"redrive,omitempty"`
-	RedriveAllow  *RedriveAllowPolicy `protobuf:"bytes,5,opt,name=redrive_allow,json=redriveAllow" json:"redrive_allow,omitempty"`
+	Redrive       *RedrivePolicy      `protobuf:"bytes,4,opt,name=redrive" json:"redrive,omitempty"`                               // @go Policies.Redrive
+	RedriveAllow  *RedriveAllowPolicy `protobuf:"bytes,5,opt,name=redrive_allow,json=redriveAllow" json:"redrive_allow,omitempty"` // @go Policies.RedriveAllow
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateQueue) Reset() {
 	*x = CreateQueue{}
-	mi := &file_fsm_command_proto_msgTypes[8]
+	mi := &file_fsm_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -482,7 +533,7 @@ func (x *CreateQueue) String() string {
 func (*CreateQueue) ProtoMessage() {}
 
 func (x *CreateQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[8]
+	mi := &file_fsm_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -495,7 +546,7 @@ func (x *CreateQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateQueue.ProtoReflect.Descriptor instead.
 func (*CreateQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{8}
+	return file_fsm_command_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CreateQueue) GetQueue() string {
@@ -512,7 +563,7 @@ func (x *CreateQueue) GetAttributes() []*NameValue {
 	return nil
 }
 
-func (x *CreateQueue) GetTags() []*NameValue {
+func (x *CreateQueue) GetTags() []*Tag {
 	if x != nil {
 		return x.Tags
 	}
@@ -542,7 +593,7 @@ type DeleteQueue struct {
 
 func (x *DeleteQueue) Reset() {
 	*x = DeleteQueue{}
-	mi := &file_fsm_command_proto_msgTypes[9]
+	mi := &file_fsm_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -554,7 +605,7 @@ func (x *DeleteQueue) String() string {
 func (*DeleteQueue) ProtoMessage() {}
 
 func (x *DeleteQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[9]
+	mi := &file_fsm_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -567,7 +618,7 @@ func (x *DeleteQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueue.ProtoReflect.Descriptor instead.
 func (*DeleteQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{9}
+	return file_fsm_command_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteQueue) GetQueue() string {
@@ -581,15 +632,15 @@ type SetQueueAttributes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Attributes    []*NameValue           `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
-	Redrive       *RedrivePolicy         `protobuf:"bytes,3,opt,name=redrive" json:"redrive,omitempty"`
-	RedriveAllow  *RedriveAllowPolicy    `protobuf:"bytes,4,opt,name=redrive_allow,json=redriveAllow" json:"redrive_allow,omitempty"`
+	Redrive       *RedrivePolicy         `protobuf:"bytes,3,opt,name=redrive" json:"redrive,omitempty"`                               // @go Policies.Redrive
+	RedriveAllow  *RedriveAllowPolicy    `protobuf:"bytes,4,opt,name=redrive_allow,json=redriveAllow" json:"redrive_allow,omitempty"` // @go Policies.RedriveAllow
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetQueueAttributes) Reset() {
 	*x = SetQueueAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[10]
+	mi := &file_fsm_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +652,7 @@ func (x *SetQueueAttributes) String() string {
 func (*SetQueueAttributes) ProtoMessage() {}
 
 func (x *SetQueueAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[10]
+	mi := &file_fsm_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +665,7 @@ func (x *SetQueueAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueAttributes.ProtoReflect.Descriptor instead.
 func (*SetQueueAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{10}
+	return file_fsm_command_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetQueueAttributes) GetQueue() string {
@@ -648,7 +699,7 @@ func (x *SetQueueAttributes) GetRedriveAllow() *RedriveAllowPolicy {
 type SetQueueTags struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
-	Set           []*NameValue           `protobuf:"bytes,2,rep,name=set" json:"set,omitempty"`
+	Set           []*Tag                 `protobuf:"bytes,2,rep,name=set" json:"set,omitempty"`
 	Remove        []string               `protobuf:"bytes,3,rep,name=remove" json:"remove,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -656,7 +707,7 @@ type SetQueueTags struct {
 
 func (x *SetQueueTags) Reset() {
 	*x = SetQueueTags{}
-	mi := &file_fsm_command_proto_msgTypes[11]
+	mi := &file_fsm_command_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +719,7 @@ func (x *SetQueueTags) String() string {
 func (*SetQueueTags) ProtoMessage() {}
 
 func (x *SetQueueTags) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[11]
+	mi := &file_fsm_command_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +732,7 @@ func (x *SetQueueTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueTags.ProtoReflect.Descriptor instead.
 func (*SetQueueTags) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{11}
+	return file_fsm_command_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetQueueTags) GetQueue() string {
@@ -691,7 +742,7 @@ func (x *SetQueueTags) GetQueue() string {
 	return ""
 }
 
-func (x *SetQueueTags) GetSet() []*NameValue {
+func (x *SetQueueTags) GetSet() []*Tag {
 	if x != nil {
 		return x.Set
 	}
@@ -719,7 +770,7 @@ type SetQueuePolicy struct {
 
 func (x *SetQueuePolicy) Reset() {
 	*x = SetQueuePolicy{}
-	mi := &file_fsm_command_proto_msgTypes[12]
+	mi := &file_fsm_command_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +782,7 @@ func (x *SetQueuePolicy) String() string {
 func (*SetQueuePolicy) ProtoMessage() {}
 
 func (x *SetQueuePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[12]
+	mi := &file_fsm_command_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +795,7 @@ func (x *SetQueuePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueuePolicy.ProtoReflect.Descriptor instead.
 func (*SetQueuePolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{12}
+	return file_fsm_command_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetQueuePolicy) GetQueue() string {
@@ -798,7 +849,7 @@ type PurgeQueue struct {
 
 func (x *PurgeQueue) Reset() {
 	*x = PurgeQueue{}
-	mi := &file_fsm_command_proto_msgTypes[13]
+	mi := &file_fsm_command_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +861,7 @@ func (x *PurgeQueue) String() string {
 func (*PurgeQueue) ProtoMessage() {}
 
 func (x *PurgeQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[13]
+	mi := &file_fsm_command_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +874,7 @@ func (x *PurgeQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeQueue.ProtoReflect.Descriptor instead.
 func (*PurgeQueue) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{13}
+	return file_fsm_command_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PurgeQueue) GetQueue() string {
@@ -835,10 +886,10 @@ func (x *PurgeQueue) GetQueue() string {
 
 type SendMessages struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
-	SenderId      string                 `protobuf:"bytes,2,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`                       // @name
+	SenderId      string                 `protobuf:"bytes,2,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"` // @name
 	Batch         bool                   `protobuf:"varint,3,opt,name=batch" json:"batch,omitempty"`
-	Entries       []*SendEntry           `protobuf:"bytes,4,rep,name=entries" json:"entries,omitempty"`
+	Entries       []*SendEntry           `protobuf:"bytes,4,rep,name=entries" json:"entries,omitempty"` // @pooled
 	RepeatedSince int64                  `protobuf:"varint,5,opt,name=repeated_since,json=repeatedSince" json:"repeated_since,omitempty"`
 	Streamed      bool                   `protobuf:"varint,6,opt,name=streamed" json:"streamed,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -847,7 +898,7 @@ type SendMessages struct {
 
 func (x *SendMessages) Reset() {
 	*x = SendMessages{}
-	mi := &file_fsm_command_proto_msgTypes[14]
+	mi := &file_fsm_command_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +910,7 @@ func (x *SendMessages) String() string {
 func (*SendMessages) ProtoMessage() {}
 
 func (x *SendMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[14]
+	mi := &file_fsm_command_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +923,7 @@ func (x *SendMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendMessages.ProtoReflect.Descriptor instead.
 func (*SendMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{14}
+	return file_fsm_command_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SendMessages) GetQueue() string {
@@ -920,9 +971,9 @@ func (x *SendMessages) GetStreamed() bool {
 type SendEntry struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Body            string                 `protobuf:"bytes,1,opt,name=body" json:"body,omitempty"`
-	Attributes      []*MessageAttribute    `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`
-	TraceHeader     string                 `protobuf:"bytes,3,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"`
-	GroupId         *string                `protobuf:"bytes,4,opt,name=group_id,json=groupId" json:"group_id,omitempty"`
+	Attributes      []*MessageAttribute    `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`                      // @own
+	TraceHeader     string                 `protobuf:"bytes,3,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"` // @copy
+	GroupId         *string                `protobuf:"bytes,4,opt,name=group_id,json=groupId" json:"group_id,omitempty"`             // @name
 	DeduplicationId *string                `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	DelaySeconds    *int64                 `protobuf:"varint,6,opt,name=delay_seconds,json=delaySeconds" json:"delay_seconds,omitempty"`
 	ContentHash     []byte                 `protobuf:"bytes,7,opt,name=content_hash,json=contentHash" json:"content_hash,omitempty"`
@@ -933,7 +984,7 @@ type SendEntry struct {
 
 func (x *SendEntry) Reset() {
 	*x = SendEntry{}
-	mi := &file_fsm_command_proto_msgTypes[15]
+	mi := &file_fsm_command_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +996,7 @@ func (x *SendEntry) String() string {
 func (*SendEntry) ProtoMessage() {}
 
 func (x *SendEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[15]
+	mi := &file_fsm_command_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1009,7 @@ func (x *SendEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendEntry.ProtoReflect.Descriptor instead.
 func (*SendEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{15}
+	return file_fsm_command_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SendEntry) GetBody() string {
@@ -1020,14 +1071,14 @@ func (x *SendEntry) GetOptions() *SendOptions {
 type SendOptions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	EnqueueAt     int64                  `protobuf:"varint,1,opt,name=enqueue_at,json=enqueueAt" json:"enqueue_at,omitempty"`
-	PartitionKey  string                 `protobuf:"bytes,2,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"`
+	PartitionKey  string                 `protobuf:"bytes,2,opt,name=partition_key,json=partitionKey" json:"partition_key,omitempty"` // @copy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SendOptions) Reset() {
 	*x = SendOptions{}
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1090,7 @@ func (x *SendOptions) String() string {
 func (*SendOptions) ProtoMessage() {}
 
 func (x *SendOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[16]
+	mi := &file_fsm_command_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1103,7 @@ func (x *SendOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendOptions.ProtoReflect.Descriptor instead.
 func (*SendOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{16}
+	return file_fsm_command_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SendOptions) GetEnqueueAt() int64 {
@@ -1080,7 +1131,7 @@ type MessageAttribute struct {
 
 func (x *MessageAttribute) Reset() {
 	*x = MessageAttribute{}
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1143,7 @@ func (x *MessageAttribute) String() string {
 func (*MessageAttribute) ProtoMessage() {}
 
 func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[17]
+	mi := &file_fsm_command_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1156,7 @@ func (x *MessageAttribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAttribute.ProtoReflect.Descriptor instead.
 func (*MessageAttribute) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{17}
+	return file_fsm_command_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MessageAttribute) GetName() string {
@@ -1131,10 +1182,10 @@ func (x *MessageAttribute) GetValue() string {
 
 type ReceiveMessages struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
-	Queue             string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Queue             string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"` // @name
 	MaxMessages       *int64                 `protobuf:"varint,2,opt,name=max_messages,json=maxMessages" json:"max_messages,omitempty"`
 	VisibilityTimeout *int64                 `protobuf:"varint,3,opt,name=visibility_timeout,json=visibilityTimeout" json:"visibility_timeout,omitempty"`
-	AttemptId         *string                `protobuf:"bytes,4,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"`
+	AttemptId         *string                `protobuf:"bytes,4,opt,name=attempt_id,json=attemptId" json:"attempt_id,omitempty"` // @copy
 	ShortPoll         bool                   `protobuf:"varint,5,opt,name=short_poll,json=shortPoll" json:"short_poll,omitempty"`
 	Options           *ReceiveOptions        `protobuf:"bytes,6,opt,name=options" json:"options,omitempty"`
 	Streamed          bool                   `protobuf:"varint,7,opt,name=streamed" json:"streamed,omitempty"`
@@ -1144,7 +1195,7 @@ type ReceiveMessages struct {
 
 func (x *ReceiveMessages) Reset() {
 	*x = ReceiveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1207,7 @@ func (x *ReceiveMessages) String() string {
 func (*ReceiveMessages) ProtoMessage() {}
 
 func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[18]
+	mi := &file_fsm_command_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1220,7 @@ func (x *ReceiveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveMessages.ProtoReflect.Descriptor instead.
 func (*ReceiveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{18}
+	return file_fsm_command_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReceiveMessages) GetQueue() string {
@@ -1231,7 +1282,7 @@ type ReceiveOptions struct {
 
 func (x *ReceiveOptions) Reset() {
 	*x = ReceiveOptions{}
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1294,7 @@ func (x *ReceiveOptions) String() string {
 func (*ReceiveOptions) ProtoMessage() {}
 
 func (x *ReceiveOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[19]
+	mi := &file_fsm_command_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1307,7 @@ func (x *ReceiveOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveOptions.ProtoReflect.Descriptor instead.
 func (*ReceiveOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{19}
+	return file_fsm_command_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReceiveOptions) GetSession() *SessionRef {
@@ -1273,17 +1324,18 @@ func (x *ReceiveOptions) GetDelete() bool {
 	return false
 }
 
+// @omitzero
 type SessionRef struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"`
-	Token         string                 `protobuf:"bytes,2,opt,name=token" json:"token,omitempty"`
+	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,json=sessionId" json:"session_id,omitempty"` // @copy
+	Token         string                 `protobuf:"bytes,2,opt,name=token" json:"token,omitempty"`                          // @copy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SessionRef) Reset() {
 	*x = SessionRef{}
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1347,7 @@ func (x *SessionRef) String() string {
 func (*SessionRef) ProtoMessage() {}
 
 func (x *SessionRef) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[20]
+	mi := &file_fsm_command_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1360,7 @@ func (x *SessionRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRef.ProtoReflect.Descriptor instead.
 func (*SessionRef) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{20}
+	return file_fsm_command_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SessionRef) GetSessionId() string {
@@ -1327,9 +1379,9 @@ func (x *SessionRef) GetToken() string {
 
 type DeleteMessages struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"` // @name
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
-	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"`
+	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"` // @pooled
 	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`
 	Streamed      bool                   `protobuf:"varint,5,opt,name=streamed" json:"streamed,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1338,7 +1390,7 @@ type DeleteMessages struct {
 
 func (x *DeleteMessages) Reset() {
 	*x = DeleteMessages{}
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1402,7 @@ func (x *DeleteMessages) String() string {
 func (*DeleteMessages) ProtoMessage() {}
 
 func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[21]
+	mi := &file_fsm_command_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1415,7 @@ func (x *DeleteMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMessages.ProtoReflect.Descriptor instead.
 func (*DeleteMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{21}
+	return file_fsm_command_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteMessages) GetQueue() string {
@@ -1410,7 +1462,7 @@ type SettleOptions struct {
 
 func (x *SettleOptions) Reset() {
 	*x = SettleOptions{}
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1474,7 @@ func (x *SettleOptions) String() string {
 func (*SettleOptions) ProtoMessage() {}
 
 func (x *SettleOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[22]
+	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1487,7 @@ func (x *SettleOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleOptions.ProtoReflect.Descriptor instead.
 func (*SettleOptions) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{22}
+	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SettleOptions) GetSession() *SessionRef {
@@ -1457,7 +1509,7 @@ type ChangeMessageVisibility struct {
 
 func (x *ChangeMessageVisibility) Reset() {
 	*x = ChangeMessageVisibility{}
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1521,7 @@ func (x *ChangeMessageVisibility) String() string {
 func (*ChangeMessageVisibility) ProtoMessage() {}
 
 func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[23]
+	mi := &file_fsm_command_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1534,7 @@ func (x *ChangeMessageVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMessageVisibility.ProtoReflect.Descriptor instead.
 func (*ChangeMessageVisibility) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{23}
+	return file_fsm_command_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ChangeMessageVisibility) GetQueue() string {
@@ -1523,7 +1575,7 @@ type VisibilityEntry struct {
 
 func (x *VisibilityEntry) Reset() {
 	*x = VisibilityEntry{}
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1587,7 @@ func (x *VisibilityEntry) String() string {
 func (*VisibilityEntry) ProtoMessage() {}
 
 func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[24]
+	mi := &file_fsm_command_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1600,7 @@ func (x *VisibilityEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VisibilityEntry.ProtoReflect.Descriptor instead.
 func (*VisibilityEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{24}
+	return file_fsm_command_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VisibilityEntry) GetHandle() string {
@@ -1576,7 +1628,7 @@ type StartMoveTask struct {
 
 func (x *StartMoveTask) Reset() {
 	*x = StartMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1640,7 @@ func (x *StartMoveTask) String() string {
 func (*StartMoveTask) ProtoMessage() {}
 
 func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[25]
+	mi := &file_fsm_command_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1653,7 @@ func (x *StartMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartMoveTask.ProtoReflect.Descriptor instead.
 func (*StartMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{25}
+	return file_fsm_command_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StartMoveTask) GetSource() string {
@@ -1635,7 +1687,7 @@ type CancelMoveTask struct {
 
 func (x *CancelMoveTask) Reset() {
 	*x = CancelMoveTask{}
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1647,7 +1699,7 @@ func (x *CancelMoveTask) String() string {
 func (*CancelMoveTask) ProtoMessage() {}
 
 func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[26]
+	mi := &file_fsm_command_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1660,7 +1712,7 @@ func (x *CancelMoveTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelMoveTask.ProtoReflect.Descriptor instead.
 func (*CancelMoveTask) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{26}
+	return file_fsm_command_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CancelMoveTask) GetTaskId() string {
@@ -1687,7 +1739,7 @@ type MoveMessages struct {
 
 func (x *MoveMessages) Reset() {
 	*x = MoveMessages{}
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +1751,7 @@ func (x *MoveMessages) String() string {
 func (*MoveMessages) ProtoMessage() {}
 
 func (x *MoveMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[27]
+	mi := &file_fsm_command_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +1764,7 @@ func (x *MoveMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveMessages.ProtoReflect.Descriptor instead.
 func (*MoveMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{27}
+	return file_fsm_command_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MoveMessages) GetTaskId() string {
@@ -1734,14 +1786,14 @@ type CreateTopic struct {
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
 	TopicArn      string                 `protobuf:"bytes,2,opt,name=topic_arn,json=topicArn" json:"topic_arn,omitempty"`
 	Attributes    []*NameValue           `protobuf:"bytes,3,rep,name=attributes" json:"attributes,omitempty"`
-	Tags          []*NameValue           `protobuf:"bytes,4,rep,name=tags" json:"tags,omitempty"`
+	Tags          []*Tag                 `protobuf:"bytes,4,rep,name=tags" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateTopic) Reset() {
 	*x = CreateTopic{}
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1753,7 +1805,7 @@ func (x *CreateTopic) String() string {
 func (*CreateTopic) ProtoMessage() {}
 
 func (x *CreateTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[28]
+	mi := &file_fsm_command_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1766,7 +1818,7 @@ func (x *CreateTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopic.ProtoReflect.Descriptor instead.
 func (*CreateTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{28}
+	return file_fsm_command_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CreateTopic) GetTopic() string {
@@ -1790,7 +1842,7 @@ func (x *CreateTopic) GetAttributes() []*NameValue {
 	return nil
 }
 
-func (x *CreateTopic) GetTags() []*NameValue {
+func (x *CreateTopic) GetTags() []*Tag {
 	if x != nil {
 		return x.Tags
 	}
@@ -1806,7 +1858,7 @@ type DeleteTopic struct {
 
 func (x *DeleteTopic) Reset() {
 	*x = DeleteTopic{}
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1870,7 @@ func (x *DeleteTopic) String() string {
 func (*DeleteTopic) ProtoMessage() {}
 
 func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[29]
+	mi := &file_fsm_command_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1883,7 @@ func (x *DeleteTopic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopic.ProtoReflect.Descriptor instead.
 func (*DeleteTopic) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{29}
+	return file_fsm_command_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DeleteTopic) GetTopic() string {
@@ -1851,7 +1903,7 @@ type SetTopicAttributes struct {
 
 func (x *SetTopicAttributes) Reset() {
 	*x = SetTopicAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +1915,7 @@ func (x *SetTopicAttributes) String() string {
 func (*SetTopicAttributes) ProtoMessage() {}
 
 func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[30]
+	mi := &file_fsm_command_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +1928,7 @@ func (x *SetTopicAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicAttributes.ProtoReflect.Descriptor instead.
 func (*SetTopicAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{30}
+	return file_fsm_command_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SetTopicAttributes) GetTopic() string {
@@ -1896,7 +1948,7 @@ func (x *SetTopicAttributes) GetAttributes() []*NameValue {
 type SetTopicTags struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic" json:"topic,omitempty"`
-	Set           []*NameValue           `protobuf:"bytes,2,rep,name=set" json:"set,omitempty"`
+	Set           []*Tag                 `protobuf:"bytes,2,rep,name=set" json:"set,omitempty"`
 	Remove        []string               `protobuf:"bytes,3,rep,name=remove" json:"remove,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1904,7 +1956,7 @@ type SetTopicTags struct {
 
 func (x *SetTopicTags) Reset() {
 	*x = SetTopicTags{}
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +1968,7 @@ func (x *SetTopicTags) String() string {
 func (*SetTopicTags) ProtoMessage() {}
 
 func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[31]
+	mi := &file_fsm_command_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +1981,7 @@ func (x *SetTopicTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicTags.ProtoReflect.Descriptor instead.
 func (*SetTopicTags) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{31}
+	return file_fsm_command_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetTopicTags) GetTopic() string {
@@ -1939,7 +1991,7 @@ func (x *SetTopicTags) GetTopic() string {
 	return ""
 }
 
-func (x *SetTopicTags) GetSet() []*NameValue {
+func (x *SetTopicTags) GetSet() []*Tag {
 	if x != nil {
 		return x.Set
 	}
@@ -1966,7 +2018,7 @@ type SetTopicPolicy struct {
 
 func (x *SetTopicPolicy) Reset() {
 	*x = SetTopicPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2030,7 @@ func (x *SetTopicPolicy) String() string {
 func (*SetTopicPolicy) ProtoMessage() {}
 
 func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[32]
+	mi := &file_fsm_command_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2043,7 @@ func (x *SetTopicPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTopicPolicy.ProtoReflect.Descriptor instead.
 func (*SetTopicPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{32}
+	return file_fsm_command_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetTopicPolicy) GetTopic() string {
@@ -2045,7 +2097,7 @@ type Subscribe struct {
 
 func (x *Subscribe) Reset() {
 	*x = Subscribe{}
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2109,7 @@ func (x *Subscribe) String() string {
 func (*Subscribe) ProtoMessage() {}
 
 func (x *Subscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[33]
+	mi := &file_fsm_command_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2122,7 @@ func (x *Subscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribe.ProtoReflect.Descriptor instead.
 func (*Subscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{33}
+	return file_fsm_command_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Subscribe) GetQueue() string {
@@ -2139,7 +2191,7 @@ type Unsubscribe struct {
 
 func (x *Unsubscribe) Reset() {
 	*x = Unsubscribe{}
-	mi := &file_fsm_command_proto_msgTypes[34]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2203,7 @@ func (x *Unsubscribe) String() string {
 func (*Unsubscribe) ProtoMessage() {}
 
 func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[34]
+	mi := &file_fsm_command_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2216,7 @@ func (x *Unsubscribe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unsubscribe.ProtoReflect.Descriptor instead.
 func (*Unsubscribe) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{34}
+	return file_fsm_command_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Unsubscribe) GetSubscriptionArn() string {
@@ -2193,7 +2245,7 @@ type ConfirmSubscription struct {
 
 func (x *ConfirmSubscription) Reset() {
 	*x = ConfirmSubscription{}
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2257,7 @@ func (x *ConfirmSubscription) String() string {
 func (*ConfirmSubscription) ProtoMessage() {}
 
 func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[35]
+	mi := &file_fsm_command_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2270,7 @@ func (x *ConfirmSubscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmSubscription.ProtoReflect.Descriptor instead.
 func (*ConfirmSubscription) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{35}
+	return file_fsm_command_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ConfirmSubscription) GetTopic() string {
@@ -2258,7 +2310,7 @@ type ReportDeliveries struct {
 
 func (x *ReportDeliveries) Reset() {
 	*x = ReportDeliveries{}
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2322,7 @@ func (x *ReportDeliveries) String() string {
 func (*ReportDeliveries) ProtoMessage() {}
 
 func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[36]
+	mi := &file_fsm_command_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2335,7 @@ func (x *ReportDeliveries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDeliveries.ProtoReflect.Descriptor instead.
 func (*ReportDeliveries) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{36}
+	return file_fsm_command_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReportDeliveries) GetReports() []*DeliveryReport {
@@ -2305,7 +2357,7 @@ type DeliveryReport struct {
 
 func (x *DeliveryReport) Reset() {
 	*x = DeliveryReport{}
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2369,7 @@ func (x *DeliveryReport) String() string {
 func (*DeliveryReport) ProtoMessage() {}
 
 func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[37]
+	mi := &file_fsm_command_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2382,7 @@ func (x *DeliveryReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeliveryReport.ProtoReflect.Descriptor instead.
 func (*DeliveryReport) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{37}
+	return file_fsm_command_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DeliveryReport) GetSubscription() uint64 {
@@ -2371,7 +2423,7 @@ type SetSubscriptionAttributes struct {
 
 func (x *SetSubscriptionAttributes) Reset() {
 	*x = SetSubscriptionAttributes{}
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2435,7 @@ func (x *SetSubscriptionAttributes) String() string {
 func (*SetSubscriptionAttributes) ProtoMessage() {}
 
 func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[38]
+	mi := &file_fsm_command_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2448,7 @@ func (x *SetSubscriptionAttributes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSubscriptionAttributes.ProtoReflect.Descriptor instead.
 func (*SetSubscriptionAttributes) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{38}
+	return file_fsm_command_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetSubscriptionAttributes) GetSubscriptionArn() string {
@@ -2427,7 +2479,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2491,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[39]
+	mi := &file_fsm_command_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2504,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{39}
+	return file_fsm_command_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Publish) GetTopic() string {
@@ -2512,7 +2564,7 @@ type PublishEntry struct {
 
 func (x *PublishEntry) Reset() {
 	*x = PublishEntry{}
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2576,7 @@ func (x *PublishEntry) String() string {
 func (*PublishEntry) ProtoMessage() {}
 
 func (x *PublishEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[40]
+	mi := &file_fsm_command_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +2589,7 @@ func (x *PublishEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishEntry.ProtoReflect.Descriptor instead.
 func (*PublishEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{40}
+	return file_fsm_command_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PublishEntry) GetMessage() string {
@@ -2599,7 +2651,7 @@ type ReplayMessages struct {
 
 func (x *ReplayMessages) Reset() {
 	*x = ReplayMessages{}
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2663,7 @@ func (x *ReplayMessages) String() string {
 func (*ReplayMessages) ProtoMessage() {}
 
 func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[41]
+	mi := &file_fsm_command_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2676,7 @@ func (x *ReplayMessages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayMessages.ProtoReflect.Descriptor instead.
 func (*ReplayMessages) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{41}
+	return file_fsm_command_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReplayMessages) GetSubscription() uint64 {
@@ -2645,14 +2697,14 @@ type CancelScheduled struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Sequences     []uint64               `protobuf:"varint,2,rep,packed,name=sequences" json:"sequences,omitempty"`
-	Forget        bool                   `protobuf:"varint,3,opt,name=forget" json:"forget,omitempty"`
+	Forget        bool                   `protobuf:"varint,3,opt,name=forget" json:"forget,omitempty"` // @go ForgetDeduplicationID
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CancelScheduled) Reset() {
 	*x = CancelScheduled{}
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2716,7 @@ func (x *CancelScheduled) String() string {
 func (*CancelScheduled) ProtoMessage() {}
 
 func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[42]
+	mi := &file_fsm_command_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2729,7 @@ func (x *CancelScheduled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelScheduled.ProtoReflect.Descriptor instead.
 func (*CancelScheduled) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{42}
+	return file_fsm_command_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CancelScheduled) GetQueue() string {
@@ -2713,7 +2765,7 @@ type AcceptSession struct {
 
 func (x *AcceptSession) Reset() {
 	*x = AcceptSession{}
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2777,7 @@ func (x *AcceptSession) String() string {
 func (*AcceptSession) ProtoMessage() {}
 
 func (x *AcceptSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[43]
+	mi := &file_fsm_command_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2738,7 +2790,7 @@ func (x *AcceptSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceptSession.ProtoReflect.Descriptor instead.
 func (*AcceptSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{43}
+	return file_fsm_command_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AcceptSession) GetQueue() string {
@@ -2780,7 +2832,7 @@ type RenewSession struct {
 
 func (x *RenewSession) Reset() {
 	*x = RenewSession{}
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2844,7 @@ func (x *RenewSession) String() string {
 func (*RenewSession) ProtoMessage() {}
 
 func (x *RenewSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[44]
+	mi := &file_fsm_command_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2857,7 @@ func (x *RenewSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewSession.ProtoReflect.Descriptor instead.
 func (*RenewSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{44}
+	return file_fsm_command_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RenewSession) GetQueue() string {
@@ -2839,7 +2891,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +2903,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[45]
+	mi := &file_fsm_command_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +2916,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{45}
+	return file_fsm_command_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReleaseSession) GetQueue() string {
@@ -2893,7 +2945,7 @@ type SetSessionState struct {
 
 func (x *SetSessionState) Reset() {
 	*x = SetSessionState{}
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +2957,7 @@ func (x *SetSessionState) String() string {
 func (*SetSessionState) ProtoMessage() {}
 
 func (x *SetSessionState) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[46]
+	mi := &file_fsm_command_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +2970,7 @@ func (x *SetSessionState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSessionState.ProtoReflect.Descriptor instead.
 func (*SetSessionState) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{46}
+	return file_fsm_command_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SetSessionState) GetQueue() string {
@@ -2953,7 +3005,7 @@ type Defer struct {
 
 func (x *Defer) Reset() {
 	*x = Defer{}
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +3017,7 @@ func (x *Defer) String() string {
 func (*Defer) ProtoMessage() {}
 
 func (x *Defer) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[47]
+	mi := &file_fsm_command_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +3030,7 @@ func (x *Defer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Defer.ProtoReflect.Descriptor instead.
 func (*Defer) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{47}
+	return file_fsm_command_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Defer) GetQueue() string {
@@ -3015,7 +3067,7 @@ type ReceiveDeferred struct {
 
 func (x *ReceiveDeferred) Reset() {
 	*x = ReceiveDeferred{}
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3079,7 @@ func (x *ReceiveDeferred) String() string {
 func (*ReceiveDeferred) ProtoMessage() {}
 
 func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[48]
+	mi := &file_fsm_command_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3092,7 @@ func (x *ReceiveDeferred) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceiveDeferred.ProtoReflect.Descriptor instead.
 func (*ReceiveDeferred) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{48}
+	return file_fsm_command_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ReceiveDeferred) GetQueue() string {
@@ -3089,7 +3141,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3153,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[49]
+	mi := &file_fsm_command_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3166,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{49}
+	return file_fsm_command_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DeadLetter) GetQueue() string {
@@ -3149,7 +3201,7 @@ type DeadLetterEntry struct {
 
 func (x *DeadLetterEntry) Reset() {
 	*x = DeadLetterEntry{}
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3213,7 @@ func (x *DeadLetterEntry) String() string {
 func (*DeadLetterEntry) ProtoMessage() {}
 
 func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[50]
+	mi := &file_fsm_command_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3226,7 @@ func (x *DeadLetterEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterEntry.ProtoReflect.Descriptor instead.
 func (*DeadLetterEntry) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{50}
+	return file_fsm_command_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DeadLetterEntry) GetHandle() string {
@@ -3210,7 +3262,7 @@ type ForgetDeduplication struct {
 
 func (x *ForgetDeduplication) Reset() {
 	*x = ForgetDeduplication{}
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3222,7 +3274,7 @@ func (x *ForgetDeduplication) String() string {
 func (*ForgetDeduplication) ProtoMessage() {}
 
 func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[51]
+	mi := &file_fsm_command_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3235,7 +3287,7 @@ func (x *ForgetDeduplication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetDeduplication.ProtoReflect.Descriptor instead.
 func (*ForgetDeduplication) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{51}
+	return file_fsm_command_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ForgetDeduplication) GetQueue() string {
@@ -3276,7 +3328,7 @@ type ReleaseGroup struct {
 
 func (x *ReleaseGroup) Reset() {
 	*x = ReleaseGroup{}
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3288,7 +3340,7 @@ func (x *ReleaseGroup) String() string {
 func (*ReleaseGroup) ProtoMessage() {}
 
 func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[52]
+	mi := &file_fsm_command_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3301,7 +3353,7 @@ func (x *ReleaseGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseGroup.ProtoReflect.Descriptor instead.
 func (*ReleaseGroup) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{52}
+	return file_fsm_command_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReleaseGroup) GetQueue() string {
@@ -3332,7 +3384,7 @@ type CreateAccessKey struct {
 
 func (x *CreateAccessKey) Reset() {
 	*x = CreateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3344,7 +3396,7 @@ func (x *CreateAccessKey) String() string {
 func (*CreateAccessKey) ProtoMessage() {}
 
 func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[53]
+	mi := &file_fsm_command_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3357,7 +3409,7 @@ func (x *CreateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccessKey.ProtoReflect.Descriptor instead.
 func (*CreateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{53}
+	return file_fsm_command_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CreateAccessKey) GetId() string {
@@ -3412,7 +3464,7 @@ type UpdateAccessKey struct {
 
 func (x *UpdateAccessKey) Reset() {
 	*x = UpdateAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3424,7 +3476,7 @@ func (x *UpdateAccessKey) String() string {
 func (*UpdateAccessKey) ProtoMessage() {}
 
 func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[54]
+	mi := &file_fsm_command_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3437,7 +3489,7 @@ func (x *UpdateAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccessKey.ProtoReflect.Descriptor instead.
 func (*UpdateAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{54}
+	return file_fsm_command_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *UpdateAccessKey) GetId() string {
@@ -3463,7 +3515,7 @@ type DeleteAccessKey struct {
 
 func (x *DeleteAccessKey) Reset() {
 	*x = DeleteAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3475,7 +3527,7 @@ func (x *DeleteAccessKey) String() string {
 func (*DeleteAccessKey) ProtoMessage() {}
 
 func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[55]
+	mi := &file_fsm_command_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3488,7 +3540,7 @@ func (x *DeleteAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccessKey.ProtoReflect.Descriptor instead.
 func (*DeleteAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{55}
+	return file_fsm_command_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DeleteAccessKey) GetId() string {
@@ -3510,7 +3562,7 @@ type PutUserPolicy struct {
 
 func (x *PutUserPolicy) Reset() {
 	*x = PutUserPolicy{}
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3522,7 +3574,7 @@ func (x *PutUserPolicy) String() string {
 func (*PutUserPolicy) ProtoMessage() {}
 
 func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[56]
+	mi := &file_fsm_command_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3535,7 +3587,7 @@ func (x *PutUserPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutUserPolicy.ProtoReflect.Descriptor instead.
 func (*PutUserPolicy) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{56}
+	return file_fsm_command_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PutUserPolicy) GetAccount() string {
@@ -3580,7 +3632,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3644,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[57]
+	mi := &file_fsm_command_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3657,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{57}
+	return file_fsm_command_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Quota) GetQueues() int64 {
@@ -3653,7 +3705,7 @@ type CreateAccount struct {
 
 func (x *CreateAccount) Reset() {
 	*x = CreateAccount{}
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3665,7 +3717,7 @@ func (x *CreateAccount) String() string {
 func (*CreateAccount) ProtoMessage() {}
 
 func (x *CreateAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[58]
+	mi := &file_fsm_command_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3678,7 +3730,7 @@ func (x *CreateAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccount.ProtoReflect.Descriptor instead.
 func (*CreateAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{58}
+	return file_fsm_command_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CreateAccount) GetAccount() string {
@@ -3705,7 +3757,7 @@ type SetAccountQuota struct {
 
 func (x *SetAccountQuota) Reset() {
 	*x = SetAccountQuota{}
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3717,7 +3769,7 @@ func (x *SetAccountQuota) String() string {
 func (*SetAccountQuota) ProtoMessage() {}
 
 func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[59]
+	mi := &file_fsm_command_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3730,7 +3782,7 @@ func (x *SetAccountQuota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAccountQuota.ProtoReflect.Descriptor instead.
 func (*SetAccountQuota) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{59}
+	return file_fsm_command_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SetAccountQuota) GetAccount() string {
@@ -3756,7 +3808,7 @@ type DeleteAccount struct {
 
 func (x *DeleteAccount) Reset() {
 	*x = DeleteAccount{}
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3768,7 +3820,7 @@ func (x *DeleteAccount) String() string {
 func (*DeleteAccount) ProtoMessage() {}
 
 func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[60]
+	mi := &file_fsm_command_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3781,7 +3833,7 @@ func (x *DeleteAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteAccount.ProtoReflect.Descriptor instead.
 func (*DeleteAccount) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{60}
+	return file_fsm_command_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DeleteAccount) GetAccount() string {
@@ -3803,7 +3855,7 @@ type SetSealingKey struct {
 
 func (x *SetSealingKey) Reset() {
 	*x = SetSealingKey{}
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +3867,7 @@ func (x *SetSealingKey) String() string {
 func (*SetSealingKey) ProtoMessage() {}
 
 func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[61]
+	mi := &file_fsm_command_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +3880,7 @@ func (x *SetSealingKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSealingKey.ProtoReflect.Descriptor instead.
 func (*SetSealingKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{61}
+	return file_fsm_command_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SetSealingKey) GetId() string {
@@ -3871,7 +3923,7 @@ type SealingKeyWrap struct {
 
 func (x *SealingKeyWrap) Reset() {
 	*x = SealingKeyWrap{}
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3883,7 +3935,7 @@ func (x *SealingKeyWrap) String() string {
 func (*SealingKeyWrap) ProtoMessage() {}
 
 func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[62]
+	mi := &file_fsm_command_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3896,7 +3948,7 @@ func (x *SealingKeyWrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealingKeyWrap.ProtoReflect.Descriptor instead.
 func (*SealingKeyWrap) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{62}
+	return file_fsm_command_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SealingKeyWrap) GetHolder() string {
@@ -3931,7 +3983,7 @@ type SealAccessKey struct {
 
 func (x *SealAccessKey) Reset() {
 	*x = SealAccessKey{}
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3943,7 +3995,7 @@ func (x *SealAccessKey) String() string {
 func (*SealAccessKey) ProtoMessage() {}
 
 func (x *SealAccessKey) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_command_proto_msgTypes[63]
+	mi := &file_fsm_command_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3956,7 +4008,7 @@ func (x *SealAccessKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SealAccessKey.ProtoReflect.Descriptor instead.
 func (*SealAccessKey) Descriptor() ([]byte, []int) {
-	return file_fsm_command_proto_rawDescGZIP(), []int{63}
+	return file_fsm_command_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SealAccessKey) GetId() string {
@@ -4001,6 +4053,9 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x05chain\x18\x03 \x01(\fR\x05chain\"5\n" +
 	"\tNameValue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"-\n" +
+	"\x03Tag\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"g\n" +
 	"\rRedrivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +
@@ -4010,13 +4065,13 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x19\n" +
 	"\bdeny_all\x18\x02 \x01(\bR\adenyAll\x12$\n" +
 	"\x0eby_queue_given\x18\x03 \x01(\bR\fbyQueueGiven\x12\x19\n" +
-	"\bby_queue\x18\x04 \x03(\tR\abyQueue\"\x87\x02\n" +
+	"\bby_queue\x18\x04 \x03(\tR\abyQueue\"\x81\x02\n" +
 	"\vCreateQueue\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x127\n" +
 	"\n" +
 	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
-	"attributes\x12+\n" +
-	"\x04tags\x18\x03 \x03(\v2\x17.seriatim.fsm.NameValueR\x04tags\x125\n" +
+	"attributes\x12%\n" +
+	"\x04tags\x18\x03 \x03(\v2\x11.seriatim.fsm.TagR\x04tags\x125\n" +
 	"\aredrive\x18\x04 \x01(\v2\x1b.seriatim.fsm.RedrivePolicyR\aredrive\x12E\n" +
 	"\rredrive_allow\x18\x05 \x01(\v2 .seriatim.fsm.RedriveAllowPolicyR\fredriveAllow\"#\n" +
 	"\vDeleteQueue\x12\x14\n" +
@@ -4027,10 +4082,10 @@ const file_fsm_command_proto_rawDesc = "" +
 	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
 	"attributes\x125\n" +
 	"\aredrive\x18\x03 \x01(\v2\x1b.seriatim.fsm.RedrivePolicyR\aredrive\x12E\n" +
-	"\rredrive_allow\x18\x04 \x01(\v2 .seriatim.fsm.RedriveAllowPolicyR\fredriveAllow\"g\n" +
+	"\rredrive_allow\x18\x04 \x01(\v2 .seriatim.fsm.RedriveAllowPolicyR\fredriveAllow\"a\n" +
 	"\fSetQueueTags\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\x12)\n" +
-	"\x03set\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\x03set\x12\x16\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12#\n" +
+	"\x03set\x18\x02 \x03(\v2\x11.seriatim.fsm.TagR\x03set\x12\x16\n" +
 	"\x06remove\x18\x03 \x03(\tR\x06remove\"\xac\x01\n" +
 	"\x0eSetQueuePolicy\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
@@ -4112,24 +4167,24 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x06source\x18\x02 \x01(\tR\x06source\"9\n" +
 	"\fMoveMessages\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"\xa6\x01\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"\xa0\x01\n" +
 	"\vCreateTopic\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
 	"\ttopic_arn\x18\x02 \x01(\tR\btopicArn\x127\n" +
 	"\n" +
 	"attributes\x18\x03 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
-	"attributes\x12+\n" +
-	"\x04tags\x18\x04 \x03(\v2\x17.seriatim.fsm.NameValueR\x04tags\"#\n" +
+	"attributes\x12%\n" +
+	"\x04tags\x18\x04 \x03(\v2\x11.seriatim.fsm.TagR\x04tags\"#\n" +
 	"\vDeleteTopic\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\"c\n" +
 	"\x12SetTopicAttributes\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x127\n" +
 	"\n" +
 	"attributes\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\n" +
-	"attributes\"g\n" +
+	"attributes\"a\n" +
 	"\fSetTopicTags\x12\x14\n" +
-	"\x05topic\x18\x01 \x01(\tR\x05topic\x12)\n" +
-	"\x03set\x18\x02 \x03(\v2\x17.seriatim.fsm.NameValueR\x03set\x12\x16\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12#\n" +
+	"\x03set\x18\x02 \x03(\v2\x11.seriatim.fsm.TagR\x03set\x12\x16\n" +
 	"\x06remove\x18\x03 \x03(\tR\x06remove\"\x8f\x01\n" +
 	"\x0eSetTopicPolicy\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
@@ -4297,7 +4352,7 @@ func file_fsm_command_proto_rawDescGZIP() []byte {
 	return file_fsm_command_proto_rawDescData
 }
 
-var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_fsm_command_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_fsm_command_proto_goTypes = []any{
 	(*AdvanceClock)(nil),              // 0: seriatim.fsm.AdvanceClock
 	(*SetFormatVersion)(nil),          // 1: seriatim.fsm.SetFormatVersion
@@ -4305,103 +4360,104 @@ var file_fsm_command_proto_goTypes = []any{
 	(*Audit)(nil),                     // 3: seriatim.fsm.Audit
 	(*AuditReport)(nil),               // 4: seriatim.fsm.AuditReport
 	(*NameValue)(nil),                 // 5: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),             // 6: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),        // 7: seriatim.fsm.RedriveAllowPolicy
-	(*CreateQueue)(nil),               // 8: seriatim.fsm.CreateQueue
-	(*DeleteQueue)(nil),               // 9: seriatim.fsm.DeleteQueue
-	(*SetQueueAttributes)(nil),        // 10: seriatim.fsm.SetQueueAttributes
-	(*SetQueueTags)(nil),              // 11: seriatim.fsm.SetQueueTags
-	(*SetQueuePolicy)(nil),            // 12: seriatim.fsm.SetQueuePolicy
-	(*PurgeQueue)(nil),                // 13: seriatim.fsm.PurgeQueue
-	(*SendMessages)(nil),              // 14: seriatim.fsm.SendMessages
-	(*SendEntry)(nil),                 // 15: seriatim.fsm.SendEntry
-	(*SendOptions)(nil),               // 16: seriatim.fsm.SendOptions
-	(*MessageAttribute)(nil),          // 17: seriatim.fsm.MessageAttribute
-	(*ReceiveMessages)(nil),           // 18: seriatim.fsm.ReceiveMessages
-	(*ReceiveOptions)(nil),            // 19: seriatim.fsm.ReceiveOptions
-	(*SessionRef)(nil),                // 20: seriatim.fsm.SessionRef
-	(*DeleteMessages)(nil),            // 21: seriatim.fsm.DeleteMessages
-	(*SettleOptions)(nil),             // 22: seriatim.fsm.SettleOptions
-	(*ChangeMessageVisibility)(nil),   // 23: seriatim.fsm.ChangeMessageVisibility
-	(*VisibilityEntry)(nil),           // 24: seriatim.fsm.VisibilityEntry
-	(*StartMoveTask)(nil),             // 25: seriatim.fsm.StartMoveTask
-	(*CancelMoveTask)(nil),            // 26: seriatim.fsm.CancelMoveTask
-	(*MoveMessages)(nil),              // 27: seriatim.fsm.MoveMessages
-	(*CreateTopic)(nil),               // 28: seriatim.fsm.CreateTopic
-	(*DeleteTopic)(nil),               // 29: seriatim.fsm.DeleteTopic
-	(*SetTopicAttributes)(nil),        // 30: seriatim.fsm.SetTopicAttributes
-	(*SetTopicTags)(nil),              // 31: seriatim.fsm.SetTopicTags
-	(*SetTopicPolicy)(nil),            // 32: seriatim.fsm.SetTopicPolicy
-	(*Subscribe)(nil),                 // 33: seriatim.fsm.Subscribe
-	(*Unsubscribe)(nil),               // 34: seriatim.fsm.Unsubscribe
-	(*ConfirmSubscription)(nil),       // 35: seriatim.fsm.ConfirmSubscription
-	(*ReportDeliveries)(nil),          // 36: seriatim.fsm.ReportDeliveries
-	(*DeliveryReport)(nil),            // 37: seriatim.fsm.DeliveryReport
-	(*SetSubscriptionAttributes)(nil), // 38: seriatim.fsm.SetSubscriptionAttributes
-	(*Publish)(nil),                   // 39: seriatim.fsm.Publish
-	(*PublishEntry)(nil),              // 40: seriatim.fsm.PublishEntry
-	(*ReplayMessages)(nil),            // 41: seriatim.fsm.ReplayMessages
-	(*CancelScheduled)(nil),           // 42: seriatim.fsm.CancelScheduled
-	(*AcceptSession)(nil),             // 43: seriatim.fsm.AcceptSession
-	(*RenewSession)(nil),              // 44: seriatim.fsm.RenewSession
-	(*ReleaseSession)(nil),            // 45: seriatim.fsm.ReleaseSession
-	(*SetSessionState)(nil),           // 46: seriatim.fsm.SetSessionState
-	(*Defer)(nil),                     // 47: seriatim.fsm.Defer
-	(*ReceiveDeferred)(nil),           // 48: seriatim.fsm.ReceiveDeferred
-	(*DeadLetter)(nil),                // 49: seriatim.fsm.DeadLetter
-	(*DeadLetterEntry)(nil),           // 50: seriatim.fsm.DeadLetterEntry
-	(*ForgetDeduplication)(nil),       // 51: seriatim.fsm.ForgetDeduplication
-	(*ReleaseGroup)(nil),              // 52: seriatim.fsm.ReleaseGroup
-	(*CreateAccessKey)(nil),           // 53: seriatim.fsm.CreateAccessKey
-	(*UpdateAccessKey)(nil),           // 54: seriatim.fsm.UpdateAccessKey
-	(*DeleteAccessKey)(nil),           // 55: seriatim.fsm.DeleteAccessKey
-	(*PutUserPolicy)(nil),             // 56: seriatim.fsm.PutUserPolicy
-	(*Quota)(nil),                     // 57: seriatim.fsm.Quota
-	(*CreateAccount)(nil),             // 58: seriatim.fsm.CreateAccount
-	(*SetAccountQuota)(nil),           // 59: seriatim.fsm.SetAccountQuota
-	(*DeleteAccount)(nil),             // 60: seriatim.fsm.DeleteAccount
-	(*SetSealingKey)(nil),             // 61: seriatim.fsm.SetSealingKey
-	(*SealingKeyWrap)(nil),            // 62: seriatim.fsm.SealingKeyWrap
-	(*SealAccessKey)(nil),             // 63: seriatim.fsm.SealAccessKey
+	(*Tag)(nil),                       // 6: seriatim.fsm.Tag
+	(*RedrivePolicy)(nil),             // 7: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),        // 8: seriatim.fsm.RedriveAllowPolicy
+	(*CreateQueue)(nil),               // 9: seriatim.fsm.CreateQueue
+	(*DeleteQueue)(nil),               // 10: seriatim.fsm.DeleteQueue
+	(*SetQueueAttributes)(nil),        // 11: seriatim.fsm.SetQueueAttributes
+	(*SetQueueTags)(nil),              // 12: seriatim.fsm.SetQueueTags
+	(*SetQueuePolicy)(nil),            // 13: seriatim.fsm.SetQueuePolicy
+	(*PurgeQueue)(nil),                // 14: seriatim.fsm.PurgeQueue
+	(*SendMessages)(nil),              // 15: seriatim.fsm.SendMessages
+	(*SendEntry)(nil),                 // 16: seriatim.fsm.SendEntry
+	(*SendOptions)(nil),               // 17: seriatim.fsm.SendOptions
+	(*MessageAttribute)(nil),          // 18: seriatim.fsm.MessageAttribute
+	(*ReceiveMessages)(nil),           // 19: seriatim.fsm.ReceiveMessages
+	(*ReceiveOptions)(nil),            // 20: seriatim.fsm.ReceiveOptions
+	(*SessionRef)(nil),                // 21: seriatim.fsm.SessionRef
+	(*DeleteMessages)(nil),            // 22: seriatim.fsm.DeleteMessages
+	(*SettleOptions)(nil),             // 23: seriatim.fsm.SettleOptions
+	(*ChangeMessageVisibility)(nil),   // 24: seriatim.fsm.ChangeMessageVisibility
+	(*VisibilityEntry)(nil),           // 25: seriatim.fsm.VisibilityEntry
+	(*StartMoveTask)(nil),             // 26: seriatim.fsm.StartMoveTask
+	(*CancelMoveTask)(nil),            // 27: seriatim.fsm.CancelMoveTask
+	(*MoveMessages)(nil),              // 28: seriatim.fsm.MoveMessages
+	(*CreateTopic)(nil),               // 29: seriatim.fsm.CreateTopic
+	(*DeleteTopic)(nil),               // 30: seriatim.fsm.DeleteTopic
+	(*SetTopicAttributes)(nil),        // 31: seriatim.fsm.SetTopicAttributes
+	(*SetTopicTags)(nil),              // 32: seriatim.fsm.SetTopicTags
+	(*SetTopicPolicy)(nil),            // 33: seriatim.fsm.SetTopicPolicy
+	(*Subscribe)(nil),                 // 34: seriatim.fsm.Subscribe
+	(*Unsubscribe)(nil),               // 35: seriatim.fsm.Unsubscribe
+	(*ConfirmSubscription)(nil),       // 36: seriatim.fsm.ConfirmSubscription
+	(*ReportDeliveries)(nil),          // 37: seriatim.fsm.ReportDeliveries
+	(*DeliveryReport)(nil),            // 38: seriatim.fsm.DeliveryReport
+	(*SetSubscriptionAttributes)(nil), // 39: seriatim.fsm.SetSubscriptionAttributes
+	(*Publish)(nil),                   // 40: seriatim.fsm.Publish
+	(*PublishEntry)(nil),              // 41: seriatim.fsm.PublishEntry
+	(*ReplayMessages)(nil),            // 42: seriatim.fsm.ReplayMessages
+	(*CancelScheduled)(nil),           // 43: seriatim.fsm.CancelScheduled
+	(*AcceptSession)(nil),             // 44: seriatim.fsm.AcceptSession
+	(*RenewSession)(nil),              // 45: seriatim.fsm.RenewSession
+	(*ReleaseSession)(nil),            // 46: seriatim.fsm.ReleaseSession
+	(*SetSessionState)(nil),           // 47: seriatim.fsm.SetSessionState
+	(*Defer)(nil),                     // 48: seriatim.fsm.Defer
+	(*ReceiveDeferred)(nil),           // 49: seriatim.fsm.ReceiveDeferred
+	(*DeadLetter)(nil),                // 50: seriatim.fsm.DeadLetter
+	(*DeadLetterEntry)(nil),           // 51: seriatim.fsm.DeadLetterEntry
+	(*ForgetDeduplication)(nil),       // 52: seriatim.fsm.ForgetDeduplication
+	(*ReleaseGroup)(nil),              // 53: seriatim.fsm.ReleaseGroup
+	(*CreateAccessKey)(nil),           // 54: seriatim.fsm.CreateAccessKey
+	(*UpdateAccessKey)(nil),           // 55: seriatim.fsm.UpdateAccessKey
+	(*DeleteAccessKey)(nil),           // 56: seriatim.fsm.DeleteAccessKey
+	(*PutUserPolicy)(nil),             // 57: seriatim.fsm.PutUserPolicy
+	(*Quota)(nil),                     // 58: seriatim.fsm.Quota
+	(*CreateAccount)(nil),             // 59: seriatim.fsm.CreateAccount
+	(*SetAccountQuota)(nil),           // 60: seriatim.fsm.SetAccountQuota
+	(*DeleteAccount)(nil),             // 61: seriatim.fsm.DeleteAccount
+	(*SetSealingKey)(nil),             // 62: seriatim.fsm.SetSealingKey
+	(*SealingKeyWrap)(nil),            // 63: seriatim.fsm.SealingKeyWrap
+	(*SealAccessKey)(nil),             // 64: seriatim.fsm.SealAccessKey
 }
 var file_fsm_command_proto_depIdxs = []int32{
 	4,  // 0: seriatim.fsm.Audit.reports:type_name -> seriatim.fsm.AuditReport
 	5,  // 1: seriatim.fsm.CreateQueue.attributes:type_name -> seriatim.fsm.NameValue
-	5,  // 2: seriatim.fsm.CreateQueue.tags:type_name -> seriatim.fsm.NameValue
-	6,  // 3: seriatim.fsm.CreateQueue.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	7,  // 4: seriatim.fsm.CreateQueue.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	6,  // 2: seriatim.fsm.CreateQueue.tags:type_name -> seriatim.fsm.Tag
+	7,  // 3: seriatim.fsm.CreateQueue.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	8,  // 4: seriatim.fsm.CreateQueue.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	5,  // 5: seriatim.fsm.SetQueueAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	6,  // 6: seriatim.fsm.SetQueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
-	7,  // 7: seriatim.fsm.SetQueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
-	5,  // 8: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.NameValue
-	15, // 9: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
-	17, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	16, // 11: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
-	19, // 12: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
-	20, // 13: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
-	22, // 14: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettleOptions
-	20, // 15: seriatim.fsm.SettleOptions.session:type_name -> seriatim.fsm.SessionRef
-	24, // 16: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	22, // 17: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettleOptions
+	7,  // 6: seriatim.fsm.SetQueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
+	8,  // 7: seriatim.fsm.SetQueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
+	6,  // 8: seriatim.fsm.SetQueueTags.set:type_name -> seriatim.fsm.Tag
+	16, // 9: seriatim.fsm.SendMessages.entries:type_name -> seriatim.fsm.SendEntry
+	18, // 10: seriatim.fsm.SendEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	17, // 11: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
+	20, // 12: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
+	21, // 13: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
+	23, // 14: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettleOptions
+	21, // 15: seriatim.fsm.SettleOptions.session:type_name -> seriatim.fsm.SessionRef
+	25, // 16: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
+	23, // 17: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettleOptions
 	5,  // 18: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
-	5,  // 19: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.NameValue
+	6,  // 19: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.Tag
 	5,  // 20: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	5,  // 21: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.NameValue
+	6,  // 21: seriatim.fsm.SetTopicTags.set:type_name -> seriatim.fsm.Tag
 	5,  // 22: seriatim.fsm.Subscribe.attributes:type_name -> seriatim.fsm.NameValue
-	37, // 23: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
+	38, // 23: seriatim.fsm.ReportDeliveries.reports:type_name -> seriatim.fsm.DeliveryReport
 	5,  // 24: seriatim.fsm.SetSubscriptionAttributes.attributes:type_name -> seriatim.fsm.NameValue
-	40, // 25: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
-	17, // 26: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
-	20, // 27: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
-	20, // 28: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
-	20, // 29: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
-	20, // 30: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
-	20, // 31: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
-	20, // 32: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
-	50, // 33: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
-	57, // 34: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
-	57, // 35: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
-	62, // 36: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
+	41, // 25: seriatim.fsm.Publish.entries:type_name -> seriatim.fsm.PublishEntry
+	18, // 26: seriatim.fsm.PublishEntry.attributes:type_name -> seriatim.fsm.MessageAttribute
+	21, // 27: seriatim.fsm.RenewSession.session:type_name -> seriatim.fsm.SessionRef
+	21, // 28: seriatim.fsm.ReleaseSession.session:type_name -> seriatim.fsm.SessionRef
+	21, // 29: seriatim.fsm.SetSessionState.session:type_name -> seriatim.fsm.SessionRef
+	21, // 30: seriatim.fsm.Defer.session:type_name -> seriatim.fsm.SessionRef
+	21, // 31: seriatim.fsm.ReceiveDeferred.session:type_name -> seriatim.fsm.SessionRef
+	21, // 32: seriatim.fsm.DeadLetter.session:type_name -> seriatim.fsm.SessionRef
+	51, // 33: seriatim.fsm.DeadLetter.entries:type_name -> seriatim.fsm.DeadLetterEntry
+	58, // 34: seriatim.fsm.CreateAccount.quota:type_name -> seriatim.fsm.Quota
+	58, // 35: seriatim.fsm.SetAccountQuota.quota:type_name -> seriatim.fsm.Quota
+	63, // 36: seriatim.fsm.SetSealingKey.wraps:type_name -> seriatim.fsm.SealingKeyWrap
 	37, // [37:37] is the sub-list for method output_type
 	37, // [37:37] is the sub-list for method input_type
 	37, // [37:37] is the sub-list for extension type_name
@@ -4420,7 +4476,7 @@ func file_fsm_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_command_proto_rawDesc), len(file_fsm_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   64,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

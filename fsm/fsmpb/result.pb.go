@@ -22,6 +22,7 @@ const (
 )
 
 // Error is a refusal; code zero stands for none.
+// @nilzero Code
 type Error struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Code          uint32                 `protobuf:"varint,1,opt,name=code" json:"code,omitempty"`
@@ -483,7 +484,7 @@ func (x *MessagesSent) GetEntries() []*SentEntry {
 
 type SentEntry struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
-	Error            *Error                 `protobuf:"bytes,1,opt,name=error" json:"error,omitempty"`
+	Error            *Error                 `protobuf:"bytes,1,opt,name=error" json:"error,omitempty"` // @go Err
 	MessageId        []byte                 `protobuf:"bytes,2,opt,name=message_id,json=messageId" json:"message_id,omitempty"`
 	Sequence         uint64                 `protobuf:"varint,3,opt,name=sequence" json:"sequence,omitempty"`
 	Duplicate        bool                   `protobuf:"varint,4,opt,name=duplicate" json:"duplicate,omitempty"`
@@ -567,7 +568,7 @@ func (x *SentEntry) GetFirstIsScheduled() bool {
 
 type MessagesReceived struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Messages      []*ReceivedMessage     `protobuf:"bytes,1,rep,name=messages" json:"messages,omitempty"`
+	Messages      []*ReceivedMessage     `protobuf:"bytes,1,rep,name=messages" json:"messages,omitempty"` // @own
 	Replayed      bool                   `protobuf:"varint,2,opt,name=replayed" json:"replayed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -759,7 +760,7 @@ func (x *ReceivedMessage) GetReceiveCount() int64 {
 
 type EntriesDone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Errors        []*Error               `protobuf:"bytes,1,rep,name=errors" json:"errors,omitempty"`
+	Errors        []*Error               `protobuf:"bytes,1,rep,name=errors" json:"errors,omitempty"` // @go Errs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

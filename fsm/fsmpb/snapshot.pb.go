@@ -534,7 +534,7 @@ type QueueRecord struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
 	Incarnation   uint64                 `protobuf:"varint,2,opt,name=incarnation" json:"incarnation,omitempty"`
 	Attributes    *QueueAttributes       `protobuf:"bytes,3,opt,name=attributes" json:"attributes,omitempty"`
-	Tags          []*NameValue           `protobuf:"bytes,4,rep,name=tags" json:"tags,omitempty"`
+	Tags          []*Tag                 `protobuf:"bytes,4,rep,name=tags" json:"tags,omitempty"`
 	CreatedAt     int64                  `protobuf:"varint,5,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
 	ModifiedAt    int64                  `protobuf:"varint,6,opt,name=modified_at,json=modifiedAt" json:"modified_at,omitempty"`
 	PurgedAt      int64                  `protobuf:"varint,7,opt,name=purged_at,json=purgedAt" json:"purged_at,omitempty"`
@@ -600,7 +600,7 @@ func (x *QueueRecord) GetAttributes() *QueueAttributes {
 	return nil
 }
 
-func (x *QueueRecord) GetTags() []*NameValue {
+func (x *QueueRecord) GetTags() []*Tag {
 	if x != nil {
 		return x.Tags
 	}
@@ -1042,7 +1042,7 @@ type MessageRecord struct {
 	DeduplicationId  string                 `protobuf:"bytes,5,opt,name=deduplication_id,json=deduplicationId" json:"deduplication_id,omitempty"`
 	SenderId         string                 `protobuf:"bytes,6,opt,name=sender_id,json=senderId" json:"sender_id,omitempty"`
 	TraceHeader      string                 `protobuf:"bytes,7,opt,name=trace_header,json=traceHeader" json:"trace_header,omitempty"`
-	Attributes       []*MessageAttribute    `protobuf:"bytes,8,rep,name=attributes" json:"attributes,omitempty"`
+	Attributes       []*MessageAttribute    `protobuf:"bytes,8,rep,name=attributes" json:"attributes,omitempty"` // @own
 	DeadLetterSource string                 `protobuf:"bytes,9,opt,name=dead_letter_source,json=deadLetterSource" json:"dead_letter_source,omitempty"`
 	SentAt           int64                  `protobuf:"varint,10,opt,name=sent_at,json=sentAt" json:"sent_at,omitempty"`
 	VisibleAt        int64                  `protobuf:"varint,11,opt,name=visible_at,json=visibleAt" json:"visible_at,omitempty"`
@@ -1060,7 +1060,7 @@ type MessageRecord struct {
 	SessionLock      uint64                 `protobuf:"varint,30,opt,name=session_lock,json=sessionLock" json:"session_lock,omitempty"`
 	TakenBack        uint32                 `protobuf:"varint,31,opt,name=taken_back,json=takenBack" json:"taken_back,omitempty"`
 	Deferred         bool                   `protobuf:"varint,32,opt,name=deferred" json:"deferred,omitempty"`
-	StoredBody       *StoredBody            `protobuf:"bytes,33,opt,name=stored_body,json=storedBody" json:"stored_body,omitempty"` // instead of body
+	StoredBody       *StoredBody            `protobuf:"bytes,33,opt,name=stored_body,json=storedBody" json:"stored_body,omitempty"` // instead of body; @go Body
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1553,11 +1553,13 @@ func (x *AttemptDelivery) GetDelivery() uint32 {
 
 // PublishedMessage is what a message has that a topic delivered: the body and the
 // attributes are those of the publication.
+// @go queue.PublishedRecord
+// @omitzero
 type PublishedMessage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PublicationId []byte                 `protobuf:"bytes,1,opt,name=publication_id,json=publicationId" json:"publication_id,omitempty"`
 	// The publication, with the first message of the snapshot that refers to it.
-	Publication     *Publication `protobuf:"bytes,2,opt,name=publication" json:"publication,omitempty"`
+	Publication     *Publication `protobuf:"bytes,2,opt,name=publication" json:"publication,omitempty"` // @go Content
 	SubscriptionArn string       `protobuf:"bytes,3,opt,name=subscription_arn,json=subscriptionArn" json:"subscription_arn,omitempty"`
 	Raw             bool         `protobuf:"varint,4,opt,name=raw" json:"raw,omitempty"`
 	Replayed        bool         `protobuf:"varint,5,opt,name=replayed" json:"replayed,omitempty"`
@@ -1631,10 +1633,11 @@ func (x *PublishedMessage) GetReplayed() bool {
 }
 
 // Publication is one accepted publish.
+// @without MessageID
 type Publication struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	TopicArn        string                 `protobuf:"bytes,1,opt,name=topic_arn,json=topicArn" json:"topic_arn,omitempty"`
-	Sequence        uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
+	Sequence        uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"` // @go SequenceNumber
 	Subject         string                 `protobuf:"bytes,3,opt,name=subject" json:"subject,omitempty"`
 	Message         string                 `protobuf:"bytes,4,opt,name=message" json:"message,omitempty"`
 	Timestamp       int64                  `protobuf:"varint,5,opt,name=timestamp" json:"timestamp,omitempty"`
@@ -1759,7 +1762,7 @@ func (x *Publication) GetTraceHeader() string {
 type ArchivedRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PublicationId []byte                 `protobuf:"bytes,1,opt,name=publication_id,json=publicationId" json:"publication_id,omitempty"`
-	Publication   *Publication           `protobuf:"bytes,2,opt,name=publication" json:"publication,omitempty"` // unless a message of the snapshot refers to it
+	Publication   *Publication           `protobuf:"bytes,2,opt,name=publication" json:"publication,omitempty"` // unless a message of the snapshot refers to it; @go Content
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1814,7 +1817,7 @@ type TopicRecord struct {
 	Arn           string                 `protobuf:"bytes,2,opt,name=arn" json:"arn,omitempty"`
 	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation" json:"incarnation,omitempty"`
 	Attributes    *TopicAttributes       `protobuf:"bytes,4,opt,name=attributes" json:"attributes,omitempty"`
-	Tags          []*NameValue           `protobuf:"bytes,5,rep,name=tags" json:"tags,omitempty"`
+	Tags          []*Tag                 `protobuf:"bytes,5,rep,name=tags" json:"tags,omitempty"`
 	CreatedAt     int64                  `protobuf:"varint,6,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
 	ModifiedAt    int64                  `protobuf:"varint,7,opt,name=modified_at,json=modifiedAt" json:"modified_at,omitempty"`
 	LastSequence  uint64                 `protobuf:"varint,8,opt,name=last_sequence,json=lastSequence" json:"last_sequence,omitempty"`
@@ -1883,7 +1886,7 @@ func (x *TopicRecord) GetAttributes() *TopicAttributes {
 	return nil
 }
 
-func (x *TopicRecord) GetTags() []*NameValue {
+func (x *TopicRecord) GetTags() []*Tag {
 	if x != nil {
 		return x.Tags
 	}
@@ -2197,8 +2200,8 @@ type SubscriptionRecord struct {
 	ConfirmationRequestedAt int64  `protobuf:"varint,15,opt,name=confirmation_requested_at,json=confirmationRequestedAt" json:"confirmation_requested_at,omitempty"`
 	Server                  string `protobuf:"bytes,16,opt,name=server" json:"server,omitempty"`
 	ConfirmationSigned      bool   `protobuf:"varint,17,opt,name=confirmation_signed,json=confirmationSigned" json:"confirmation_signed,omitempty"`
-	SignedUnsubscribe       bool   `protobuf:"varint,18,opt,name=signed_unsubscribe,json=signedUnsubscribe" json:"signed_unsubscribe,omitempty"`
-	QueueOwner              string `protobuf:"bytes,19,opt,name=queue_owner,json=queueOwner" json:"queue_owner,omitempty"` // account of the queue, unless it is the cluster's own
+	SignedUnsubscribe       bool   `protobuf:"varint,18,opt,name=signed_unsubscribe,json=signedUnsubscribe" json:"signed_unsubscribe,omitempty"` // @go Confirmation.Unsubscribe
+	QueueOwner              string `protobuf:"bytes,19,opt,name=queue_owner,json=queueOwner" json:"queue_owner,omitempty"`                       // account of the queue, unless it is the cluster's own
 	unknownFields           protoimpl.UnknownFields
 	sizeCache               protoimpl.SizeCache
 }
@@ -2372,7 +2375,7 @@ type OutboxRecord struct {
 	Subscription  uint64                 `protobuf:"varint,1,opt,name=subscription" json:"subscription,omitempty"`
 	Number        uint64                 `protobuf:"varint,2,opt,name=number" json:"number,omitempty"` // zero: a request to confirm
 	PublicationId []byte                 `protobuf:"bytes,3,opt,name=publication_id,json=publicationId" json:"publication_id,omitempty"`
-	Publication   *Publication           `protobuf:"bytes,4,opt,name=publication" json:"publication,omitempty"` // unless an earlier record of the snapshot has it
+	Publication   *Publication           `protobuf:"bytes,4,opt,name=publication" json:"publication,omitempty"` // unless an earlier record of the snapshot has it; @go Content
 	Attempts      uint32                 `protobuf:"varint,5,opt,name=attempts" json:"attempts,omitempty"`
 	DueAt         int64                  `protobuf:"varint,6,opt,name=due_at,json=dueAt" json:"due_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2672,12 +2675,13 @@ func (x *SessionRecord) GetAttemptId() string {
 	return ""
 }
 
+// @go queue/access.Key
 type AccessKeyRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
 	Secret        string                 `protobuf:"bytes,2,opt,name=secret" json:"secret,omitempty"`
 	Account       string                 `protobuf:"bytes,3,opt,name=account" json:"account,omitempty"`
-	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
+	User          string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"` // @go User.Name
 	Inactive      bool                   `protobuf:"varint,5,opt,name=inactive" json:"inactive,omitempty"`
 	CreatedAt     int64                  `protobuf:"varint,6,opt,name=created_at,json=createdAt" json:"created_at,omitempty"`
 	Sealed        []byte                 `protobuf:"bytes,7,opt,name=sealed" json:"sealed,omitempty"` // instead of secret
@@ -2765,10 +2769,11 @@ func (x *AccessKeyRecord) GetSealed() []byte {
 }
 
 // SealingKeyRecord is the key that seals the secrets of access keys, for each holder.
+// @go queue/access.SealingKey
 type SealingKeyRecord struct {
-	state         protoimpl.MessageState  `protogen:"open.v1"`
-	Id            string                  `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
-	Wraps         []*SealingKeyWrapRecord `protobuf:"bytes,2,rep,name=wraps" json:"wraps,omitempty"` // by holder
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
+	Wraps         []*SealingKeyWrap      `protobuf:"bytes,2,rep,name=wraps" json:"wraps,omitempty"` // by holder
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2810,85 +2815,26 @@ func (x *SealingKeyRecord) GetId() string {
 	return ""
 }
 
-func (x *SealingKeyRecord) GetWraps() []*SealingKeyWrapRecord {
+func (x *SealingKeyRecord) GetWraps() []*SealingKeyWrap {
 	if x != nil {
 		return x.Wraps
 	}
 	return nil
 }
 
-type SealingKeyWrapRecord struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Holder        string                 `protobuf:"bytes,1,opt,name=holder" json:"holder,omitempty"`
-	PublicKey     []byte                 `protobuf:"bytes,2,opt,name=public_key,json=publicKey" json:"public_key,omitempty"`
-	Text          []byte                 `protobuf:"bytes,3,opt,name=text" json:"text,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SealingKeyWrapRecord) Reset() {
-	*x = SealingKeyWrapRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SealingKeyWrapRecord) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SealingKeyWrapRecord) ProtoMessage() {}
-
-func (x *SealingKeyWrapRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[28]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SealingKeyWrapRecord.ProtoReflect.Descriptor instead.
-func (*SealingKeyWrapRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
-}
-
-func (x *SealingKeyWrapRecord) GetHolder() string {
-	if x != nil {
-		return x.Holder
-	}
-	return ""
-}
-
-func (x *SealingKeyWrapRecord) GetPublicKey() []byte {
-	if x != nil {
-		return x.PublicKey
-	}
-	return nil
-}
-
-func (x *SealingKeyWrapRecord) GetText() []byte {
-	if x != nil {
-		return x.Text
-	}
-	return nil
-}
-
+// @go queue/access.Policy
 type UserPolicyRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account" json:"account,omitempty"`
-	User          string                 `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`
-	Policy        string                 `protobuf:"bytes,3,opt,name=policy" json:"policy,omitempty"`
+	User          string                 `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`     // @go User.Name
+	Policy        string                 `protobuf:"bytes,3,opt,name=policy" json:"policy,omitempty"` // @go Text
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UserPolicyRecord) Reset() {
 	*x = UserPolicyRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[29]
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +2846,7 @@ func (x *UserPolicyRecord) String() string {
 func (*UserPolicyRecord) ProtoMessage() {}
 
 func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[29]
+	mi := &file_fsm_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2913,7 +2859,7 @@ func (x *UserPolicyRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserPolicyRecord.ProtoReflect.Descriptor instead.
 func (*UserPolicyRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UserPolicyRecord) GetAccount() string {
@@ -2937,6 +2883,7 @@ func (x *UserPolicyRecord) GetPolicy() string {
 	return ""
 }
 
+// @go queue/access.Account
 type AccountRecord struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Id                string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"` // empty: the cluster's own, which has a quota
@@ -2952,7 +2899,7 @@ type AccountRecord struct {
 
 func (x *AccountRecord) Reset() {
 	*x = AccountRecord{}
-	mi := &file_fsm_snapshot_proto_msgTypes[30]
+	mi := &file_fsm_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2964,7 +2911,7 @@ func (x *AccountRecord) String() string {
 func (*AccountRecord) ProtoMessage() {}
 
 func (x *AccountRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_fsm_snapshot_proto_msgTypes[30]
+	mi := &file_fsm_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2977,7 +2924,7 @@ func (x *AccountRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountRecord.ProtoReflect.Descriptor instead.
 func (*AccountRecord) Descriptor() ([]byte, []int) {
-	return file_fsm_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_fsm_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AccountRecord) GetId() string {
@@ -3091,14 +3038,14 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\x05moved\x18\b \x01(\x03R\x05moved\x12\x17\n" +
 	"\ato_move\x18\t \x01(\x03R\x06toMove\x12%\n" +
 	"\x0efailure_reason\x18\n" +
-	" \x01(\tR\rfailureReason\"\xf1\x03\n" +
+	" \x01(\tR\rfailureReason\"\xeb\x03\n" +
 	"\vQueueRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12=\n" +
 	"\n" +
 	"attributes\x18\x03 \x01(\v2\x1d.seriatim.fsm.QueueAttributesR\n" +
-	"attributes\x12+\n" +
-	"\x04tags\x18\x04 \x03(\v2\x17.seriatim.fsm.NameValueR\x04tags\x12\x1d\n" +
+	"attributes\x12%\n" +
+	"\x04tags\x18\x04 \x03(\v2\x11.seriatim.fsm.TagR\x04tags\x12\x1d\n" +
 	"\n" +
 	"created_at\x18\x05 \x01(\x03R\tcreatedAt\x12\x1f\n" +
 	"\vmodified_at\x18\x06 \x01(\x03R\n" +
@@ -3242,15 +3189,15 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\ftrace_header\x18\v \x01(\tR\vtraceHeader\"t\n" +
 	"\x0eArchivedRecord\x12%\n" +
 	"\x0epublication_id\x18\x01 \x01(\fR\rpublicationId\x12;\n" +
-	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\x92\x03\n" +
+	"\vpublication\x18\x02 \x01(\v2\x19.seriatim.fsm.PublicationR\vpublication\"\x8c\x03\n" +
 	"\vTopicRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03arn\x18\x02 \x01(\tR\x03arn\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12=\n" +
 	"\n" +
 	"attributes\x18\x04 \x01(\v2\x1d.seriatim.fsm.TopicAttributesR\n" +
-	"attributes\x12+\n" +
-	"\x04tags\x18\x05 \x03(\v2\x17.seriatim.fsm.NameValueR\x04tags\x12\x1d\n" +
+	"attributes\x12%\n" +
+	"\x04tags\x18\x05 \x03(\v2\x11.seriatim.fsm.TagR\x04tags\x12\x1d\n" +
 	"\n" +
 	"created_at\x18\x06 \x01(\x03R\tcreatedAt\x12\x1f\n" +
 	"\vmodified_at\x18\a \x01(\x03R\n" +
@@ -3344,15 +3291,10 @@ const file_fsm_snapshot_proto_rawDesc = "" +
 	"\binactive\x18\x05 \x01(\bR\binactive\x12\x1d\n" +
 	"\n" +
 	"created_at\x18\x06 \x01(\x03R\tcreatedAt\x12\x16\n" +
-	"\x06sealed\x18\a \x01(\fR\x06sealed\"\\\n" +
+	"\x06sealed\x18\a \x01(\fR\x06sealed\"V\n" +
 	"\x10SealingKeyRecord\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x128\n" +
-	"\x05wraps\x18\x02 \x03(\v2\".seriatim.fsm.SealingKeyWrapRecordR\x05wraps\"a\n" +
-	"\x14SealingKeyWrapRecord\x12\x16\n" +
-	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x1d\n" +
-	"\n" +
-	"public_key\x18\x02 \x01(\fR\tpublicKey\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\fR\x04text\"X\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x122\n" +
+	"\x05wraps\x18\x02 \x03(\v2\x1c.seriatim.fsm.SealingKeyWrapR\x05wraps\"X\n" +
 	"\x10UserPolicyRecord\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12\x16\n" +
@@ -3379,48 +3321,49 @@ func file_fsm_snapshot_proto_rawDescGZIP() []byte {
 	return file_fsm_snapshot_proto_rawDescData
 }
 
-var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_fsm_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_fsm_snapshot_proto_goTypes = []any{
-	(*SnapshotHeader)(nil),       // 0: seriatim.fsm.SnapshotHeader
-	(*SnapshotEnd)(nil),          // 1: seriatim.fsm.SnapshotEnd
-	(*BrokerRecord)(nil),         // 2: seriatim.fsm.BrokerRecord
-	(*TombstoneRecord)(nil),      // 3: seriatim.fsm.TombstoneRecord
-	(*MoveTaskRecord)(nil),       // 4: seriatim.fsm.MoveTaskRecord
-	(*QueueRecord)(nil),          // 5: seriatim.fsm.QueueRecord
-	(*QueueAttributes)(nil),      // 6: seriatim.fsm.QueueAttributes
-	(*Encryption)(nil),           // 7: seriatim.fsm.Encryption
-	(*DeduplicationRules)(nil),   // 8: seriatim.fsm.DeduplicationRules
-	(*MessageRecord)(nil),        // 9: seriatim.fsm.MessageRecord
-	(*StoredBody)(nil),           // 10: seriatim.fsm.StoredBody
-	(*DeduplicationRecord)(nil),  // 11: seriatim.fsm.DeduplicationRecord
-	(*AttemptRecord)(nil),        // 12: seriatim.fsm.AttemptRecord
-	(*AttemptDelivery)(nil),      // 13: seriatim.fsm.AttemptDelivery
-	(*PublishedMessage)(nil),     // 14: seriatim.fsm.PublishedMessage
-	(*Publication)(nil),          // 15: seriatim.fsm.Publication
-	(*ArchivedRecord)(nil),       // 16: seriatim.fsm.ArchivedRecord
-	(*TopicRecord)(nil),          // 17: seriatim.fsm.TopicRecord
-	(*TopicAttributes)(nil),      // 18: seriatim.fsm.TopicAttributes
-	(*DeliveryFeedback)(nil),     // 19: seriatim.fsm.DeliveryFeedback
-	(*ArchivePolicy)(nil),        // 20: seriatim.fsm.ArchivePolicy
-	(*SubscriptionRecord)(nil),   // 21: seriatim.fsm.SubscriptionRecord
-	(*OutboxRecord)(nil),         // 22: seriatim.fsm.OutboxRecord
-	(*DeadLetterPolicy)(nil),     // 23: seriatim.fsm.DeadLetterPolicy
-	(*ReplayPolicy)(nil),         // 24: seriatim.fsm.ReplayPolicy
-	(*SessionRecord)(nil),        // 25: seriatim.fsm.SessionRecord
-	(*AccessKeyRecord)(nil),      // 26: seriatim.fsm.AccessKeyRecord
-	(*SealingKeyRecord)(nil),     // 27: seriatim.fsm.SealingKeyRecord
-	(*SealingKeyWrapRecord)(nil), // 28: seriatim.fsm.SealingKeyWrapRecord
-	(*UserPolicyRecord)(nil),     // 29: seriatim.fsm.UserPolicyRecord
-	(*AccountRecord)(nil),        // 30: seriatim.fsm.AccountRecord
-	(*NameValue)(nil),            // 31: seriatim.fsm.NameValue
-	(*RedrivePolicy)(nil),        // 32: seriatim.fsm.RedrivePolicy
-	(*RedriveAllowPolicy)(nil),   // 33: seriatim.fsm.RedriveAllowPolicy
-	(*MessageAttribute)(nil),     // 34: seriatim.fsm.MessageAttribute
+	(*SnapshotHeader)(nil),      // 0: seriatim.fsm.SnapshotHeader
+	(*SnapshotEnd)(nil),         // 1: seriatim.fsm.SnapshotEnd
+	(*BrokerRecord)(nil),        // 2: seriatim.fsm.BrokerRecord
+	(*TombstoneRecord)(nil),     // 3: seriatim.fsm.TombstoneRecord
+	(*MoveTaskRecord)(nil),      // 4: seriatim.fsm.MoveTaskRecord
+	(*QueueRecord)(nil),         // 5: seriatim.fsm.QueueRecord
+	(*QueueAttributes)(nil),     // 6: seriatim.fsm.QueueAttributes
+	(*Encryption)(nil),          // 7: seriatim.fsm.Encryption
+	(*DeduplicationRules)(nil),  // 8: seriatim.fsm.DeduplicationRules
+	(*MessageRecord)(nil),       // 9: seriatim.fsm.MessageRecord
+	(*StoredBody)(nil),          // 10: seriatim.fsm.StoredBody
+	(*DeduplicationRecord)(nil), // 11: seriatim.fsm.DeduplicationRecord
+	(*AttemptRecord)(nil),       // 12: seriatim.fsm.AttemptRecord
+	(*AttemptDelivery)(nil),     // 13: seriatim.fsm.AttemptDelivery
+	(*PublishedMessage)(nil),    // 14: seriatim.fsm.PublishedMessage
+	(*Publication)(nil),         // 15: seriatim.fsm.Publication
+	(*ArchivedRecord)(nil),      // 16: seriatim.fsm.ArchivedRecord
+	(*TopicRecord)(nil),         // 17: seriatim.fsm.TopicRecord
+	(*TopicAttributes)(nil),     // 18: seriatim.fsm.TopicAttributes
+	(*DeliveryFeedback)(nil),    // 19: seriatim.fsm.DeliveryFeedback
+	(*ArchivePolicy)(nil),       // 20: seriatim.fsm.ArchivePolicy
+	(*SubscriptionRecord)(nil),  // 21: seriatim.fsm.SubscriptionRecord
+	(*OutboxRecord)(nil),        // 22: seriatim.fsm.OutboxRecord
+	(*DeadLetterPolicy)(nil),    // 23: seriatim.fsm.DeadLetterPolicy
+	(*ReplayPolicy)(nil),        // 24: seriatim.fsm.ReplayPolicy
+	(*SessionRecord)(nil),       // 25: seriatim.fsm.SessionRecord
+	(*AccessKeyRecord)(nil),     // 26: seriatim.fsm.AccessKeyRecord
+	(*SealingKeyRecord)(nil),    // 27: seriatim.fsm.SealingKeyRecord
+	(*UserPolicyRecord)(nil),    // 28: seriatim.fsm.UserPolicyRecord
+	(*AccountRecord)(nil),       // 29: seriatim.fsm.AccountRecord
+	(*NameValue)(nil),           // 30: seriatim.fsm.NameValue
+	(*Tag)(nil),                 // 31: seriatim.fsm.Tag
+	(*RedrivePolicy)(nil),       // 32: seriatim.fsm.RedrivePolicy
+	(*RedriveAllowPolicy)(nil),  // 33: seriatim.fsm.RedriveAllowPolicy
+	(*MessageAttribute)(nil),    // 34: seriatim.fsm.MessageAttribute
+	(*SealingKeyWrap)(nil),      // 35: seriatim.fsm.SealingKeyWrap
 }
 var file_fsm_snapshot_proto_depIdxs = []int32{
-	31, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
+	30, // 0: seriatim.fsm.BrokerRecord.settings:type_name -> seriatim.fsm.NameValue
 	6,  // 1: seriatim.fsm.QueueRecord.attributes:type_name -> seriatim.fsm.QueueAttributes
-	31, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.NameValue
+	31, // 2: seriatim.fsm.QueueRecord.tags:type_name -> seriatim.fsm.Tag
 	32, // 3: seriatim.fsm.QueueAttributes.redrive:type_name -> seriatim.fsm.RedrivePolicy
 	33, // 4: seriatim.fsm.QueueAttributes.redrive_allow:type_name -> seriatim.fsm.RedriveAllowPolicy
 	7,  // 5: seriatim.fsm.QueueAttributes.encryption:type_name -> seriatim.fsm.Encryption
@@ -3433,14 +3376,14 @@ var file_fsm_snapshot_proto_depIdxs = []int32{
 	34, // 12: seriatim.fsm.Publication.attributes:type_name -> seriatim.fsm.MessageAttribute
 	15, // 13: seriatim.fsm.ArchivedRecord.publication:type_name -> seriatim.fsm.Publication
 	18, // 14: seriatim.fsm.TopicRecord.attributes:type_name -> seriatim.fsm.TopicAttributes
-	31, // 15: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.NameValue
+	31, // 15: seriatim.fsm.TopicRecord.tags:type_name -> seriatim.fsm.Tag
 	8,  // 16: seriatim.fsm.TopicAttributes.deduplication:type_name -> seriatim.fsm.DeduplicationRules
 	20, // 17: seriatim.fsm.TopicAttributes.archive:type_name -> seriatim.fsm.ArchivePolicy
 	19, // 18: seriatim.fsm.TopicAttributes.feedback:type_name -> seriatim.fsm.DeliveryFeedback
 	23, // 19: seriatim.fsm.SubscriptionRecord.dead_letter:type_name -> seriatim.fsm.DeadLetterPolicy
 	24, // 20: seriatim.fsm.SubscriptionRecord.replay:type_name -> seriatim.fsm.ReplayPolicy
 	15, // 21: seriatim.fsm.OutboxRecord.publication:type_name -> seriatim.fsm.Publication
-	28, // 22: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrapRecord
+	35, // 22: seriatim.fsm.SealingKeyRecord.wraps:type_name -> seriatim.fsm.SealingKeyWrap
 	23, // [23:23] is the sub-list for method output_type
 	23, // [23:23] is the sub-list for method input_type
 	23, // [23:23] is the sub-list for extension type_name
@@ -3460,7 +3403,7 @@ func file_fsm_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fsm_snapshot_proto_rawDesc), len(file_fsm_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -5,8 +5,7 @@ import (
 	"io"
 
 	"github.com/seriatimq/seriatim/fsm/format"
-	"github.com/seriatimq/seriatim/fsm/fsmpb"
-	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/content"
 )
@@ -37,7 +36,7 @@ type collector struct {
 	source  Source
 	queue   string // whose messages come
 	wanted  []Wanted
-	message fsmpb.MessageRecord
+	message queue.MessageRecord
 }
 
 // tell tells the source of what a section says of bodies.
@@ -54,11 +53,11 @@ func (c *collector) tell(kind sectionKind, payload []byte) error {
 
 // begin tells the source of the state.
 func (c *collector) begin(payload []byte) error {
-	var m fsmpb.BrokerRecord
-	if err := protobuf.Unmarshal(payload, &m); err != nil {
+	var r queue.BrokerRecord
+	if err := wire.ReadBrokerRecord(wire.NewReader(payload), &r); err != nil {
 		return err
 	}
-	restorer, err := queue.NewRestorer(brokerRecord(&m))
+	restorer, err := queue.NewRestorer(r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", format.ErrMalformed, err)
 	}
@@ -81,17 +80,15 @@ func (c *collector) section(payload []byte) error {
 func (c *collector) record(kind byte, _ int, body []byte) error {
 	switch kind {
 	case recordQueue:
-		var q fsmpb.QueueRecord
-		err := protobuf.Unmarshal(body, &q)
+		var q queue.QueueRecord
+		err := wire.ReadQueueRecord(wire.NewReader(body), &q)
 		c.queue = q.Name
 		return err
 	case recordMessage:
-		if err := protobuf.Unmarshal(body, &c.message); err != nil {
-			return err
-		}
-		stored, err := messageBody(&c.message)
-		if err == nil && stored.Stored() {
-			c.wanted = append(c.wanted, Wanted{c.queue, queue.SequenceNumber(c.message.Sequence), stored})
+		c.message = queue.MessageRecord{}
+		err := readMessage(wire.NewSharedReader(string(body)), &c.message)
+		if err == nil && c.message.Body.Stored() {
+			c.wanted = append(c.wanted, Wanted{c.queue, c.message.Sequence, c.message.Body})
 		}
 		return err
 	}

@@ -5,8 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/seriatimq/seriatim/fsm/fsmpb"
-	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -75,7 +74,7 @@ func (t blanks) Read(b queue.Body) (queue.Body, error) {
 type inliner struct {
 	out     *sectionWriter
 	bodies  content.Reader
-	message fsmpb.MessageRecord
+	message queue.MessageRecord
 	scratch []byte
 }
 
@@ -95,31 +94,25 @@ func (i *inliner) record(kind byte, _ int, body []byte) error {
 	if kind != recordMessage {
 		return i.out.record(kind, body)
 	}
-	if err := protobuf.Unmarshal(body, &i.message); err != nil {
+	i.message = queue.MessageRecord{}
+	if err := readMessage(wire.NewSharedReader(string(body)), &i.message); err != nil {
 		return err
 	}
-	stored, err := messageBody(&i.message)
-	if err != nil {
-		return err
-	}
-	if !stored.Stored() {
+	if !i.message.Body.Stored() {
 		return i.out.record(kind, body)
 	}
-	read, err := i.bodies.Read(stored)
-	if err != nil {
+	var err error
+	if i.message.Body, err = i.bodies.Read(i.message.Body); err != nil {
 		return err
 	}
-	fillBody(&i.message, read)
-	if i.scratch, err = protobuf.Append(i.scratch[:0], &i.message); err != nil {
-		return err
-	}
+	i.scratch = wire.AppendMessageRecord(i.scratch[:0], &i.message)
 	return i.out.record(kind, i.scratch)
 }
 
 // end ends the copy, which has other sections than what was copied.
 func (i *inliner) end(payload []byte) error {
-	var counts fsmpb.SnapshotEnd
-	if err := protobuf.Unmarshal(payload, &counts); err != nil {
+	var counts wire.SnapshotEnd
+	if err := wire.ReadSnapshotEnd(wire.NewReader(payload), &counts); err != nil {
 		return err
 	}
 	if i.out.filled() > 0 {
@@ -128,9 +121,6 @@ func (i *inliner) end(payload []byte) error {
 		}
 	}
 	counts.Sections = uint64(i.out.number)
-	var err error
-	if i.out.buffer, err = protobuf.Append(i.out.buffer, &counts); err != nil {
-		return err
-	}
+	i.out.buffer = wire.AppendSnapshotEnd(i.out.buffer, &counts)
 	return i.out.end(sectionEnd)
 }

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/seriatimq/seriatim/fsm/format"
-	"github.com/seriatimq/seriatim/fsm/fsmpb"
-	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
+	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/notification"
 )
@@ -119,22 +117,22 @@ func compare(position Position, broker *queue.Broker) error {
 }
 
 func readPosition(sections *sectionReader) (Position, error) {
-	var header fsmpb.SnapshotHeader
-	if err := readSingle(sections, sectionHeader, &header); err != nil {
+	var header wire.SnapshotHeader
+	if err := readSingle(sections, sectionHeader, wire.SnapshotHeaderCodec, &header); err != nil {
 		return Position{}, err
 	}
 	position := Position{Index: header.Index, Term: header.Term, At: queue.Timestamp(header.At)}
-	if err := protobuf.Fill(position.StateHash[:], header.StateHash, "state hash"); err != nil {
-		return Position{}, fmt.Errorf("snapshot header: %w", err)
+	if len(header.StateHash) != len(position.StateHash) || len(header.ChainHash) != len(position.ChainHash) {
+		return Position{}, fmt.Errorf("snapshot header: %w: a state hash of %d bytes, a chain hash of %d",
+			format.ErrMalformed, len(header.StateHash), len(header.ChainHash))
 	}
-	if err := protobuf.Fill(position.ChainHash[:], header.ChainHash, "chain hash"); err != nil {
-		return Position{}, fmt.Errorf("snapshot header: %w", err)
-	}
+	copy(position.StateHash[:], header.StateHash)
+	copy(position.ChainHash[:], header.ChainHash)
 	return position, nil
 }
 
-// readSingle reads a section of one protobuf message.
-func readSingle(sections *sectionReader, want sectionKind, m proto.Message) error {
+// readSingle reads a section of one message.
+func readSingle[T any](sections *sectionReader, want sectionKind, of wire.Codec[T], m *T) error {
 	kind, payload, err := sections.next()
 	if err != nil {
 		return err
@@ -142,21 +140,18 @@ func readSingle(sections *sectionReader, want sectionKind, m proto.Message) erro
 	if kind != want {
 		return fmt.Errorf("snapshot section %d: %w: a section of %s where one of %s belongs", sections.number-1, format.ErrMalformed, kind, want)
 	}
-	if err := protobuf.Unmarshal(payload, m); err != nil {
+	if err := of.Read(wire.NewReader(payload), m); err != nil {
 		return fmt.Errorf("snapshot section %d (%s): %w", sections.number-1, kind, err)
 	}
 	return nil
 }
 
-// reader builds a state from records. The messages are reused.
+// reader builds a state from records.
 type reader struct {
 	sections *sectionReader
 	restorer *queue.Restorer
 	last     byte // kind of the record read last
-	counts   fsmpb.SnapshotEnd
-	message  fsmpb.MessageRecord
-	known    fsmpb.DeduplicationRecord
-	attempt  fsmpb.AttemptRecord
+	counts   wire.SnapshotEnd
 	topicARN string                      // of the publication read last
 	endpoint string                      // likewise
 	senderID string                      // likewise
@@ -166,11 +161,11 @@ type reader struct {
 
 // begin reads the record of what belongs to no queue.
 func (s *reader) begin(bodies content.Store) error {
-	var m fsmpb.BrokerRecord
-	if err := readSingle(s.sections, sectionBroker, &m); err != nil {
+	var r queue.BrokerRecord
+	if err := readSingle(s.sections, sectionBroker, wire.BrokerRecordCodec, &r); err != nil {
 		return err
 	}
-	restorer, err := queue.NewRestorer(brokerRecord(&m))
+	restorer, err := queue.NewRestorer(r)
 	if err != nil {
 		return fmt.Errorf("snapshot section 1 (broker): %w: %w", format.ErrMalformed, err)
 	}
@@ -205,20 +200,20 @@ func (s *reader) records() error {
 
 // end compares what was read with what was written.
 func (s *reader) end(payload []byte) error {
-	var written fsmpb.SnapshotEnd
-	if err := protobuf.Unmarshal(payload, &written); err != nil {
+	var written wire.SnapshotEnd
+	if err := wire.ReadSnapshotEnd(wire.NewReader(payload), &written); err != nil {
 		return err
 	}
 	s.counts.Sections = uint64(s.sections.number - 1)
-	if !proto.Equal(&written, &s.counts) {
-		return fmt.Errorf("%w: written were {%v}, read were {%v}", format.ErrChecksum, &written, &s.counts)
+	if written != s.counts {
+		return fmt.Errorf("%w: written were %+v, read were %+v", format.ErrChecksum, written, s.counts)
 	}
 	return nil
 }
 
 // section reads the records of one section.
 func (s *reader) section(payload []byte) error {
-	// Records that are read by hand refer to one copy of it, of which nothing is kept.
+	// Messages refer to one copy of it, of which the restorer keeps nothing.
 	text := string(payload)
 	err := eachRecord(payload, func(kind byte, at int, body []byte) error {
 		if kind != s.last || len(s.ids) == idsAtATime {
@@ -253,93 +248,96 @@ func (s *reader) inOrder(kind byte) error {
 
 // record hands one record to the restorer. text is its body once more.
 func (s *reader) record(kind byte, body []byte, text string) error {
-	var err error
 	switch kind {
 	case recordTombstone:
 		s.counts.Tombstones++
-		err = add(body, &fsmpb.TombstoneRecord{}, tombstoneRecord, s.restorer.AddTombstone)
+		return add(body, wire.TombstoneRecordCodec, s.restorer.AddTombstone)
 	case recordMoveTask:
 		s.counts.MoveTasks++
-		err = add(body, &fsmpb.MoveTaskRecord{}, moveTaskRecord, s.restorer.AddMoveTask)
+		return add(body, wire.MoveTaskRecordCodec, s.restorer.AddMoveTask)
 	case recordQueue:
 		s.counts.Queues++
-		err = add(body, &fsmpb.QueueRecord{}, queueRecord, s.restorer.AddQueue)
+		return add(body, wire.QueueRecordCodec, s.restorer.AddQueue)
 	case recordMessage:
 		s.counts.Messages++
-		if plainMessageRecord(&s.stored, text) {
-			err = malformed(s.restorer.AddMessage(&s.stored))
-			break
-		}
-		err = add(body, &s.message, s.messageRecord, s.restorer.AddMessage)
-	case recordDeduplication:
+		return s.message(body, text)
+	case recordDeduplication, recordTopicDeduplication:
 		s.counts.DeduplicationIds++
-		err = s.deduplication(body, text)
+		s.ids = append(s.ids, queue.DeduplicationRecord{})
+		return wire.ReadDeduplicationRecord(wire.NewSharedReader(text), &s.ids[len(s.ids)-1])
 	case recordAttempt:
 		s.counts.Attempts++
-		err = add(body, &s.attempt, attemptRecord, s.restorer.AddAttempt)
+		return add(body, wire.AttemptRecordCodec, s.restorer.AddAttempt)
 	case recordSession:
 		s.counts.Sessions++
-		err = add(body, &fsmpb.SessionRecord{}, sessionRecord, s.restorer.AddSession)
+		return add(body, wire.SessionRecordCodec, s.restorer.AddSession)
 	case recordTopic:
 		s.counts.Topics++
-		err = add(body, &fsmpb.TopicRecord{}, topicRecord, s.restorer.AddTopic)
+		return add(body, wire.TopicRecordCodec, s.restorer.AddTopic)
 	case recordSubscription:
 		s.counts.Subscriptions++
-		err = add(body, &fsmpb.SubscriptionRecord{}, subscriptionRecord, s.restorer.AddSubscription)
-	case recordTopicDeduplication:
-		s.counts.DeduplicationIds++
-		err = s.deduplication(body, text)
+		return add(body, wire.SubscriptionRecordCodec, s.restorer.AddSubscription)
 	case recordArchived:
 		s.counts.Archived++
-		err = add(body, &fsmpb.ArchivedRecord{}, s.archivedRecord, s.restorer.AddArchived)
+		return add(body, wire.ArchivedRecordCodec, func(r queue.ArchivedRecord) error {
+			s.publication(r.PublicationID, r.Content)
+			return s.restorer.AddArchived(r)
+		})
 	case recordOutbox:
 		s.counts.Deliveries++
-		err = add(body, &fsmpb.OutboxRecord{}, s.outboxRecord, s.restorer.AddOutbox)
+		return add(body, wire.OutboxRecordCodec, func(r queue.OutboxRecord) error {
+			s.publication(r.PublicationID, r.Content)
+			return s.restorer.AddOutbox(r)
+		})
 	case recordAccessKey:
 		s.counts.AccessKeys++
-		err = add(body, &fsmpb.AccessKeyRecord{}, accessKeyRecord, s.restorer.AddAccessKey)
+		return add(body, wire.AccessKeyRecordCodec, s.restorer.AddAccessKey)
 	case recordUserPolicy:
 		s.counts.UserPolicies++
-		err = add(body, &fsmpb.UserPolicyRecord{}, userPolicyRecord, s.restorer.AddUserPolicy)
+		return add(body, wire.UserPolicyRecordCodec, s.restorer.AddUserPolicy)
 	case recordAccount:
 		s.counts.Accounts++
-		err = add(body, &fsmpb.AccountRecord{}, accountRecord, s.restorer.AddAccount)
+		return add(body, wire.AccountRecordCodec, s.restorer.AddAccount)
 	case recordSealingKey:
 		s.counts.SealingKeys++
-		err = add(body, &fsmpb.SealingKeyRecord{}, sealingKeyRecord, s.restorer.AddSealingKey)
-	default:
-		err = fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
+		return add(body, wire.SealingKeyRecordCodec, func(k access.SealingKey) error { return s.restorer.AddSealingKey(&k) })
 	}
-	return err
+	return fmt.Errorf("%w: a record of kind %d", format.ErrUnknownFormat, kind)
 }
 
-// messageRecord counts the publications and shares what most of them have in common.
-func (s *reader) messageRecord(m *fsmpb.MessageRecord) (_ *queue.MessageRecord, err error) {
-	s.stored, err = messageRecord(m)
-	s.count(s.stored.Published.Content)
-	return &s.stored, err
+// message reads a message, whose texts the restorer keeps only if a topic delivered it.
+func (s *reader) message(body []byte, text string) error {
+	s.stored = queue.MessageRecord{}
+	err := readMessage(wire.NewSharedReader(text), &s.stored)
+	if err == nil && s.stored.Published.PublicationID != (queue.MessageID{}) {
+		s.stored = queue.MessageRecord{}
+		err = readMessage(wire.NewReader(body), &s.stored)
+		s.publication(s.stored.Published.PublicationID, s.stored.Published.Content)
+	}
+	if err != nil {
+		return err
+	}
+	return malformed(s.restorer.AddMessage(&s.stored))
 }
 
-// archivedRecord likewise.
-func (s *reader) archivedRecord(m *fsmpb.ArchivedRecord) (queue.ArchivedRecord, error) {
-	r, err := archivedRecord(m)
-	s.count(r.Content)
-	return r, err
+// readMessage reads a message. One that a topic delivered has its body in the publication.
+func readMessage(r wire.Reader, m *queue.MessageRecord) error {
+	if err := wire.ReadMessageRecord(r, m); err != nil {
+		return err
+	}
+	if m.Body.Stored() && m.Published.PublicationID != (queue.MessageID{}) {
+		return fmt.Errorf("%w: a stored body beside a publication", format.ErrMalformed)
+	}
+	return nil
 }
 
-// outboxRecord likewise.
-func (s *reader) outboxRecord(m *fsmpb.OutboxRecord) (queue.OutboxRecord, error) {
-	r, err := outboxRecord(m)
-	s.count(r.Content)
-	return r, err
-}
-
-// count counts a publication, nil for none.
-func (s *reader) count(n *notification.Notification) {
+// publication counts a publication, nil for none, and shares the texts that most have in common.
+func (s *reader) publication(id queue.MessageID, n *notification.Notification) {
 	if n == nil {
 		return
 	}
 	s.counts.Publications++
+	n.MessageID = id
 	if n.TopicARN == s.topicARN {
 		n.TopicARN = s.topicARN
 	}
@@ -352,16 +350,31 @@ func (s *reader) count(n *notification.Notification) {
 	s.topicARN, s.endpoint, s.senderID = n.TopicARN, n.Endpoint, n.SenderID
 }
 
-// add decodes one record, converts it and gives it to the restorer.
-func add[M proto.Message, R any](body []byte, m M, convert func(M) (R, error), take func(R) error) error {
-	if err := protobuf.Unmarshal(body, m); err != nil {
+// idsAtATime is how many remembered ids are added together: as many as the processor
+// looks for in memory at the same time, and more.
+const idsAtATime = 64
+
+// addIDs hands the remembered ids that were read to the restorer.
+func (s *reader) addIDs() error {
+	if len(s.ids) == 0 {
+		return nil
+	}
+	take := s.restorer.AddDeduplication
+	if s.last == recordTopicDeduplication {
+		take = s.restorer.AddTopicDeduplication
+	}
+	err := malformed(take(s.ids))
+	s.ids = s.ids[:0]
+	return err
+}
+
+// add reads one record, none of whose texts are parts of body, and hands it to the restorer.
+func add[T any](body []byte, of wire.Codec[T], take func(T) error) error {
+	var r T
+	if err := of.Read(wire.NewReader(body), &r); err != nil {
 		return err
 	}
-	record, err := convert(m)
-	if err != nil {
-		return err
-	}
-	return malformed(take(record))
+	return malformed(take(r))
 }
 
 // malformed is the error of a Restorer that refused a record.

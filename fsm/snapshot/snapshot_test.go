@@ -15,7 +15,6 @@ import (
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/fsmpb"
-	"github.com/seriatimq/seriatim/fsm/protobuf"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/limits"
@@ -117,11 +116,11 @@ func edited[M proto.Message](t *testing.T, data []byte, want sectionKind, m M, c
 		if kind != want {
 			return payload
 		}
-		if err := protobuf.Unmarshal(payload, m); err != nil {
+		if err := proto.Unmarshal(payload, m); err != nil {
 			t.Fatal(err)
 		}
 		change(m)
-		payload, err := protobuf.Append(nil, m)
+		payload, err := proto.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"google.golang.org/protobuf/proto"
-
-	"github.com/seriatimq/seriatim/fsm/fsmpb"
-	"github.com/seriatimq/seriatim/fsm/protobuf"
+	"github.com/seriatimq/seriatim/fsm/wire"
 	"github.com/seriatimq/seriatim/queue"
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/content"
@@ -62,74 +59,69 @@ func write(w io.Writer, position Position, frozen *queue.Frozen, bodies content.
 		return err
 	}
 	s := &writer{sections: sections, bodies: bodies, written: map[queue.MessageID]bool{}}
-	s.single(sectionHeader, &fsmpb.SnapshotHeader{
+	single(s, sectionHeader, wire.SnapshotHeaderCodec, &wire.SnapshotHeader{
 		Index:     position.Index,
 		Term:      position.Term,
 		At:        int64(position.At),
 		StateHash: position.StateHash[:],
 		ChainHash: position.ChainHash[:],
 	})
-	s.single(sectionBroker, brokerMessage(frozen.Broker()))
-	frozen.Tombstones(s.tombstone)
-	frozen.MoveTasks(s.moveTask)
+	broker := frozen.Broker()
+	single(s, sectionBroker, wire.BrokerRecordCodec, &broker)
+	frozen.Tombstones(func(r queue.TombstoneRecord) bool {
+		return record(s, recordTombstone, &s.counts.Tombstones, wire.TombstoneRecordCodec, &r)
+	})
+	frozen.MoveTasks(func(r queue.MoveTaskRecord) bool {
+		return record(s, recordMoveTask, &s.counts.MoveTasks, wire.MoveTaskRecordCodec, &r)
+	})
 	frozen.Queues(s.queue)
 	frozen.Topics(s.topic)
 	frozen.Access().Keys(func(k access.Key) bool {
-		return s.record(recordAccessKey, &s.counts.AccessKeys, accessKeyMessage(k))
+		return record(s, recordAccessKey, &s.counts.AccessKeys, wire.AccessKeyRecordCodec, &k)
 	})
 	frozen.Access().Policies(func(p access.Policy) bool {
-		return s.record(recordUserPolicy, &s.counts.UserPolicies, userPolicyMessage(p))
+		return record(s, recordUserPolicy, &s.counts.UserPolicies, wire.UserPolicyRecordCodec, &p)
 	})
 	frozen.Access().Accounts(func(a access.Account) bool {
-		return s.record(recordAccount, &s.counts.Accounts, accountMessage(a))
+		return record(s, recordAccount, &s.counts.Accounts, wire.AccountRecordCodec, &a)
 	})
 	if key := frozen.Access().SealingKey(); key != nil {
-		s.record(recordSealingKey, &s.counts.SealingKeys, sealingKeyMessage(key))
+		record(s, recordSealingKey, &s.counts.SealingKeys, wire.SealingKeyRecordCodec, key)
 	}
 	if s.err == nil && s.sections.filled() > 0 {
 		s.err = s.sections.end(sectionRecords)
 	}
 	s.counts.Sections = uint64(s.sections.number)
-	s.single(sectionEnd, &s.counts)
+	single(s, sectionEnd, wire.SnapshotEndCodec, &s.counts)
 	return s.err
 }
 
-// writer walks a captured state. The first error ends all walks. The
-// messages are reused from record to record.
+// writer walks a captured state. The first error ends all walks.
 type writer struct {
 	sections *sectionWriter
 	bodies   content.Reader
 	err      error
 	scratch  []byte
-	counts   fsmpb.SnapshotEnd
-	message  fsmpb.MessageRecord
-	attempt  fsmpb.AttemptRecord
+	counts   wire.SnapshotEnd
 	written  map[queue.MessageID]bool // publications; looked up, never walked
 }
 
-// single writes a section of one protobuf message.
-func (s *writer) single(kind sectionKind, m proto.Message) {
-	if s.err != nil {
-		return
-	}
-	if s.sections.buffer, s.err = protobuf.Append(s.sections.buffer, m); s.err == nil {
+// single writes a section of one message.
+func single[T any](s *writer, kind sectionKind, of wire.Codec[T], m *T) {
+	if s.err == nil {
+		s.sections.buffer = of.Append(s.sections.buffer, m)
 		s.err = s.sections.end(kind)
 	}
 }
 
-// record adds a record to the present section and ends it once it is long
-// enough. It reports whether to go on.
-func (s *writer) record(kind byte, count *uint64, m proto.Message) bool {
-	if s.err != nil {
-		return false
-	}
-	if s.scratch, s.err = protobuf.Append(s.scratch[:0], m); s.err != nil {
-		return false
-	}
+// record adds a record to the present section and ends the section once it is long enough. It
+// reports false after an error.
+func record[T any](s *writer, kind byte, count *uint64, of wire.Codec[T], r *T) bool {
+	s.scratch = of.Append(s.scratch[:0], r)
 	return s.encoded(kind, count)
 }
 
-// encoded is record for what is in scratch.
+// encoded is record for the bytes in scratch.
 func (s *writer) encoded(kind byte, count *uint64) bool {
 	if s.err != nil {
 		return false
@@ -139,45 +131,38 @@ func (s *writer) encoded(kind byte, count *uint64) bool {
 	return s.err == nil
 }
 
-func (s *writer) tombstone(r queue.TombstoneRecord) bool {
-	return s.record(recordTombstone, &s.counts.Tombstones, tombstoneMessage(r))
-}
-
-func (s *writer) moveTask(r queue.MoveTaskRecord) bool {
-	return s.record(recordMoveTask, &s.counts.MoveTasks, moveTaskMessage(r))
-}
-
 func (s *writer) queue(q queue.FrozenQueue) bool {
-	record := q.Record()
-	if !s.record(recordQueue, &s.counts.Queues, queueMessage(&record)) {
+	r := q.Record()
+	if !record(s, recordQueue, &s.counts.Queues, wire.QueueRecordCodec, &r) {
 		return false
 	}
-	q.Messages(s.storedMessage)
-	q.Deduplication(s.deduplication)
-	q.Attempts(s.receiveAttempt)
-	q.Sessions(s.session)
+	q.Messages(s.message)
+	q.Deduplication(func(r queue.DeduplicationRecord) bool { return s.deduplication(recordDeduplication, &r) })
+	q.Attempts(func(r queue.AttemptRecord) bool {
+		return record(s, recordAttempt, &s.counts.Attempts, wire.AttemptRecordCodec, &r)
+	})
+	q.Sessions(func(r queue.SessionRecord) bool {
+		return record(s, recordSession, &s.counts.Sessions, wire.SessionRecordCodec, &r)
+	})
 	if s.err != nil {
-		s.err = fmt.Errorf("queue %s: %w", record.Name, s.err)
+		s.err = fmt.Errorf("queue %s: %w", r.Name, s.err)
 	}
 	return s.err == nil
 }
 
 func (s *writer) topic(t queue.FrozenTopic) bool {
-	record := t.Record()
-	if !s.record(recordTopic, &s.counts.Topics, topicMessage(&record)) {
+	r := t.Record()
+	if !record(s, recordTopic, &s.counts.Topics, wire.TopicRecordCodec, &r) {
 		return false
 	}
 	t.Subscriptions(func(r queue.SubscriptionRecord) bool {
-		return s.record(recordSubscription, &s.counts.Subscriptions, subscriptionMessage(&r))
+		return record(s, recordSubscription, &s.counts.Subscriptions, wire.SubscriptionRecordCodec, &r)
 	})
-	t.Deduplication(func(r queue.DeduplicationRecord) bool {
-		s.scratch = appendDeduplication(s.scratch[:0], &r)
-		return s.encoded(recordTopicDeduplication, &s.counts.DeduplicationIds)
-	})
+	t.Deduplication(func(r queue.DeduplicationRecord) bool { return s.deduplication(recordTopicDeduplication, &r) })
 	t.Archive(s.archived)
 	t.Outbox(s.outbox)
 	if s.err != nil {
-		s.err = fmt.Errorf("topic %s: %w", record.Name, s.err)
+		s.err = fmt.Errorf("topic %s: %w", r.Name, s.err)
 	}
 	return s.err == nil
 }
@@ -189,12 +174,12 @@ func (s *writer) archived(r queue.ArchivedRecord) bool {
 	} else {
 		s.counts.Publications++
 	}
-	return s.record(recordArchived, &s.counts.Archived, archivedMessage(&r))
+	return record(s, recordArchived, &s.counts.Archived, wire.ArchivedRecordCodec, &r)
 }
 
 func (s *writer) outbox(r queue.OutboxRecord) bool {
 	s.once(r.PublicationID, &r.Content)
-	return s.record(recordOutbox, &s.counts.Deliveries, outboxMessage(&r))
+	return record(s, recordOutbox, &s.counts.Deliveries, wire.OutboxRecordCodec, &r)
 }
 
 // once leaves out a publication that was written before.
@@ -209,30 +194,17 @@ func (s *writer) once(id queue.MessageID, content **notification.Notification) {
 	}
 }
 
-func (s *writer) storedMessage(r *queue.MessageRecord) bool {
+func (s *writer) message(r *queue.MessageRecord) bool {
 	s.once(r.Published.PublicationID, &r.Published.Content)
 	if r.Body, s.err = s.bodies.Read(r.Body); s.err != nil {
 		s.err = fmt.Errorf("message %s: %w", r.Sequence, s.err)
 		return false
 	}
-	if plainMessage(r) {
-		s.scratch = appendMessage(s.scratch[:0], r)
-		return s.encoded(recordMessage, &s.counts.Messages)
-	}
-	fillMessage(&s.message, r)
-	return s.record(recordMessage, &s.counts.Messages, &s.message)
+	s.scratch = wire.AppendMessageRecord(s.scratch[:0], r)
+	return s.encoded(recordMessage, &s.counts.Messages)
 }
 
-func (s *writer) deduplication(r queue.DeduplicationRecord) bool {
-	s.scratch = appendDeduplication(s.scratch[:0], &r)
-	return s.encoded(recordDeduplication, &s.counts.DeduplicationIds)
-}
-
-func (s *writer) receiveAttempt(r queue.AttemptRecord) bool {
-	fillAttempt(&s.attempt, &r)
-	return s.record(recordAttempt, &s.counts.Attempts, &s.attempt)
-}
-
-func (s *writer) session(r queue.SessionRecord) bool {
-	return s.record(recordSession, &s.counts.Sessions, sessionMessage(r))
+func (s *writer) deduplication(kind byte, r *queue.DeduplicationRecord) bool {
+	s.scratch = wire.AppendDeduplicationRecord(s.scratch[:0], r)
+	return s.encoded(kind, &s.counts.DeduplicationIds)
 }

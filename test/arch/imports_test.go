@@ -84,25 +84,26 @@ var packageRules = []packageRule{
 		"~/queue", "~/fsm/codec", "~/fsm/format", "~/fsm/snapshot", "io", "runtime/debug", "sync", "sync/atomic", "github.com/cespare/xxhash/v2", "github.com/hashicorp/raft",
 	}, domain...)},
 	{path: "fsm/codec", only: append([]string{
-		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/refusal", "~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf",
-		"reflect", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
+		"~/queue", "~/queue/attributes", "~/queue/policy", "~/fsm/format", "~/fsm/wire", "reflect", "google.golang.org/protobuf/encoding/protowire",
 		"unsafe", // texts are parts of the entry, which was a copy of each message
 	}, domain...), users: []string{
 		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/membership", "cluster/offline",
 		"cmd/seriatim/server", "test/oracle/logcheck",
 	}},
 	{path: "fsm/format", only: []string{"errors", "hash/crc32"}, users: []string{
-		"fsm", "fsm/codec", "fsm/protobuf", "fsm/snapshot", "cluster", "cluster/audit", "cluster/clustertest", "cluster/consensus", "cluster/leader",
+		"fsm", "fsm/codec", "fsm/snapshot", "fsm/wire", "cluster", "cluster/audit", "cluster/clustertest", "cluster/consensus", "cluster/leader",
 	}},
-	{path: "fsm/fsmpb", users: []string{"fsm/codec", "fsm/protobuf", "fsm/snapshot"}},
+	{path: "fsm/fsmpb", users: []string{}},
 	{path: "fsm/fsmtest", only: []string{std, "~/queue", "~/queue/content", "~/queue/refusal", "github.com/google/go-cmp/cmp", "pgregory.net/rapid"}, users: []string{}},
-	{path: "fsm/protobuf", only: append([]string{
-		"~/queue", "~/queue/policy", "~/fsm/format", "~/fsm/fsmpb", "google.golang.org/protobuf/proto",
-	}, domain...), users: []string{"fsm/codec", "fsm/snapshot"}},
 	{path: "fsm/snapshot", only: append([]string{
-		"~/queue", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/notification", "~/queue/policy",
-		"~/fsm/format", "~/fsm/fsmpb", "~/fsm/protobuf", "io", "google.golang.org/protobuf/encoding/protowire", "google.golang.org/protobuf/proto",
+		"~/queue", "~/queue/access", "~/queue/content", "~/queue/limits", "~/queue/notification", "~/fsm/format", "~/fsm/wire", "io",
 	}, domain...), users: []string{"fsm", "cluster", "cluster/audit", "cluster/clustertest", "cluster/leader", "cluster/offline", "cluster/recovery"}},
+	{path: "fsm/wire", only: append([]string{
+		"~/queue", "~/queue/access", "~/queue/account", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter",
+		"~/queue/identifier", "~/queue/logtime", "~/queue/notification", "~/queue/policy", "~/queue/refusal", "~/queue/session",
+		"~/fsm/format", "google.golang.org/protobuf/encoding/protowire",
+		"unsafe", // texts are parts of the entry, which was a copy of each message
+	}, domain...), users: []string{"fsm/codec", "fsm/snapshot"}},
 	{path: "cluster", never: slices.Concat([]string{"~/transport", "net/http"}, aws)},
 	{path: "cluster/audit", only: []string{
 		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/environment", "~/cluster/leader", "~/cluster/peerpb", "~/cluster/storage", "~/cluster/wakeup",
@@ -195,7 +196,7 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/server/files", only: []string{
 		std, "~/cluster", "~/cluster/nodecert", "~/cmd/seriatim/atomicfile", "~/queue", "~/transport/auth", "~/transport/ops",
 	}, users: []string{"cmd/seriatim/server"}},
-	{path: "cmd/seriatim/offline", never: []string{"~/fsm/fsmpb", "~/transport", "net"}},
+	{path: "cmd/seriatim/offline", never: []string{"~/fsm/wire", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
 		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client", "~/transport/auth/sigv4",
 		"~/queue/attributes", "~/transport/service", "~/transport/aws", "~/transport/sqs", "~/transport/sns", // whose tables say what there is
@@ -354,7 +355,7 @@ func TestImportRuleFindsViolations(t *testing.T) {
 		{"the consensus library in an encoding", "fsm/codec", "github.com/hashicorp/raft", "only cluster/consensus"},
 		{"forwarding knows no state machine", "cluster/forward", modulePath + "/fsm", "not on the list"},
 		{"backwards", "fsm", modulePath + "/cluster", "dependencies point"},
-		{"generated code of another", "cluster", modulePath + "/fsm/fsmpb", "only fsm/codec, fsm/protobuf, fsm/snapshot may"},
+		{"generated code of another", "cluster", modulePath + "/fsm/wire", "only fsm/codec, fsm/snapshot may"},
 		{"http in the cluster", "cluster", "net/http/httptest", "must never"},
 		{"net alone in the cluster", "cluster", "net", ""},
 		{"raft beside consensus", "cluster", "github.com/hashicorp/raft", "only cluster/consensus"},

@@ -6,6 +6,7 @@
 //
 //	go run -C test/tools ./protogen -out fsm/fsmpb fsm/command.proto fsm/result.proto
 //	go run -C test/tools ./protogen -fast RequestFrame,Request -out cluster/peerpb cluster/peer.proto
+//	go run -C test/tools ./protogen -wire queue -out fsm/wire fsm/command.proto fsm/result.proto
 //
 // Paths are relative to the top folder. The output folder is also the Go import path below the
 // module and its last element the package name; the .proto files need no go_package option.
@@ -14,6 +15,21 @@
 // With -fast, fast.go generates AppendFast and ReadFast for the named messages: they encode and
 // decode without reflection, with one allocation for all messages of a list. They leave maps,
 // oneofs and fields that they do not know to the protobuf library, whose encoding is the same.
+//
+// With -wire, wire.go generates functions that encode and decode the types of a package, queue in
+// the example, without messages between. A message is for the type of its name, or for the type
+// of the field that holds it. A field is for the Go field of its name; bind.go fails if a Go field
+// is left. Marks in the comments of a message or field change that:
+//
+//	@go queue/access.Key   the message is for this type
+//	@go User.Name          the field is for this Go field
+//	@without MessageID     these Go fields are not encoded
+//	@omitzero              a zero value in another message is not encoded
+//	@nilzero Code          a pointer to the message is nil if this field is zero
+//	@name                  equal texts share memory
+//	@copy                  texts are copies, even if the reader shares its bytes
+//	@own                   the texts of each message share one copy of its bytes
+//	@pooled                the list comes from the memory of the reader
 package main
 
 import (
@@ -41,15 +57,16 @@ func main() {
 	root := flag.String("root", filepath.Join("..", ".."), "top folder of the repository")
 	out := flag.String("out", "", "folder of the generated package, relative to the top folder")
 	grpc := flag.Bool("grpc", false, "generate gRPC clients and servers, too")
+	wire := flag.String("wire", "", "package whose types to encode, relative to the top folder, instead of generated messages")
 	fast := flag.String("fast", "", "messages of one file, separated by commas, for which to generate methods without reflection")
 	flag.Parse()
-	if err := generate(*root, *out, *grpc, *fast, flag.Args()); err != nil {
+	if err := generate(*root, *out, *grpc, *fast, *wire, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
 }
 
-func generate(root, out string, grpc bool, fast string, files []string) error {
+func generate(root, out string, grpc bool, fast, wire string, files []string) error {
 	if out == "" || len(files) == 0 {
 		return errors.New("need -out and at least one .proto file")
 	}
@@ -72,6 +89,13 @@ func generate(root, out string, grpc bool, fast string, files []string) error {
 	}
 	request.Parameter = new(strings.Join(parameters, ","))
 
+	if wire != "" {
+		response, err := generateWire(request, root, wire)
+		if err != nil {
+			return err
+		}
+		return write(response, filepath.Join(root, out))
+	}
 	plugins := []string{"protoc-gen-go"}
 	if grpc {
 		plugins = append(plugins, "protoc-gen-go-grpc")

@@ -1,0 +1,9 @@
+// Package wire encodes commands, answers and the records of a snapshot as protobuf messages, and
+// decodes them.
+//
+// The functions are generated from the .proto files of package fsm. They work on the types of
+// package queue without messages between, and give the bytes of the protobuf library, which the
+// test of this package compares. Equal values give equal bytes: no message has a map.
+package wire
+
+//go:generate go run -C ../../test/tools ./protogen -wire queue -out fsm/wire fsm/command.proto fsm/result.proto fsm/snapshot.proto
