@@ -176,7 +176,7 @@ func TestRestoredBodiesAndTheirRoom(t *testing.T) {
 // What refers to the segments of a node is no backup, wherever the node has them.
 func TestBackupWithoutItsBodiesIsRefused(t *testing.T) {
 	t.Parallel()
-	at, broker := clustertest.Backlog(t, 3)
+	at, broker := clustertest.Backlog(t, queue.Timestamp(time.Now().UnixMilli()), 3)
 	var references bytes.Buffer
 	if err := snapshot.WriteReferences(&references, at, broker.Freeze()); err != nil {
 		t.Fatal(err)

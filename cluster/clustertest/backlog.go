@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
@@ -43,10 +42,10 @@ func (backlogBodies) Read(b content.Body) (content.Body, error) {
 	return content.NewBody(BacklogBody(b.Place().Offset)), nil
 }
 
-// Backlog is a state of messages in the queue orders.fifo whose bodies are not in memory.
-func Backlog(tb testing.TB, messages int) (snapshot.Position, *queue.Broker) {
+// Backlog returns a state with messages in the queue orders.fifo, sent at now, whose bodies are not in memory.
+func Backlog(tb testing.TB, now queue.Timestamp, messages int) (snapshot.Position, *queue.Broker) {
 	tb.Helper()
-	broker, now := queue.New(), queue.Timestamp(time.Now().UnixMilli())
+	broker := queue.New()
 	broker.UseStore(backlogBodies{})
 	do := func(cmd queue.Command) {
 		if _, err := broker.Apply(now, cmd); err != nil {
