@@ -66,7 +66,7 @@ func (r atEnd) Read(p []byte) (int, error) {
 // this one.
 func TestBackupIsVerifiedWithoutItsBodiesInMemory(t *testing.T) {
 	const messages = 1024
-	file := clustertest.BacklogFile(t, messages)
+	file := clustertest.BacklogFile(t, queue.Timestamp(time.Now().UnixMilli()), messages)
 	before, grown := liveHeap(), int64(0)
 	contents, err := offline.InspectSnapshot(atEnd{file, func() { grown = max(grown, liveHeap()-before) }})
 	if err != nil || contents.Messages != messages || contents.Queues[0].Visible != messages {
@@ -122,7 +122,7 @@ func (d *diskUse) run(_ string, write func() error) error {
 func TestRestoredBodiesAndTheirRoom(t *testing.T) {
 	t.Parallel()
 	const messages = 256
-	file := clustertest.BacklogFile(t, messages)
+	file := clustertest.BacklogFile(t, queue.Timestamp(time.Now().UnixMilli()), messages)
 	var uses []*diskUse
 	c := startNodes(t, 3, func(cfg *Config) {
 		quickly(cfg)
@@ -194,7 +194,7 @@ func TestBackupWithoutItsBodiesIsRefused(t *testing.T) {
 func TestDiskFailsWhileABackupIsRead(t *testing.T) {
 	t.Parallel()
 	const messages = 1100 // more than waits in memory for a disk: the restore gets to know of it
-	file := clustertest.BacklogFile(t, messages)
+	file := clustertest.BacklogFile(t, queue.Timestamp(time.Now().UnixMilli()), messages)
 	full := errors.New("the disk is full")
 	for _, what := range []string{"create a segment of bodies in ", "write bodies to "} {
 		t.Run(what, func(t *testing.T) {

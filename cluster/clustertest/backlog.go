@@ -68,14 +68,14 @@ func Backlog(tb testing.TB, now queue.Timestamp, messages int) (snapshot.Positio
 }
 
 // BacklogFile is a backup of a Backlog.
-func BacklogFile(tb testing.TB, messages int) *os.File {
+func BacklogFile(tb testing.TB, now queue.Timestamp, messages int) *os.File {
 	tb.Helper()
 	file, err := os.Create(filepath.Join(tb.TempDir(), "backlog.backup"))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = file.Close() }) // it was only read
-	at, broker := Backlog(tb, messages)
+	at, broker := Backlog(tb, now, messages)
 	if err := snapshot.Write(file, at, broker.Freeze()); err != nil {
 		tb.Fatal(err)
 	}
