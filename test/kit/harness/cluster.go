@@ -28,9 +28,6 @@ type Options struct {
 	// nil: all live on the loopback interface. The caller closes it, after the
 	// cluster. The test process is a host of the lab, too.
 	Network *network.Lab
-	// Proxies have the addresses that nodes announce if there is no lab. With nil, nodes
-	// announce their own. The caller closes them, after the cluster.
-	Proxies *network.Proxies
 	// Names lets nodes know each other by name and not by address. The lab must
 	// have been made with names.
 	Names bool
@@ -125,7 +122,7 @@ func (c *Cluster) prepare(o Options, count int) error {
 		args := []string{"server", "--node-name", name, "--data-dir", data, "--bootstrap-expect", fmt.Sprint(count), "--minimum-window", "1", "--auth=false"}
 		c.Nodes = append(c.Nodes, &Node{
 			Name: name, DataDir: data, binary: o.Binary, args: append(args, o.Args...),
-			logPath: filepath.Join(o.Dir, name+".log"), spawner: c.spawner, env: o.environment, network: o.Network, named: o.Names, proxies: o.Proxies,
+			logPath: filepath.Join(o.Dir, name+".log"), spawner: c.spawner, env: o.environment, network: o.Network, named: o.Names,
 		})
 	}
 	return nil
