@@ -21,7 +21,7 @@ const StartTimeout = 90 * time.Second
 // Options describe a cluster to start.
 type Options struct {
 	Binary string   // from Build
-	Dir    string   // data and logs; removed by nobody here
+	Dir    string   // data and logs; the cluster does not remove it
 	Nodes  int      // default 3
 	Args   []string // further arguments of every node
 	// Network is a lab in which the nodes are put, each on a host of its own name;

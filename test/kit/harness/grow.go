@@ -110,7 +110,7 @@ func labPorts() []int {
 	return []int{int(p.API), int(p.Admin), int(p.Peer), int(p.Gossip)}
 }
 
-// bindLoopback gives the node ports of this machine that nobody else has.
+// bindLoopback gives the node free ports of this machine.
 func (n *Node) bindLoopback() error {
 	first, err := freeport.Take(len(addressFlags))
 	if err == nil {
@@ -144,7 +144,7 @@ func (c *Cluster) Readdress() error {
 // Gossip returns the value of --join for a node that knows these nodes.
 func (c *Cluster) Gossip() string { return c.gossip() }
 
-// Use makes another program the node's, from its next start on.
+// Use sets the program of the node for its next starts.
 func (n *Node) Use(binary string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -162,5 +162,5 @@ func (n *Node) Wipe() error {
 	return nil
 }
 
-// Prepare is Start without starting anything.
+// Prepare makes a cluster without starting its nodes.
 func Prepare(o Options) (*Cluster, error) { return prepare(o) }
