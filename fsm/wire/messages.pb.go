@@ -830,7 +830,7 @@ func ReadChangeMessageVisibility(r Reader, m *queue.ChangeMessageVisibility) err
 			}
 		case 34: // options
 			if m.Options == nil {
-				m.Options = new(queue.SettleOptions)
+				m.Options = new(queue.SettlementOptions)
 			}
 			if err := ReadSettleOptions(r.nested(), m.Options); err != nil {
 				return err
@@ -1682,7 +1682,7 @@ func ReadDeleteMessages(r Reader, m *queue.DeleteMessages) error {
 			m.Handles = append(m.Handles, r.text())
 		case 34: // options
 			if m.Options == nil {
-				m.Options = new(queue.SettleOptions)
+				m.Options = new(queue.SettlementOptions)
 			}
 			if err := ReadSettleOptions(r.nested(), m.Options); err != nil {
 				return err
@@ -6102,7 +6102,7 @@ func ReadSetTopicTags(r Reader, m *queue.SetTopicTags) error {
 var SetTopicTagsCodec = Codec[queue.SetTopicTags]{SizeSetTopicTags, AppendSetTopicTags, ReadSetTopicTags}
 
 // SizeSettleOptions returns how many bytes AppendSettleOptions appends.
-func SizeSettleOptions(m *queue.SettleOptions) (n int) {
+func SizeSettleOptions(m *queue.SettlementOptions) (n int) {
 	if m.Session != (queue.SessionRef{}) {
 		n += 1 + protowire.SizeBytes(SizeSessionRef(&m.Session))
 	}
@@ -6110,7 +6110,7 @@ func SizeSettleOptions(m *queue.SettleOptions) (n int) {
 }
 
 // AppendSettleOptions appends the encoded m to b.
-func AppendSettleOptions(b []byte, m *queue.SettleOptions) []byte {
+func AppendSettleOptions(b []byte, m *queue.SettlementOptions) []byte {
 	if m.Session != (queue.SessionRef{}) {
 		b = append(b, 0xa)
 		b = protowire.AppendVarint(b, uint64(SizeSessionRef(&m.Session)))
@@ -6120,7 +6120,7 @@ func AppendSettleOptions(b []byte, m *queue.SettleOptions) []byte {
 }
 
 // ReadSettleOptions decodes a message into m. The fields in it replace those of m.
-func ReadSettleOptions(r Reader, m *queue.SettleOptions) error {
+func ReadSettleOptions(r Reader, m *queue.SettlementOptions) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // session
@@ -6135,7 +6135,7 @@ func ReadSettleOptions(r Reader, m *queue.SettleOptions) error {
 }
 
 // SettleOptionsCodec has the three functions for a table.
-var SettleOptionsCodec = Codec[queue.SettleOptions]{SizeSettleOptions, AppendSettleOptions, ReadSettleOptions}
+var SettleOptionsCodec = Codec[queue.SettlementOptions]{SizeSettleOptions, AppendSettleOptions, ReadSettleOptions}
 
 // SnapshotEnd is the message of that name.
 type SnapshotEnd struct {
