@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
@@ -66,7 +67,7 @@ func (r atEnd) Read(p []byte) (int, error) {
 // this one.
 func TestBackupIsVerifiedWithoutItsBodiesInMemory(t *testing.T) {
 	const messages = 1024
-	file := clustertest.BacklogFile(t, queue.Timestamp(time.Now().UnixMilli()), messages)
+	file := clustertest.BacklogFile(t, time.Now(), messages)
 	before, grown := liveHeap(), int64(0)
 	contents, err := offline.InspectSnapshot(atEnd{file, func() { grown = max(grown, liveHeap()-before) }})
 	if err != nil || contents.Messages != messages || contents.Queues[0].Visible != messages {
@@ -122,7 +123,7 @@ func (d *diskUse) run(_ string, write func() error) error {
 func TestRestoredBodiesAndTheirRoom(t *testing.T) {
 	t.Parallel()
 	const messages = 256
-	file := clustertest.BacklogFile(t, queue.Timestamp(time.Now().UnixMilli()), messages)
+	file := clustertest.BacklogFile(t, time.Now(), messages)
 	var uses []*diskUse
 	c := startNodes(t, 3, func(cfg *Config) {
 		quickly(cfg)
@@ -176,7 +177,7 @@ func TestRestoredBodiesAndTheirRoom(t *testing.T) {
 // What refers to the segments of a node is no backup, wherever the node has them.
 func TestBackupWithoutItsBodiesIsRefused(t *testing.T) {
 	t.Parallel()
-	at, broker := clustertest.Backlog(t, queue.Timestamp(time.Now().UnixMilli()), 3)
+	at, broker := clustertest.Backlog(t, time.Now(), 3)
 	var references bytes.Buffer
 	if err := snapshot.WriteReferences(&references, at, broker.Freeze()); err != nil {
 		t.Fatal(err)
@@ -194,7 +195,7 @@ func TestBackupWithoutItsBodiesIsRefused(t *testing.T) {
 func TestDiskFailsWhileABackupIsRead(t *testing.T) {
 	t.Parallel()
 	const messages = 1100 // more than waits in memory for a disk: the restore gets to know of it
-	file := clustertest.BacklogFile(t, queue.Timestamp(time.Now().UnixMilli()), messages)
+	file := clustertest.BacklogFile(t, time.Now(), messages)
 	full := errors.New("the disk is full")
 	for _, what := range []string{"create a segment of bodies in ", "write bodies to "} {
 		t.Run(what, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/fsm/format"
 	"github.com/seriatimq/seriatim/fsm/snapshot"
@@ -42,10 +43,10 @@ func (backlogBodies) Read(b content.Body) (content.Body, error) {
 	return content.NewBody(BacklogBody(b.Place().Offset)), nil
 }
 
-// Backlog returns a state with messages in the queue orders.fifo, sent at now, whose bodies are not in memory.
-func Backlog(tb testing.TB, now queue.Timestamp, messages int) (snapshot.Position, *queue.Broker) {
+// Backlog returns a state with messages in the queue orders.fifo, sent at sentAt, whose bodies are not in memory.
+func Backlog(tb testing.TB, sentAt time.Time, messages int) (snapshot.Position, *queue.Broker) {
 	tb.Helper()
-	broker := queue.New()
+	broker, now := queue.New(), queue.Timestamp(sentAt.UnixMilli())
 	broker.UseStore(backlogBodies{})
 	do := func(cmd queue.Command) {
 		if _, err := broker.Apply(now, cmd); err != nil {
@@ -68,14 +69,14 @@ func Backlog(tb testing.TB, now queue.Timestamp, messages int) (snapshot.Positio
 }
 
 // BacklogFile is a backup of a Backlog.
-func BacklogFile(tb testing.TB, now queue.Timestamp, messages int) *os.File {
+func BacklogFile(tb testing.TB, sentAt time.Time, messages int) *os.File {
 	tb.Helper()
 	file, err := os.Create(filepath.Join(tb.TempDir(), "backlog.backup"))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = file.Close() }) // it was only read
-	at, broker := Backlog(tb, now, messages)
+	at, broker := Backlog(tb, sentAt, messages)
 	if err := snapshot.Write(file, at, broker.Freeze()); err != nil {
 		tb.Fatal(err)
 	}

@@ -51,7 +51,7 @@ type Options struct {
 // to make installs the usual way for a follower to catch up.
 type SnapshotPolicy struct {
 	LogBytes       int64 // bytes of log after which the next snapshot is due; default 256 MiB
-	TrailingBytes  int64 // bytes of log kept behind a snapshot for slow followers; default 256 MiB
+	TrailingBytes  int64 // bytes of log kept before the end of a snapshot for slow followers; default 256 MiB
 	BytesPerSecond int64 // rate of writing; default 64 MiB/s
 	SyncBytes      int64 // bytes written between two syncs; default 1 MiB
 }

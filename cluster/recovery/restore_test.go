@@ -36,7 +36,7 @@ func liveHeap() int64 {
 // same time, because this one measures the memory of the process.
 func TestBackupIsReadWithoutItsBodiesInMemory(t *testing.T) {
 	const messages = 1024
-	file := clustertest.BacklogFile(t, queue.Timestamp(time.Now().UnixMilli()), messages)
+	file := clustertest.BacklogFile(t, time.Now(), messages)
 	s := New(Options{
 		NodeName: "n1", DataDir: t.TempDir(), Segments: Segments{CacheBytes: 1 << 20}, Disk: environment.Environment{}.WithDefaults().Disk,
 		Life: t.Context(), Log: slog.New(slog.DiscardHandler), Room: func() int64 { return math.MaxInt64 },

@@ -48,14 +48,14 @@ type bootsRecord struct {
 }
 
 // Membership records the cluster that the node belongs to, or has pledged to join. The cluster id
-// is a hash of the sorted ids of its initial members.
+// is a hash of the sorted ids of its initial members. The names in the file belong to format 1.
 type Membership struct {
 	ClusterID      string   `json:"clusterId"`
-	InitialMembers []string `json:"initialMembers"`
+	InitialMembers []string `json:"founders"`
 	// Joined: the node is not an initial member. Added: the leader confirmed the membership; until
 	// then the node may ask again.
 	Joined bool `json:"joined,omitempty"`
-	Added  bool `json:"added,omitempty"`
+	Added  bool `json:"admitted,omitempty"`
 }
 
 // ErrInUse: another process has locked the directory.

@@ -57,7 +57,7 @@ func (d *DiskGuard) Write(what string, operation func() error) error {
 	return nil
 }
 
-// perform runs the operation. A library panics on a damaged page, and a page behind the end of a
+// perform runs the operation. A library panics on a damaged page, and a page beyond the end of a
 // mapped file is a fault: both are reported as damage of the named file.
 func (d *DiskGuard) perform(what string, operation func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

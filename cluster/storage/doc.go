@@ -13,6 +13,6 @@
 // stores (log-written, stable-written) tell a new disk from one that lost its content.
 //
 // A cache in memory serves the newest entries to followers that lag a little. The cache, the
-// entries kept behind a snapshot, and the distance between snapshots are bounded in bytes, not
+// entries kept before a snapshot, and the distance between snapshots are bounded in bytes, not
 // entries: entries differ in size by a factor of a thousand.
 package storage

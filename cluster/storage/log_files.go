@@ -107,7 +107,7 @@ type logFile struct {
 	writes   int64
 }
 
-// WriteAt implements io.WriterAt. Data behind the written range has no meaning.
+// WriteAt implements io.WriterAt. Data after the written range has no meaning.
 func (f *logFile) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.file.WriteAt(p, off)
 	if err != nil {

@@ -41,7 +41,7 @@ type packageRule struct {
 	only  []string // if set, nothing else may be imported
 	never []string
 	but   []string // single packages that are exceptions from never
-	users []string // if set, nobody else in this module may import it
+	users []string // if set, the only packages of this module that may import it
 }
 
 // packageRules has a row for every package but those below test. No row covers

@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/test/faults/plants"
 )
 
-// TestEditsApply: whoever changes a line of the product that an edit of a fault build
+// TestEditsApply: if you change a line of the product that an edit of a fault build
 // looks for takes the edit in test/faults/plants/edits along.
 func TestEditsApply(t *testing.T) {
 	files, err := plants.Apply(filepath.Join("..", ".."))

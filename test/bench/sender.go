@@ -81,7 +81,7 @@ func (s *sender) send(ctx context.Context, queue, body string) error {
 	return err
 }
 
-// next is a body that says who sent it and its number.
+// next returns a body with the sender and its number.
 func (s *sender) next() string { return ledger.Body(s.id, s.sent) }
 
 // drain receives and deletes until nothing is left. Another one may still hold

@@ -204,7 +204,7 @@ func (e *end) Close() error {
 	return nil
 }
 
-// hangUp says that nobody reads any more.
+// hangUp ends the reading side.
 func (p *pipe) hangUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

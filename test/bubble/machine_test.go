@@ -82,7 +82,7 @@ const storeTerm = "write term or vote"
 var errDead = errors.New("the machine is gone")
 
 // through runs one write of a process: some time passes before it, and some after
-// it, so that a crash may come when it is done and nobody knows.
+// it, so that a crash may come after it and before its confirmation.
 func (d *disk) through(p *process, what string, write func() error) error {
 	err := d.perform(p, write)
 	if errors.Is(err, errDead) && strings.HasPrefix(what, storeTerm) {

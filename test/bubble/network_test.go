@@ -207,7 +207,7 @@ func (s *seat) ListenPacket(_ context.Context, address string) (net.PacketConn, 
 	return c, nil
 }
 
-// Dial connects to whoever listens. A machine that is off, or behind a cut link,
+// Dial connects to the listener of an address. A machine that is off, or behind a cut link,
 // does not answer; one that runs and does not listen refuses.
 func (s *seat) Dial(ctx context.Context, address string) (net.Conn, error) {
 	n := s.network
@@ -238,7 +238,7 @@ func (s *seat) Dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 }
 
-// find looks for who listens at an address; nil if nothing is to be heard.
+// find returns the listener of an address, or nil.
 func (n *network) find(from *process, address string) (found *listener, refused bool) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -231,7 +231,7 @@ func (r *referee) asked(from int, message any) {
 	}
 }
 
-// leads notes who acts as the leader of a term.
+// leads records the leader of a term.
 func (r *referee) leads(machine int, term uint64, what string) {
 	known, found := r.leaders[term]
 	if !found {

@@ -283,7 +283,7 @@ func (r *run) work() {
 	}
 	s := newSchedule(r)
 	s.inject(loaded)
-	// Those who wait for an answer get it before everything is mended.
+	// Waiting calls get their answers before the repairs.
 	clients.Wait()
 	s.endAll()
 }

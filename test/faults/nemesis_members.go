@@ -13,7 +13,7 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// memberFaults move leadership and change who is a member, under load.
+// memberFaults move leadership and change the members, under load.
 func memberFaults() []fault {
 	return []fault{
 		{name: "leadership moved about", area: areaMembers, least: 0, most: 0, begin: moveAbout},

@@ -67,7 +67,7 @@ func (s *injection) toMajority(ctx context.Context, do func(*harness.Node) error
 		if err := do(n); err != nil {
 			return err
 		}
-		// The next is chosen at once: who led before is the leader still.
+		// The next leader is chosen at once: the former one still counts as the leader.
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (p *parked) create(ctx context.Context) error {
 	}
 }
 
-// call is a backlog.Call. It has no operation id, so that nobody looks for it in the history.
+// call is a backlog.Call. It has no operation id, so the checkers do not expect it in the history.
 func (p *parked) call(ctx context.Context, node backlog.Node, action string, in, out any) error {
 	n, ok := node.(*harness.Node)
 	if !ok {

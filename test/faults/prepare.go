@@ -103,30 +103,18 @@ func (s *testbed) addLabs(nodes string, r Run) error {
 		able(areaNetwork, errors.New("a quick run has no network of its own"))
 		return nil
 	}
-	able(areaNetwork, s.lay(network.Options{Seed: r.Seed, Ports: network.NodePorts()}, nodeNames[:r.nodes()]))
-	err := disk.Available()
+	lab, err := network.New(network.Options{Seed: r.Seed, Ports: network.NodePorts()})
+	able(areaNetwork, err)
+	if err == nil {
+		s.network, s.place.Network = lab, lab
+	}
+	err = disk.Available()
 	able(areaDisk, err)
 	if err == nil {
 		if s.disks, err = disk.New(nodes, r.diskBytes(), nodeNames[:r.nodes()]...); err != nil {
 			return fmt.Errorf("make disks: %w", err)
 		}
 	}
-	return nil
-}
-
-// lay makes the network: a lab, or proxies where there can be none. Those leave out
-// what they cannot do to streams.
-func (s *testbed) lay(o network.Options, names []string) error {
-	lab, err := network.New(o)
-	if err == nil {
-		s.network, s.place.Network = lab, lab
-		return nil
-	}
-	proxies, failed := network.NewProxies(o, names...)
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
-	s.network, s.place.Proxies = proxies, proxies
 	return nil
 }
 

@@ -129,7 +129,7 @@ func playPowerCut(p *plot) error {
 		if i > 10 {
 			continue
 		}
-		// What the first start wrote gets to the disks; the rest nobody syncs.
+		// The writes of the first start reach the disks. Nothing syncs the later ones.
 		for _, d := range p.disks.Disks {
 			if err := exec.Command("sync", "-f", d.Path).Run(); err != nil {
 				return err

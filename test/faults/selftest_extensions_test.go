@@ -30,7 +30,7 @@ func playFanOut(p *plot) error {
 	return nil
 }
 
-// playTwoHolders asks for a session that somebody has.
+// playTwoHolders accepts a session that another client holds.
 func playTwoHolders(p *plot) error {
 	other := p.newClient(2, "other")
 	defer other.close()

@@ -64,7 +64,7 @@ func (c *client) giveUp(ctx context.Context, h *held) bool {
 	return c.note(sent, e)
 }
 
-// setState keeps a state that nobody else sets.
+// setState sets a state that no other client sets.
 func (c *client) setState(ctx context.Context, h *held) bool {
 	e := h.event(history.SetState)
 	c.counter++
@@ -82,7 +82,7 @@ func (c *client) readState(ctx context.Context, h *held) bool {
 	return c.note(sent, e)
 }
 
-// receiveIn receives in a session. known is false if nobody knows what it took.
+// receiveIn receives in a session. known is false if its messages are unknown.
 func (c *client) receiveIn(ctx context.Context, h *held, most int) (messages []history.Message, known bool) {
 	e := h.event(history.Receive)
 	e.Most, e.Attempt = most, c.attempt()

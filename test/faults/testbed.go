@@ -24,8 +24,8 @@ import (
 type testbed struct {
 	place      harness.Options // of the nodes
 	cluster    *harness.Cluster
-	disks      *disk.Lab // nil: this machine cannot
-	network    wiring    // nil: this machine cannot
+	disks      *disk.Lab    // nil: this machine cannot
+	network    *network.Lab // nil: this machine cannot
 	recorder   *history.Recorder
 	logChecker *logcheck.Checker // nil: the nodes write no taps
 	probe      *client           // makes the queues and looks at their counters; used by one goroutine
@@ -75,13 +75,6 @@ func (s *testbed) skewedUntil() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.skewed
-}
-
-// wiring is a network.Lab, or network.Proxies where there can be none.
-type wiring interface {
-	SetPolicy(network.Policy) error
-	Traffic() network.Traffic
-	Close() error
 }
 
 // suffix returns the suffix of queue names.

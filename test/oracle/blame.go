@@ -37,7 +37,7 @@ func (o *Oracle) blame(before sight, want reference.Received, got queue.Messages
 		switch id := o.bound.messages.model[m.MessageID]; {
 		case wanted(want, id):
 		case !before.known[i]:
-			return "I2" // nobody sent it
+			return "I2" // it was never sent
 		case before.states[i].Gone:
 			return "I8"
 		case before.states[i].InFlight:

@@ -13,7 +13,8 @@ import (
 // Complete deletes messages.
 func (m *messages) Complete(ctx context.Context, in *seriatimpb.CompleteRequest) (*seriatimpb.SettleResponse, error) {
 	return submitSettlement(ctx, in.GetSession(), func(name string, ref queue.SessionRef) queue.Command {
-		return &queue.DeleteMessages{Queue: name, Batch: true, Handles: in.GetReceiptHandles(), Options: &queue.SettlementOptions{Session: ref}}
+		return &queue.DeleteMessages{Queue: name, Batch: true, Handles: in.GetReceiptHandles(),
+			Options: &queue.SettlementOptions{Session: ref}}
 	})
 }
 

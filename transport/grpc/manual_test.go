@@ -35,7 +35,8 @@ func TestManual(t *testing.T) {
 	names := map[codes.Code]string{
 		codes.Unavailable: "UNAVAILABLE", codes.Internal: "INTERNAL", codes.NotFound: "NOT_FOUND", codes.AlreadyExists: "ALREADY_EXISTS",
 		codes.Aborted: "ABORTED", codes.DeadlineExceeded: "DEADLINE_EXCEEDED", codes.FailedPrecondition: "FAILED_PRECONDITION",
-		codes.InvalidArgument: "INVALID_ARGUMENT", codes.ResourceExhausted: "RESOURCE_EXHAUSTED", codes.PermissionDenied: "PERMISSION_DENIED",
+		codes.InvalidArgument: "INVALID_ARGUMENT", codes.ResourceExhausted: "RESOURCE_EXHAUSTED",
+		codes.PermissionDenied: "PERMISSION_DENIED",
 	}
 	for reason, code := range want {
 		if listed[reason] != names[code] {

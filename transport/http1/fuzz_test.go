@@ -102,7 +102,7 @@ type arrived struct {
 	Header                           http.Header
 	Length                           int64
 	Body                             string
-	Truncated                        bool // the body did not come whole
+	Truncated                        bool // the body is incomplete
 	Close                            bool
 	Transfer                         []string
 	Trailer                          http.Header

@@ -121,7 +121,8 @@ func TestPostVerifiesCertificates(t *testing.T) {
 		t.Errorf("status %d without trust", status)
 	}
 	trusting := poster(t, loopback)
-	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.net"}
+	trusting.transport.TLSClientConfig = &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs,
+		ServerName: "example.net"}
 	if status, err := trusting.Post(t.Context(), s.URL, nil, "m"); err == nil || served.Load() {
 		t.Errorf("status %d under another name", status)
 	}

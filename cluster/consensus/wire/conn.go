@@ -15,7 +15,7 @@ const (
 	// large as the log allows.
 	fieldsMax = 1 << 20
 	dataMax   = 128 << 20
-	// copyMax bounds the data that is copied behind the fields and written with them. Larger data
+	// copyMax bounds the data that is copied after the fields and written with them. Larger data
 	// is written without copying.
 	copyMax = 8 << 10
 	// readBuffer holds several small frames. The answering end uses the larger serveBuffer, because

@@ -53,7 +53,7 @@ func (s *Store) readFile(body content.Body) (record []byte, err error) {
 	return record, readAt(file, body.Place().Offset, record)
 }
 
-// readAt reads a part of a segment, with zeros behind the end of the file.
+// readAt reads a part of a segment, with zeros beyond the end of the file.
 func readAt(file *os.File, offset uint32, part []byte) error {
 	n, err := file.ReadAt(part, int64(offset))
 	if errors.Is(err, io.EOF) {

@@ -104,7 +104,7 @@ func (u *usage) free(body content.Body) {
 }
 
 // collect returns the space freed since the last call that cannot be used again: it is still empty
-// and lies before end, where bodies are appended. Empty space behind end is kept for the next call.
+// and lies before end, where bodies are appended. Empty space after end is kept for the next call.
 // It is called between commands: within a command that moves a body, no queue holds the body for a
 // moment.
 func (u *usage) collect(end content.Place) []run {
@@ -185,7 +185,7 @@ func (u *usage) unused(sizes map[uint32]int64) []run {
 	return runs
 }
 
-// beyond returns an error if a body lies in a missing segment, or behind the end of one.
+// beyond returns an error if a body lies in a missing segment, or beyond the end of one.
 func (u *usage) beyond(sizes map[uint32]int64, ofThisRun uint32) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

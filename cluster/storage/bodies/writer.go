@@ -69,7 +69,7 @@ func (w *segmentWriter) next() (piece, bool) {
 			s.tail.wrote(0, s.options.CacheBytes)
 		}
 		if len(s.tail.unwritten) > 0 {
-			// A chunk with room waits for more, unless a sync needs it. Bodies behind the end of
+			// A chunk with room waits for more, unless a sync needs it. Bodies after the end of
 			// that sync wait until it is done; otherwise it would starve while appends are faster
 			// than the disk.
 			c := s.tail.unwritten[0]

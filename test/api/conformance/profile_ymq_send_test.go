@@ -218,7 +218,7 @@ func TestYMQSequenceNumbersRise(t *testing.T) {
 
 var hitsLine = regexp.MustCompile(`(?m)^seriatim_dedup_hits_total(?:\{[^}]*\})? ([0-9.e+]+)$`)
 
-// TestYMQDuplicatesAreCounted has a cluster of its own, as nobody else may send
+// TestYMQDuplicatesAreCounted has its own cluster, because no other test may send
 // duplicates to it.
 func TestYMQDuplicatesAreCounted(t *testing.T) {
 	t.Parallel()

@@ -232,7 +232,7 @@ func TestWireQueryParameters(t *testing.T) {
 	got.contains(t, "<Name>SenderId</Name>")
 }
 
-// TestWireContentNegotiation: XML is the default, and those who ask get JSON of
+// TestWireContentNegotiation: XML is the default, and on request the answer is JSON of
 // the same shape.
 func TestWireContentNegotiation(t *testing.T) {
 	t.Parallel()

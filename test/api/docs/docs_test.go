@@ -66,7 +66,7 @@ func checkGenerated(t *testing.T, name, mark, want string) {
 	if !*update {
 		t.Fatalf("%s is not what the code says; run make generate (-have +want):\n%s", name, cmp.Diff(have, want))
 	}
-	if err := os.WriteFile(filepath.Join(root, name), []byte(before+begin+want+end+after), 0o644); err != nil { //nolint:gosec // a text everybody may read
+	if err := os.WriteFile(filepath.Join(root, name), []byte(before+begin+want+end+after), 0o644); err != nil { //nolint:gosec // a public text
 		t.Fatal(err)
 	}
 }
@@ -75,7 +75,7 @@ func TestSettingsTable(t *testing.T) {
 	checkGenerated(t, "docs/reference/configuration.md", "settings", server.SettingsTable())
 }
 
-// TestReadmeIsShort: whoever opens the project reads all of it.
+// TestReadmeIsShort keeps the README short enough to be read as a whole.
 func TestReadmeIsShort(t *testing.T) {
 	const bytesMax = 9000
 	if n := len(read(t, "README.md")); n > bytesMax {

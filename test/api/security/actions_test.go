@@ -65,7 +65,7 @@ func requestWith(api *aws.API, action *aws.Action, protocol string, members map[
 var unguarded = map[string]bool{"ConfirmSubscription": true}
 
 // TestEveryActionIsGuarded asks for every action without a key, with a wrong signature, with
-// a key that nobody has, and as a user who may do nothing; then as the account.
+// an unknown key, and as a user without permissions; then as the account.
 func TestEveryActionIsGuarded(t *testing.T) {
 	n := shared.cluster.Nodes[0]
 	root, anna := newKey(t, n, ""), newKey(t, n, "anna")

@@ -60,7 +60,7 @@ func TestKeysCountOnAllNodes(t *testing.T) {
 	}
 }
 
-// TestRotation replaces the key of a user who goes on sending. No request is refused.
+// TestRotation replaces the key of a user during sends. No request is refused.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	n := shared.cluster.Nodes[0]

@@ -49,7 +49,7 @@ func newIdentities(t *testing.T, n *harness.Node) *identities {
 	return i
 }
 
-// check has everybody do at a node what they may do, and what they may not.
+// check tries permitted and forbidden calls of every identity at a node.
 func (i *identities) check(t *testing.T, what string, n *harness.Node) {
 	t.Helper()
 	var now identities

@@ -95,7 +95,7 @@ func TestReceiveAttemptSurvivesTheLeader(t *testing.T) {
 			}
 			lost := ask(t, c, node, queue)
 			defer lost.Close()
-			// The receive took effect, and nobody reads its answer.
+			// The receive took effect, and its answer is lost.
 			deadline := time.Now().Add(time.Minute)
 			for p.counts(t, queue)[1] != "5" {
 				if time.Now().After(deadline) {

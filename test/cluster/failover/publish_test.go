@@ -179,7 +179,7 @@ func TestPublishFansOutOnce(t *testing.T) {
 			p := newPersistent(c, c.Rotate())
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprintf("%d-%d", g, i)
-				// Begun is to be finished: without an answer, nobody knew what became of it.
+				// Finish the publish under way: without an answer its outcome is unknown.
 				if _, err := p.publish(context.WithoutCancel(ctx), topic, fmt.Sprint(g), id); err != nil {
 					t.Errorf("publish %s: %v", id, err)
 					return

@@ -38,9 +38,6 @@ const (
 // all is set by make partitions. The first scenario alone is part of make test.
 var all = flag.Bool("all", false, "play all scenarios")
 
-// proxied leaves the lab alone, as on a machine that permits none.
-var proxied = flag.Bool("proxies", false, "break connections on the loopback interface instead of frames in a lab")
-
 func onlyWithAll(t *testing.T) {
 	t.Helper()
 	if !*all {
@@ -53,7 +50,7 @@ func onlyWithAll(t *testing.T) {
 type world struct {
 	*harness.Cluster
 	t    *testing.T
-	lab  breakable
+	lab  *network.Lab
 	made int // queues
 	// empty is the URL of a queue to which nothing is sent.
 	empty string
@@ -64,31 +61,15 @@ type world struct {
 	number  int
 }
 
-// breakable is a network that can be broken.
-type breakable interface {
-	SetPolicy(network.Policy) error
-	Traffic() network.Traffic
-	Close() error
-}
-
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t}
-	o := harness.Options{Binary: binary, Args: []string{"--log-segment-size", "4MiB", "--request-timeout", "2s", "--promote-after", "1s"}}
-	settings := network.Options{Seed: 1, Ports: network.NodePorts()}
-	lab, err := network.New(settings)
-	switch {
-	case err == nil && !*proxied:
-		w.lab, o.Network = lab, lab
-	case err == nil:
-		must(t, lab.Close())
-		fallthrough
-	default:
-		t.Logf("behind proxies and without a lab: %v", err)
-		proxies, err := network.NewProxies(settings, "n1", "n2", "n3", "s1")
-		must(t, err)
-		w.lab, o.Proxies = proxies, proxies
+	lab, err := network.New(network.Options{Seed: 1, Ports: network.NodePorts()})
+	if err != nil {
+		t.Skip(err)
 	}
+	w.lab = lab
+	o := harness.Options{Binary: binary, Network: lab, Args: []string{"--log-segment-size", "4MiB", "--request-timeout", "2s", "--promote-after", "1s"}}
 	t.Cleanup(func() { must(t, w.lab.Close()) })
 	w.Cluster = harness.New(t, o)
 	w.empty = w.create()

@@ -182,7 +182,7 @@ func TestStaleReadsOfAPausedLeader(t *testing.T) {
 }
 
 // TestStaleReadsBesideALearner cuts the leader off from the other voters, together
-// with a learner, which has no say in who leads.
+// with a learner, which has no vote.
 func TestStaleReadsBesideALearner(t *testing.T) {
 	s := newStaleReads(t)
 	learner, err := s.Spare("s1")

@@ -191,7 +191,7 @@ func record(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "recorded.json"), append(text, '\n'), 0o644); err != nil { //nolint:gosec // a text everybody may read
+	if err := os.WriteFile(filepath.Join(dir, "recorded.json"), append(text, '\n'), 0o644); err != nil { //nolint:gosec // a public text
 		t.Fatal(err)
 	}
 }

@@ -160,7 +160,7 @@ type tally struct {
 func judge(t *testing.T, made recording, node trialNode) *tally {
 	t.Helper()
 	base := scratch(t)
-	trials := make(chan trial) // unbuffered: an image is made when somebody can try it
+	trials := make(chan trial) // unbuffered: an image is made when a worker is free
 	sums := &tally{syncs: map[int]bool{}, known: map[trialKey]recovered{}}
 	var working sync.WaitGroup
 	for w := range *workers {

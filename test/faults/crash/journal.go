@@ -65,7 +65,7 @@ func (j *journal) all() []event {
 	return slices.Clone(j.events)
 }
 
-// String tells an event to somebody who looks for what was lost.
+// String describes an event for a report of lost data.
 func (e event) String() string {
 	switch e.kind {
 	case kindWrite:

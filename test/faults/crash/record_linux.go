@@ -24,7 +24,7 @@ type recorder struct {
 func mount(dir string) (*recorder, error) {
 	r := &recorder{}
 	r.inodes.Store(rootInode)
-	// What the kernel believes is always right: nobody else changes anything.
+	// The caches of the kernel are always right: only the kernel changes files.
 	ever := time.Hour
 	server, err := fs.Mount(dir, &entry{recorder: r, inode: rootInode}, &fs.Options{
 		EntryTimeout: &ever, AttrTimeout: &ever,
@@ -51,7 +51,7 @@ var available = sync.OnceValue(func() error {
 	return r.close()
 })
 
-// close ends the recording; nobody may have a file open.
+// close ends the recording. No file may be open.
 func (r *recorder) close() error { return r.server.Unmount() }
 
 // entry is a file or a directory. A file has data; names are the library's.

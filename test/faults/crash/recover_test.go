@@ -28,7 +28,7 @@ type recovered struct {
 type ballot struct {
 	term      uint64
 	voted     uint64 // the term of the last vote
-	candidate string // who got it; the address is the node id
+	candidate string // the candidate that got the vote; the address is the node id
 }
 
 // readBallot reads the term and vote store of a stopped node.

@@ -21,16 +21,13 @@ const StartTimeout = 90 * time.Second
 // Options describe a cluster to start.
 type Options struct {
 	Binary string   // from Build
-	Dir    string   // data and logs; removed by nobody here
+	Dir    string   // data and logs; the cluster does not remove it
 	Nodes  int      // default 3
 	Args   []string // further arguments of every node
 	// Network is a lab in which the nodes are put, each on a host of its own name;
 	// nil: all live on the loopback interface. The caller closes it, after the
 	// cluster. The test process is a host of the lab, too.
 	Network *network.Lab
-	// Proxies have the addresses that nodes announce if there is no lab. With nil, nodes
-	// announce their own. The caller closes them, after the cluster.
-	Proxies *network.Proxies
 	// Names lets nodes know each other by name and not by address. The lab must
 	// have been made with names.
 	Names bool
@@ -125,7 +122,7 @@ func (c *Cluster) prepare(o Options, count int) error {
 		args := []string{"server", "--node-name", name, "--data-dir", data, "--bootstrap-expect", fmt.Sprint(count), "--minimum-window", "1", "--auth=false"}
 		c.Nodes = append(c.Nodes, &Node{
 			Name: name, DataDir: data, binary: o.Binary, args: append(args, o.Args...),
-			logPath: filepath.Join(o.Dir, name+".log"), spawner: c.spawner, env: o.environment, network: o.Network, named: o.Names, proxies: o.Proxies,
+			logPath: filepath.Join(o.Dir, name+".log"), spawner: c.spawner, env: o.environment, network: o.Network, named: o.Names,
 		})
 	}
 	return nil

@@ -3,7 +3,6 @@ package harness
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +48,7 @@ func (c *Cluster) Spare(name string) (*Node, error) {
 	n := &Node{
 		Name: name, DataDir: data, binary: first.binary, args: slices.Clone(first.args),
 		logPath: filepath.Join(filepath.Dir(first.DataDir), name+".log"), spawner: c.spawner, env: first.env,
-		network: first.network, named: first.named, proxies: first.proxies,
+		network: first.network, named: first.named,
 	}
 	n.setFlag("--node-name", name)
 	n.setFlag("--data-dir", data)
@@ -62,9 +61,6 @@ func (c *Cluster) gossip() string {
 	var addresses []string
 	for _, n := range c.Nodes {
 		address := n.flag("--gossip-addr")
-		if announced := n.flag("--advertise-gossip"); announced != "" {
-			address = announced
-		}
 		if _, port, err := net.SplitHostPort(address); err == nil && n.named {
 			address = net.JoinHostPort(n.Name, port)
 		}
@@ -75,19 +71,8 @@ func (c *Cluster) gossip() string {
 
 // place gives nodes that never ran their addresses.
 func (c *Cluster) place() error {
-	var onLoopback []*Node
 	for _, n := range c.Nodes {
-		if n.network == nil && n.proxies == nil {
-			onLoopback = append(onLoopback, n)
-		} else if err := n.readdress(); err != nil {
-			return err
-		}
-	}
-	if len(onLoopback) == 0 {
-		return nil
-	}
-	for _, n := range onLoopback {
-		if err := n.bindLoopback(); err != nil {
+		if err := n.readdress(); err != nil {
 			return err
 		}
 	}
@@ -96,15 +81,6 @@ func (c *Cluster) place() error {
 
 // readdress gives the node addresses that it never had.
 func (n *Node) readdress() error {
-	if n.proxies != nil {
-		if _, announced := n.proxies.Addresses(n.Name); announced.IsValid() {
-			n.hideBehindProxy() // where it was before: its proxy does not move
-			return nil
-		}
-		// A spare that the proxies were not made for: its lines are sound.
-		n.setFlag("--advertise-peer", "")
-		n.setFlag("--advertise-gossip", "")
-	}
 	if n.network == nil {
 		return n.bindLoopback()
 	}
@@ -128,24 +104,13 @@ func (n *Node) readdress() error {
 	return nil
 }
 
-// hideBehindProxy binds the node where its proxy expects it. Everybody else reaches
-// it through the proxy.
-func (n *Node) hideBehindProxy() {
-	bind, announced := n.proxies.Addresses(n.Name)
-	n.bind(bind.String(), labPorts())
-	ports := network.NodePorts()
-	n.setFlag("--advertise-peer", netip.AddrPortFrom(announced, ports.Peer).String())
-	n.setFlag("--advertise-gossip", netip.AddrPortFrom(announced, ports.Gossip).String())
-	n.Client, n.Admin = netip.AddrPortFrom(announced, ports.API).String(), netip.AddrPortFrom(announced, ports.Admin).String()
-}
-
 // labPorts are the same on every host of a lab; the order is that of addressFlags.
 func labPorts() []int {
 	p := network.NodePorts()
 	return []int{int(p.API), int(p.Admin), int(p.Peer), int(p.Gossip)}
 }
 
-// bindLoopback gives the node ports of this machine that nobody else has.
+// bindLoopback gives the node free ports of this machine.
 func (n *Node) bindLoopback() error {
 	first, err := freeport.Take(len(addressFlags))
 	if err == nil {
@@ -179,7 +144,7 @@ func (c *Cluster) Readdress() error {
 // Gossip returns the value of --join for a node that knows these nodes.
 func (c *Cluster) Gossip() string { return c.gossip() }
 
-// Use makes another program the node's, from its next start on.
+// Use sets the program of the node for its next starts.
 func (n *Node) Use(binary string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -197,5 +162,5 @@ func (n *Node) Wipe() error {
 	return nil
 }
 
-// Prepare is Start without starting anything.
+// Prepare makes a cluster without starting its nodes.
 func Prepare(o Options) (*Cluster, error) { return prepare(o) }

@@ -28,10 +28,9 @@ type Node struct {
 	logPath string
 	spawner *spawner
 	env     func(node string) ([]string, error)
-	network *network.Lab     // nil: the node lives on the loopback interface
-	host    *network.Host    // of the lab, once the node has addresses
-	proxies *network.Proxies // nil: the others reach the node itself
-	named   bool             // the others know it by its name
+	network *network.Lab  // nil: the node lives on the loopback interface
+	host    *network.Host // of the lab, once the node has addresses
+	named   bool          // the others know it by its name
 
 	mu      sync.Mutex
 	process *process // the newest one, nil before the first start

@@ -230,7 +230,7 @@ func (c *checker) index() {
 	}
 }
 
-// deliver collects what is known about each message, except who removed it.
+// deliver collects the events of each message, except its deletion.
 func (c *checker) deliver() {
 	get := func(queue, id string) *message {
 		key := queue + "\x00" + id

@@ -101,7 +101,7 @@ func Least(profile, name string) int {
 }
 
 // Demanded are the names of the faults that a run of a profile must do once at least,
-// and that this table waives for nobody but for a machine that cannot.
+// and that this table waives only for a machine that does not support them.
 func Demanded(profile string) []string {
 	var names []string
 	for _, m := range minimums {

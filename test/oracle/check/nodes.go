@@ -110,7 +110,7 @@ func (c *checker) explained(e history.Event, reasons []string) bool {
 // failTime is within which a node must end that met an error of its disk.
 const failTime = 10_000_000
 
-// checkFailures is I17: a node that met an error of its disk, as somebody saw, ends.
+// checkFailures checks I17: a node with an observed disk error ends.
 func (c *checker) checkFailures() {
 	for _, met := range c.events {
 		if met.Kind != history.KindObserved || met.Action != history.ErrorMet {

@@ -55,7 +55,7 @@ func TestAFaultThatDidNotRunExcusesNothing(t *testing.T) {
 	wantInvariants(t, "I17", Check(s.events))
 }
 
-// TestService is I14: all of it but who leads.
+// TestService checks I14 except for the leader.
 func TestService(t *testing.T) {
 	minority := func(s *story, at, took int64, result history.Result) {
 		s.add(at, history.Event{Action: history.Send, Body: fmt.Sprint(at), Result: result, Workload: history.Minority, Node: "n1", Detail: history.Detail{Since: 1e6}})

@@ -118,7 +118,7 @@ func (c *checker) checkVisibility() {
 				continue
 			}
 			if d.receive.Session != "" || before != nil && before.receive.Session != "" {
-				before = d // who has the lock may give messages back at any time, see checkSessions
+				before = d // the holder of the lock may abandon messages at any time, see checkSessions
 				continue
 			}
 			previous, previousLog := int64(0), int64(0)
@@ -157,7 +157,7 @@ func (c *checker) checkVisibility() {
 // lost are the receives of a queue that may have taken messages without a client that
 // saw them, in order of time.
 type lost struct {
-	open   []int64 // calls that nobody repeated
+	open   []int64 // calls without a repetition
 	logged []int64 // log times of those of them that the log shows
 	mended []int64 // calls whose repetition had to give what they took
 }

@@ -41,7 +41,7 @@ func (c *checker) indexSchedule(e *history.Event) {
 	}
 }
 
-// maker tells who made a message of a queue with schedules, as far as it is certain: the
+// maker returns the call that made a message of a queue with schedules, if it is certain: the
 // first call of its key that was done. due is 0 if that sent it, and certain is false if
 // a send and a schedule of the key were under way at the same time.
 func (c *checker) maker(m *message) (due int64, certain bool) {

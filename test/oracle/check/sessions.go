@@ -115,7 +115,7 @@ func (l *lock) until(at *history.Event) int64 {
 	}
 	for _, r := range l.renewals {
 		if r.Result == history.Unknown && r.Call < at.Return {
-			return min(end, l.accept.Until) // nobody knows which came last
+			return min(end, l.accept.Until) // their order is unknown
 		}
 	}
 	return end
@@ -191,7 +191,7 @@ func (c *checker) checkHandover(l, next *lock) {
 	}
 }
 
-// checkOutsiders: while a session is locked, nobody but its holder is given its
+// checkOutsiders: while a session is locked, only its holder receives its
 // messages.
 func (c *checker) checkOutsiders() {
 	for _, m := range c.order {
@@ -218,7 +218,7 @@ func (c *checker) heldWith(m *message, d *delivery) bool {
 		return false
 	}
 	if call, lost := c.sessions.lost[token]; lost && call < d.receive.Return {
-		return true // nobody knows what it took
+		return true // its messages are unknown
 	}
 	held := false
 	for _, before := range m.deliveries {

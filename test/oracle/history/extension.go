@@ -80,7 +80,7 @@ type envelope struct {
 }
 
 // Unwrapped is the history with what was published in place of the envelopes that
-// queues received. A body that is no envelope stays as it is: nobody published it.
+// queues received. A body without an envelope stays as it is: it was not published.
 func Unwrapped(events []Event, rules *Rules) []Event {
 	out := slices.Clone(events)
 	for i := range out {

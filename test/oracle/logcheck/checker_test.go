@@ -49,7 +49,7 @@ func TestCounters(t *testing.T) {
 	s.at += 6000
 	s.send("d", "9", "after it came back")
 	s.counters("3", "0")
-	s.counters("2", "1") // nobody has seen yet that it came back
+	s.counters("2", "1") // no entry has seen its return yet
 	r := s.judge(nil)
 	for _, v := range r.Violations {
 		if v.Check != "W7" { // that it is not empty

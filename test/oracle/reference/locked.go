@@ -78,7 +78,7 @@ func (b *Broker) Abandon(name string, in *SessionRef, batch bool, entries []Visi
 	return answers, nil
 }
 
-// DeadLetterEntry is one message that nobody wants, and why.
+// DeadLetterEntry is a message to dead-letter, with the reason.
 type DeadLetterEntry struct {
 	Handle              Handle
 	Reason, Description string

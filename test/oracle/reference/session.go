@@ -9,7 +9,7 @@ import (
 // session has the lock and state of a message group (servicebus.md 3).
 type session struct {
 	name  string
-	lock  int // 0: nobody holds it
+	lock  int // 0: not locked
 	until int64
 	// attempt is the id under which the lock was accepted, nil for none.
 	attempt *string
@@ -17,7 +17,7 @@ type session struct {
 	setAt   int64
 }
 
-// SessionRef names the lock of a session: 0 if nobody issued the token.
+// SessionRef names the lock of a session: 0 if the token was never issued.
 type SessionRef struct {
 	ID   string
 	Lock int
@@ -135,7 +135,7 @@ func badLockTime(seconds *int64) bool {
 	return seconds != nil && (*seconds < 1 || *seconds > 43_200)
 }
 
-// FreeSession is the group whose turn it is among those that nobody receives from,
+// FreeSession returns the next group among those without a receiver,
 // nil if there is none.
 func (b *Broker) FreeSession(q *Queue) *string {
 	if !q.needsGroup() {

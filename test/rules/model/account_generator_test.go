@@ -111,7 +111,7 @@ func (g *accountGenerator) attributes(owner, name string) attributes {
 	case "implicit":
 		a["ImplicitDeadLetterQueue"] = "true"
 	}
-	if _, given := a["RedrivePolicy"]; given && g.oneIn(4) { // perhaps of somebody else
+	if _, given := a["RedrivePolicy"]; given && g.oneIn(4) { // perhaps of another account
 		a["RedrivePolicy"] = redrive(account.Qualify(g.owner(), pickOf(&g.generator, "dead", "dead.fifo")), 1)
 	}
 	return a

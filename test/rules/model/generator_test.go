@@ -130,7 +130,7 @@ func (g *generator) sawReceive(s step, c receive) {
 		}
 		g.soon = append(g.soon, again)
 		if len(got) > 1 && g.oneIn(2) {
-			// Somebody else who takes a part of it, if it is visible again by then.
+			// Another receive gets a part of it, if it is visible again by then.
 			g.soon = append(g.soon, receive{c.name, reference.ReceiveRequest{Max: new(int64(1))}})
 		}
 	}

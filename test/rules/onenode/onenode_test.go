@@ -157,7 +157,7 @@ func (w *world) command(s step) queue.Command {
 	}
 }
 
-// handle is that of an earlier delivery, or one that nobody issued.
+// handle returns the handle of an earlier delivery, or one that was never issued.
 func (w *world) handle(e entry) string {
 	text := strings.Repeat("0", 56)
 	if list := w.handles[e.from]; e.place < len(list) {

@@ -22,7 +22,7 @@ import (
 // callTimeout is generous: nothing is broken here.
 const callTimeout = 30 * time.Second
 
-// account is in ARNs, and the sender of requests that nobody signed.
+// account is the account in ARNs, and the sender of unsigned requests.
 const account = "000000000000"
 
 // answer is the answer of the domain as the client sees it, and its log time, 0 if the answer did

@@ -94,7 +94,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestRefused: values that would be unsafe, or that nobody reads.
+// TestRefused checks that unsafe and unknown values are refused.
 func TestRefused(t *testing.T) {
 	for values, reason := range map[string]string{
 		"replicas: 2":                           "replicas",

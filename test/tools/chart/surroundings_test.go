@@ -75,7 +75,7 @@ func (r release) checkBudget(set *apps.StatefulSet) {
 	}
 }
 
-// checkNetwork: each port is open to those who need it and to nobody else.
+// checkNetwork checks that each port is open only to its callers.
 func (r release) checkNetwork(set *apps.StatefulSet) {
 	r.t.Helper()
 	p := find[*networking.NetworkPolicy](r.objects, "NetworkPolicy", r.name)
@@ -199,7 +199,7 @@ func (r release) checkMonitoring() {
 	}
 }
 
-// checkTracing: spans go nowhere unless somebody says where.
+// checkTracing checks that spans are sent only to a configured endpoint.
 func (r release) checkTracing() {
 	r.t.Helper()
 	settings := r.settings()

@@ -318,7 +318,7 @@ func readNATSAnswer(text []byte) error {
 	return nil
 }
 
-// life sends a message, receives one, of whoever, and has its acknowledgement
+// life sends a message, receives one of any client, and has its acknowledgement
 // confirmed.
 func (c *natsClient) life(ctx context.Context) (int, error) {
 	if _, err := c.send(ctx, 1); err != nil {

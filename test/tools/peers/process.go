@@ -96,7 +96,7 @@ func await(ctx context.Context, within time.Duration, check func(ctx context.Con
 	}
 }
 
-// freePorts finds ports nobody listens on.
+// freePorts finds free ports.
 func freePorts(n int) (ports []int, err error) {
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -109,7 +109,7 @@ func freePorts(n int) (ports []int, err error) {
 	return ports, nil
 }
 
-// freeRange finds the first of n ports in a row that nobody listens on. Those below the ones
+// freeRange finds the first of n free ports in a row. Those below the ones
 // that the system gives to connections stay free until they are used.
 func freeRange(n int) (int, error) {
 	for base := 20000; base < 32000; base += 100 {

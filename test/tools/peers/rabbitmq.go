@@ -306,7 +306,7 @@ func (c *rabbitClient) send(ctx context.Context, batch int) (int, error) {
 	return batch, nil
 }
 
-// life sends a message, receives one, of whoever, and acknowledges it.
+// life sends a message, receives one of any client, and acknowledges it.
 func (c *rabbitClient) life(ctx context.Context) (int, error) {
 	if _, err := c.send(ctx, 1); err != nil {
 		return 0, err

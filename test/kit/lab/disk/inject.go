@@ -70,7 +70,7 @@ func (i Injection) argument() string {
 // Trouble is an injection that is going on.
 type Trouble struct {
 	tracer *exec.Cmd
-	done   chan error // capacity 1: the tracer's end waits for nobody
+	done   chan error // capacity 1, so that the tracer can end without a reader
 }
 
 // attachWithin bounds the time in which the tracer stops every thread once.

@@ -220,7 +220,7 @@ func (l *Lab) reach(t *testing.T, boxes map[string]*box, names []string) string 
 	return strings.Join(passed, " ")
 }
 
-// TestPartitions checks who hears whom.
+// TestPartitions checks which hosts reach each other.
 func TestPartitions(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e"}
 	l := newTestLab(t, names...)

@@ -142,7 +142,7 @@ func (p *port) forward(message []byte) {
 	}
 	packet, ok := parse(frame)
 	if !ok || frame[3] != hostKind {
-		return // another protocol, or for nobody in particular
+		return // another protocol, or no single receiver
 	}
 	number := int(frame[4])<<8 | int(frame[5])
 	if number >= len(t.ports) || number == p.number || p.number >= len(t.ports) {
