@@ -121,7 +121,7 @@ func TestBootstrapOnTheWire(t *testing.T) {
 	}{
 		{bootstrapRequest{Op: opPledge, From: "a-1", InitialMembers: members}, `{"op":"pledge","from":"a-1","initialMembers":["a-1","b-2"]}`},
 		{bootstrapRequest{Op: opConfirm, From: "a-1", InitialMembers: members}, `{"op":"confirm","from":"a-1","initialMembers":["a-1","b-2"]}`},
-		{storage.Membership{ClusterID: "c", InitialMembers: members, Joined: true, Added: true}, `{"clusterId":"c","initialMembers":["a-1","b-2"],"joined":true,"added":true}`},
+		{storage.Membership{ClusterID: "c", InitialMembers: members, Joined: true, Added: true}, `{"clusterId":"c","founders":["a-1","b-2"],"joined":true,"admitted":true}`},
 	} {
 		if got, err := json.Marshal(c.value); err != nil || string(got) != c.want {
 			t.Errorf("%T is %s, %v, want %s", c.value, got, err, c.want)
