@@ -31,7 +31,7 @@ func (s *Service) deleteMessage(ctx context.Context, c *aws.Call, in *deleteMess
 // submitOne submits a command with one entry, and returns the error of the entry.
 func submitOne(ctx context.Context, c *aws.Call, cmd queue.Command) (*aws.Nothing, error) {
 	done, err := service.Submit[queue.EntriesDone](ctx, &c.Call, cmd)
-	if err == nil && done.Errs[0] != nil {
+	if err == nil && len(done.Errs) == 1 && done.Errs[0] != nil {
 		err = done.Errs[0]
 	}
 	return &aws.Nothing{}, err
