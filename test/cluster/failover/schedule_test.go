@@ -6,28 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seriatimq/seriatim/test/kit/harness"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
-
-// nativeClient is a client of the native API over all nodes.
-func nativeClient(t *testing.T, c *harness.Cluster) *client.Client {
-	t.Helper()
-	var addresses []string
-	for _, n := range c.Nodes {
-		addresses = append(addresses, n.Client)
-	}
-	native, err := client.Dial(client.Options{RetryFor: giveUpAfter}, addresses...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := native.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return native
-}
 
 // TestScheduledAndSentOverALeaderKill: deduplication holds in both directions between a
 // scheduled message and one that is sent now, when the leader is killed between the two.
@@ -35,7 +15,7 @@ func nativeClient(t *testing.T, c *harness.Cluster) *client.Client {
 // delivery.
 func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	c := cluster(t)
-	native := nativeClient(t, c)
+	native := dialNodes(t, c)
 	ctx := t.Context()
 	const queue = "scheduled.fifo"
 	if err := native.CreateQueue(ctx, queue, map[string]string{"DeduplicationWindowSeconds": "604800"}, nil); err != nil {

@@ -28,7 +28,7 @@ func TestSessionStreamsUnderLeaderKills(t *testing.T) {
 	var sent, handled [sessions]atomic.Int64
 	for i := range sessions {
 		group := fmt.Sprint("s", i)
-		native := nativeClient(t, from(c, i))
+		native := dialNodes(t, from(c, i))
 		held, err := native.Accept(t.Context(), name, group, client.SessionOptions{LockSeconds: 600})
 		if err != nil {
 			t.Fatal(err)

@@ -128,11 +128,11 @@ func TestStreamsUnderLeaderKills(t *testing.T) {
 	defer stopConsuming()
 	var sendersDone, consumersDone sync.WaitGroup
 	for i := range senders {
-		native := nativeClient(t, from(c, i))
+		native := dialNodes(t, from(c, i))
 		sendersDone.Go(func() { l.streamUntil(sending, native, name, i) })
 	}
 	for i := range streamConsumers {
-		native := nativeClient(t, from(c, i+1))
+		native := dialNodes(t, from(c, i+1))
 		consumersDone.Go(func() { l.consumeStreamUntil(consuming, native, name) })
 	}
 	gaps := failLeaders(t, c, l, kills(t), kill, start)
