@@ -328,7 +328,7 @@ func (x *NameValue) GetValue() string {
 
 type Tag struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key" json:"key,omitempty"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"` // @go Key
 	Value         string                 `protobuf:"bytes,2,opt,name=value" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -364,9 +364,9 @@ func (*Tag) Descriptor() ([]byte, []int) {
 	return file_fsm_command_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *Tag) GetKey() string {
+func (x *Tag) GetName() string {
 	if x != nil {
-		return x.Key
+		return x.Name
 	}
 	return ""
 }
@@ -1382,7 +1382,7 @@ type DeleteMessages struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"` // @name
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Handles       []string               `protobuf:"bytes,3,rep,name=handles" json:"handles,omitempty"` // @pooled
-	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`
+	Options       *SettlementOptions     `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`
 	Streamed      bool                   `protobuf:"varint,5,opt,name=streamed" json:"streamed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1439,7 +1439,7 @@ func (x *DeleteMessages) GetHandles() []string {
 	return nil
 }
 
-func (x *DeleteMessages) GetOptions() *SettleOptions {
+func (x *DeleteMessages) GetOptions() *SettlementOptions {
 	if x != nil {
 		return x.Options
 	}
@@ -1453,27 +1453,27 @@ func (x *DeleteMessages) GetStreamed() bool {
 	return false
 }
 
-type SettleOptions struct {
+type SettlementOptions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       *SessionRef            `protobuf:"bytes,1,opt,name=session" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SettleOptions) Reset() {
-	*x = SettleOptions{}
+func (x *SettlementOptions) Reset() {
+	*x = SettlementOptions{}
 	mi := &file_fsm_command_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SettleOptions) String() string {
+func (x *SettlementOptions) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SettleOptions) ProtoMessage() {}
+func (*SettlementOptions) ProtoMessage() {}
 
-func (x *SettleOptions) ProtoReflect() protoreflect.Message {
+func (x *SettlementOptions) ProtoReflect() protoreflect.Message {
 	mi := &file_fsm_command_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1485,12 +1485,12 @@ func (x *SettleOptions) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SettleOptions.ProtoReflect.Descriptor instead.
-func (*SettleOptions) Descriptor() ([]byte, []int) {
+// Deprecated: Use SettlementOptions.ProtoReflect.Descriptor instead.
+func (*SettlementOptions) Descriptor() ([]byte, []int) {
 	return file_fsm_command_proto_rawDescGZIP(), []int{23}
 }
 
-func (x *SettleOptions) GetSession() *SessionRef {
+func (x *SettlementOptions) GetSession() *SessionRef {
 	if x != nil {
 		return x.Session
 	}
@@ -1502,7 +1502,7 @@ type ChangeMessageVisibility struct {
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue" json:"queue,omitempty"`
 	Batch         bool                   `protobuf:"varint,2,opt,name=batch" json:"batch,omitempty"`
 	Entries       []*VisibilityEntry     `protobuf:"bytes,3,rep,name=entries" json:"entries,omitempty"`
-	Options       *SettleOptions         `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`
+	Options       *SettlementOptions     `protobuf:"bytes,4,opt,name=options" json:"options,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1558,7 +1558,7 @@ func (x *ChangeMessageVisibility) GetEntries() []*VisibilityEntry {
 	return nil
 }
 
-func (x *ChangeMessageVisibility) GetOptions() *SettleOptions {
+func (x *ChangeMessageVisibility) GetOptions() *SettlementOptions {
 	if x != nil {
 		return x.Options
 	}
@@ -4053,9 +4053,9 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x05chain\x18\x03 \x01(\fR\x05chain\"5\n" +
 	"\tNameValue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"-\n" +
-	"\x03Tag\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"/\n" +
+	"\x03Tag\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"g\n" +
 	"\rRedrivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +
@@ -4141,20 +4141,20 @@ const file_fsm_command_proto_rawDesc = "" +
 	"SessionRef\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token\"\xa9\x01\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\xad\x01\n" +
 	"\x0eDeleteMessages\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x12\x18\n" +
-	"\ahandles\x18\x03 \x03(\tR\ahandles\x125\n" +
-	"\aoptions\x18\x04 \x01(\v2\x1b.seriatim.fsm.SettleOptionsR\aoptions\x12\x1a\n" +
-	"\bstreamed\x18\x05 \x01(\bR\bstreamed\"C\n" +
-	"\rSettleOptions\x122\n" +
-	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\"\xb5\x01\n" +
+	"\ahandles\x18\x03 \x03(\tR\ahandles\x129\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1f.seriatim.fsm.SettlementOptionsR\aoptions\x12\x1a\n" +
+	"\bstreamed\x18\x05 \x01(\bR\bstreamed\"G\n" +
+	"\x11SettlementOptions\x122\n" +
+	"\asession\x18\x01 \x01(\v2\x18.seriatim.fsm.SessionRefR\asession\"\xb9\x01\n" +
 	"\x17ChangeMessageVisibility\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05batch\x18\x02 \x01(\bR\x05batch\x127\n" +
-	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.VisibilityEntryR\aentries\x125\n" +
-	"\aoptions\x18\x04 \x01(\v2\x1b.seriatim.fsm.SettleOptionsR\aoptions\"_\n" +
+	"\aentries\x18\x03 \x03(\v2\x1d.seriatim.fsm.VisibilityEntryR\aentries\x129\n" +
+	"\aoptions\x18\x04 \x01(\v2\x1f.seriatim.fsm.SettlementOptionsR\aoptions\"_\n" +
 	"\x0fVisibilityEntry\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\tR\x06handle\x124\n" +
 	"\x12visibility_timeout\x18\x02 \x01(\x03B\x05\xaa\x01\x02\b\x01R\x11visibilityTimeout\"v\n" +
@@ -4377,7 +4377,7 @@ var file_fsm_command_proto_goTypes = []any{
 	(*ReceiveOptions)(nil),            // 20: seriatim.fsm.ReceiveOptions
 	(*SessionRef)(nil),                // 21: seriatim.fsm.SessionRef
 	(*DeleteMessages)(nil),            // 22: seriatim.fsm.DeleteMessages
-	(*SettleOptions)(nil),             // 23: seriatim.fsm.SettleOptions
+	(*SettlementOptions)(nil),         // 23: seriatim.fsm.SettlementOptions
 	(*ChangeMessageVisibility)(nil),   // 24: seriatim.fsm.ChangeMessageVisibility
 	(*VisibilityEntry)(nil),           // 25: seriatim.fsm.VisibilityEntry
 	(*StartMoveTask)(nil),             // 26: seriatim.fsm.StartMoveTask
@@ -4435,10 +4435,10 @@ var file_fsm_command_proto_depIdxs = []int32{
 	17, // 11: seriatim.fsm.SendEntry.options:type_name -> seriatim.fsm.SendOptions
 	20, // 12: seriatim.fsm.ReceiveMessages.options:type_name -> seriatim.fsm.ReceiveOptions
 	21, // 13: seriatim.fsm.ReceiveOptions.session:type_name -> seriatim.fsm.SessionRef
-	23, // 14: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettleOptions
-	21, // 15: seriatim.fsm.SettleOptions.session:type_name -> seriatim.fsm.SessionRef
+	23, // 14: seriatim.fsm.DeleteMessages.options:type_name -> seriatim.fsm.SettlementOptions
+	21, // 15: seriatim.fsm.SettlementOptions.session:type_name -> seriatim.fsm.SessionRef
 	25, // 16: seriatim.fsm.ChangeMessageVisibility.entries:type_name -> seriatim.fsm.VisibilityEntry
-	23, // 17: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettleOptions
+	23, // 17: seriatim.fsm.ChangeMessageVisibility.options:type_name -> seriatim.fsm.SettlementOptions
 	5,  // 18: seriatim.fsm.CreateTopic.attributes:type_name -> seriatim.fsm.NameValue
 	6,  // 19: seriatim.fsm.CreateTopic.tags:type_name -> seriatim.fsm.Tag
 	5,  // 20: seriatim.fsm.SetTopicAttributes.attributes:type_name -> seriatim.fsm.NameValue

@@ -785,7 +785,7 @@ func SizeChangeMessageVisibility(m *queue.ChangeMessageVisibility) (n int) {
 		n += 1 + protowire.SizeBytes(SizeVisibilityEntry(&m.Entries[i]))
 	}
 	if m.Options != nil {
-		n += 1 + protowire.SizeBytes(SizeSettleOptions(m.Options))
+		n += 1 + protowire.SizeBytes(SizeSettlementOptions(m.Options))
 	}
 	return n
 }
@@ -806,8 +806,8 @@ func AppendChangeMessageVisibility(b []byte, m *queue.ChangeMessageVisibility) [
 	}
 	if m.Options != nil {
 		b = append(b, 0x22)
-		b = protowire.AppendVarint(b, uint64(SizeSettleOptions(m.Options)))
-		b = AppendSettleOptions(b, m.Options)
+		b = protowire.AppendVarint(b, uint64(SizeSettlementOptions(m.Options)))
+		b = AppendSettlementOptions(b, m.Options)
 	}
 	return b
 }
@@ -832,7 +832,7 @@ func ReadChangeMessageVisibility(r Reader, m *queue.ChangeMessageVisibility) err
 			if m.Options == nil {
 				m.Options = new(queue.SettlementOptions)
 			}
-			if err := ReadSettleOptions(r.nested(), m.Options); err != nil {
+			if err := ReadSettlementOptions(r.nested(), m.Options); err != nil {
 				return err
 			}
 		default:
@@ -1635,7 +1635,7 @@ func SizeDeleteMessages(m *queue.DeleteMessages) (n int) {
 		n += 1 + protowire.SizeBytes(len(item))
 	}
 	if m.Options != nil {
-		n += 1 + protowire.SizeBytes(SizeSettleOptions(m.Options))
+		n += 1 + protowire.SizeBytes(SizeSettlementOptions(m.Options))
 	}
 	if m.Streamed {
 		n += 2
@@ -1658,8 +1658,8 @@ func AppendDeleteMessages(b []byte, m *queue.DeleteMessages) []byte {
 	}
 	if m.Options != nil {
 		b = append(b, 0x22)
-		b = protowire.AppendVarint(b, uint64(SizeSettleOptions(m.Options)))
-		b = AppendSettleOptions(b, m.Options)
+		b = protowire.AppendVarint(b, uint64(SizeSettlementOptions(m.Options)))
+		b = AppendSettlementOptions(b, m.Options)
 	}
 	if m.Streamed {
 		b = append(b, 0x28, 1)
@@ -1684,7 +1684,7 @@ func ReadDeleteMessages(r Reader, m *queue.DeleteMessages) error {
 			if m.Options == nil {
 				m.Options = new(queue.SettlementOptions)
 			}
-			if err := ReadSettleOptions(r.nested(), m.Options); err != nil {
+			if err := ReadSettlementOptions(r.nested(), m.Options); err != nil {
 				return err
 			}
 		case 40: // streamed
@@ -6101,16 +6101,16 @@ func ReadSetTopicTags(r Reader, m *queue.SetTopicTags) error {
 // SetTopicTagsCodec has the three functions for a table.
 var SetTopicTagsCodec = Codec[queue.SetTopicTags]{SizeSetTopicTags, AppendSetTopicTags, ReadSetTopicTags}
 
-// SizeSettleOptions returns how many bytes AppendSettleOptions appends.
-func SizeSettleOptions(m *queue.SettlementOptions) (n int) {
+// SizeSettlementOptions returns how many bytes AppendSettlementOptions appends.
+func SizeSettlementOptions(m *queue.SettlementOptions) (n int) {
 	if m.Session != (queue.SessionRef{}) {
 		n += 1 + protowire.SizeBytes(SizeSessionRef(&m.Session))
 	}
 	return n
 }
 
-// AppendSettleOptions appends the encoded m to b.
-func AppendSettleOptions(b []byte, m *queue.SettlementOptions) []byte {
+// AppendSettlementOptions appends the encoded m to b.
+func AppendSettlementOptions(b []byte, m *queue.SettlementOptions) []byte {
 	if m.Session != (queue.SessionRef{}) {
 		b = append(b, 0xa)
 		b = protowire.AppendVarint(b, uint64(SizeSessionRef(&m.Session)))
@@ -6119,8 +6119,8 @@ func AppendSettleOptions(b []byte, m *queue.SettlementOptions) []byte {
 	return b
 }
 
-// ReadSettleOptions decodes a message into m. The fields in it replace those of m.
-func ReadSettleOptions(r Reader, m *queue.SettlementOptions) error {
+// ReadSettlementOptions decodes a message into m. The fields in it replace those of m.
+func ReadSettlementOptions(r Reader, m *queue.SettlementOptions) error {
 	for r.next() {
 		switch r.tag {
 		case 10: // session
@@ -6134,8 +6134,8 @@ func ReadSettleOptions(r Reader, m *queue.SettlementOptions) error {
 	return r.err
 }
 
-// SettleOptionsCodec has the three functions for a table.
-var SettleOptionsCodec = Codec[queue.SettlementOptions]{SizeSettleOptions, AppendSettleOptions, ReadSettleOptions}
+// SettlementOptionsCodec has the three functions for a table.
+var SettlementOptionsCodec = Codec[queue.SettlementOptions]{SizeSettlementOptions, AppendSettlementOptions, ReadSettlementOptions}
 
 // SnapshotEnd is the message of that name.
 type SnapshotEnd struct {
@@ -6894,7 +6894,7 @@ func AppendTag(b []byte, m *attributes.Tag) []byte {
 func ReadTag(r Reader, m *attributes.Tag) error {
 	for r.next() {
 		switch r.tag {
-		case 10: // key
+		case 10: // name
 			m.Key = r.text()
 		case 18: // value
 			m.Value = r.text()

@@ -100,7 +100,7 @@ var messages = []message{
 	messageOf("seriatim.fsm.SetTopicAttributes", SetTopicAttributesCodec),
 	messageOf("seriatim.fsm.SetTopicPolicy", SetTopicPolicyCodec),
 	messageOf("seriatim.fsm.SetTopicTags", SetTopicTagsCodec),
-	messageOf("seriatim.fsm.SettleOptions", SettleOptionsCodec),
+	messageOf("seriatim.fsm.SettlementOptions", SettlementOptionsCodec),
 	messageOf("seriatim.fsm.SnapshotEnd", SnapshotEndCodec),
 	messageOf("seriatim.fsm.SnapshotHeader", SnapshotHeaderCodec),
 	messageOf("seriatim.fsm.StartMoveTask", StartMoveTaskCodec),
