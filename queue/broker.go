@@ -8,7 +8,6 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
-	"github.com/seriatimq/seriatim/queue/checking"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/outbox"
 	"github.com/seriatimq/seriatim/queue/pages"
@@ -153,7 +152,7 @@ func (b *Broker) execute(at Timestamp, cmd Command) (Result, *Error) {
 	b.now = max(b.now, at)
 	result, err := b.apply(cmd)
 	b.endCommand()
-	if checking.EveryCommand && b.dueForCheck() {
+	if checkEveryCommand && b.dueForCheck() {
 		b.index()
 		if broken := b.CheckInvariants(); broken != nil {
 			panic(broken)
