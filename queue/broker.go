@@ -10,7 +10,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/account"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/outbox"
-	"github.com/seriatimq/seriatim/queue/pages"
+	"github.com/seriatimq/seriatim/queue/packedmap"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -64,7 +64,7 @@ type scratch struct {
 	events     []Event
 	selected   []*Message // empty, kept for its capacity
 	prefetched prefetched
-	sent       pages.Blocks[SentEntry]
+	sent       packedmap.Blocks[SentEntry]
 }
 
 // New returns an empty Broker.

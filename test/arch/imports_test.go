@@ -47,7 +47,7 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/access", "~/queue/account", "~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/outbox", "~/queue/pages", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/access", "~/queue/account", "~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/outbox", "~/queue/packedmap", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/access", only: []string{"~/queue/account", "~/queue/logtime", "~/queue/statehash", "encoding/hex", "github.com/tidwall/btree", "slices", "strings"}},
 	{path: "queue/account", only: []string{"fmt", "github.com/tidwall/btree"}},
 	{path: "queue/arn", only: domain},
@@ -69,7 +69,7 @@ var packageRules = []packageRule{
 	{path: "queue/outbox", only: []string{
 		"~/queue/account", "~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue"}},
-	{path: "queue/pages", only: []string{"encoding/binary", "math/bits", "slices", "github.com/tidwall/btree"}, users: []string{"queue"}},
+	{path: "queue/packedmap", only: []string{"encoding/binary", "math/bits", "slices", "github.com/tidwall/btree"}, users: []string{"queue"}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},
