@@ -8,10 +8,9 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/access"
 	"github.com/seriatimq/seriatim/queue/account"
-	"github.com/seriatimq/seriatim/queue/checking"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/outbox"
-	"github.com/seriatimq/seriatim/queue/pages"
+	"github.com/seriatimq/seriatim/queue/packedmap"
 	"github.com/seriatimq/seriatim/queue/refusal"
 	"github.com/seriatimq/seriatim/queue/statehash"
 	"github.com/seriatimq/seriatim/queue/topic"
@@ -65,7 +64,7 @@ type scratch struct {
 	events     []Event
 	selected   []*Message // empty, kept for its capacity
 	prefetched prefetched
-	sent       pages.Blocks[SentEntry]
+	sent       packedmap.Blocks[SentEntry]
 }
 
 // New returns an empty Broker.
@@ -153,7 +152,7 @@ func (b *Broker) execute(at Timestamp, cmd Command) (Result, *Error) {
 	b.now = max(b.now, at)
 	result, err := b.apply(cmd)
 	b.endCommand()
-	if checking.EveryCommand && b.dueForCheck() {
+	if checkEveryCommand && b.dueForCheck() {
 		b.index()
 		if broken := b.CheckInvariants(); broken != nil {
 			panic(broken)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/identifier"
-	"github.com/seriatimq/seriatim/queue/pages"
+	"github.com/seriatimq/seriatim/queue/packedmap"
 	"github.com/seriatimq/seriatim/queue/statehash"
 )
 
@@ -28,8 +28,8 @@ type Message struct {
 
 // messageBlocks allocates the messages of a queue.
 type messageBlocks struct {
-	plain     pages.Blocks[Message]
-	delivered pages.Blocks[deliveredMessage]
+	plain     packedmap.Blocks[Message]
+	delivered packedmap.Blocks[deliveredMessage]
 }
 
 // deliveredMessage allocates a message together with its receive state.
@@ -159,7 +159,7 @@ func (m *Message) sum(k statehash.Key, incarnation uint64, scheduled bool) state
 
 // messageMap holds messages by sequence number and packs those that did not change for a while.
 // Texts of a packed message share memory with 63 others: clone them before you keep them longer.
-type messageMap = pages.Map[Message, messageCodec]
+type messageMap = packedmap.Map[Message, messageCodec]
 
 // detached returns a copy of m that shares no memory with other messages.
 func (m *Message) detached() *Message {
@@ -195,7 +195,7 @@ const (
 )
 
 // Append packs a message. It refuses one with a publication, which is shared.
-func (messageCodec) Append(dst []byte, m *Message, shared *pages.Shared) ([]byte, bool) {
+func (messageCodec) Append(dst []byte, m *Message, shared *packedmap.Shared) ([]byte, bool) {
 	if m.published() != nil {
 		return nil, false
 	}
@@ -203,20 +203,20 @@ func (messageCodec) Append(dst []byte, m *Message, shared *pages.Shared) ([]byte
 	dst = binary.AppendVarint(dst, int64(m.sentAt))
 	dst = binary.LittleEndian.AppendUint64(dst, m.contentHash)
 	dst = binary.AppendUvarint(dst, shared.Index(m.sender))
-	dst = pages.AppendText(pages.AppendText(dst, m.group), m.deduplicationID)
+	dst = packedmap.AppendText(packedmap.AppendText(dst, m.group), m.deduplicationID)
 	if m.body.Stored() {
 		at := m.body.Place()
 		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(at.Segment)), uint64(at.Offset))
 		dst = binary.AppendUvarint(dst, uint64(m.body.Len()))
 		dst = binary.LittleEndian.AppendUint64(dst, m.body.Digest())
 	} else {
-		dst = pages.AppendText(dst, m.body.String())
+		dst = packedmap.AppendText(dst, m.body.String())
 	}
 	if d := m.delivery; d != nil {
 		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(d.count)), uint64(d.takenBack))
 		dst = binary.AppendVarint(binary.AppendVarint(dst, d.receiveCount), int64(d.firstReceivedAt))
 		dst = binary.AppendVarint(binary.AppendVarint(dst, int64(d.receivedAt)), int64(d.visibleAt))
-		dst = binary.AppendUvarint(pages.AppendText(dst, d.attemptID), d.attemptNumber)
+		dst = binary.AppendUvarint(packedmap.AppendText(dst, d.attemptID), d.attemptNumber)
 		dst = binary.AppendUvarint(dst, d.session)
 	}
 	if e := m.extra; e != nil {
@@ -224,11 +224,11 @@ func (messageCodec) Append(dst []byte, m *Message, shared *pages.Shared) ([]byte
 			dst = append(dst, e.id[:]...)
 		}
 		for _, text := range [...]string{e.traceHeader, e.deadLetterSource, e.partition} {
-			dst = pages.AppendText(dst, text)
+			dst = packedmap.AppendText(dst, text)
 		}
 		dst = binary.AppendUvarint(dst, uint64(len(e.attributes)))
 		for _, a := range e.attributes {
-			dst = pages.AppendText(pages.AppendText(pages.AppendText(dst, a.Name), a.DataType), a.Value)
+			dst = packedmap.AppendText(packedmap.AppendText(packedmap.AppendText(dst, a.Name), a.DataType), a.Value)
 		}
 	}
 	return dst, true
@@ -252,8 +252,8 @@ func (m *Message) packedFlags() (flags byte) {
 }
 
 // Decode is the inverse of Append.
-func (messageCodec) Decode(record string, sequence uint64, shared pages.Shared, m *Message) {
-	f := pages.FieldsOf(record)
+func (messageCodec) Decode(record string, sequence uint64, shared packedmap.Shared, m *Message) {
+	f := packedmap.FieldsOf(record)
 	flags := f.Byte()
 	m.sequence, m.sentAt, m.contentHash = sequence, Timestamp(f.Varint()), f.Fixed64()
 	m.sender = shared[f.Uvarint()]
@@ -278,7 +278,7 @@ func (messageCodec) Decode(record string, sequence uint64, shared pages.Shared, 
 	}
 }
 
-func decodeExtra(f *pages.Fields, flags byte) *messageExtra {
+func decodeExtra(f *packedmap.Fields, flags byte) *messageExtra {
 	e := &messageExtra{keepsAge: flags&packedKeepsAge != 0}
 	if flags&packedID != 0 {
 		copy(e.id[:], f.Bytes(len(e.id)))

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seriatimq/seriatim/queue/checking"
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/logtime"
 )
@@ -133,7 +132,7 @@ func TestDeadLetterKeepsNoOthers(t *testing.T) {
 
 // A deferred message and a due scheduled one outlive the messages sent with them.
 func TestDeferredMessageKeepsNoOthers(t *testing.T) {
-	if checking.EveryCommand {
+	if checkEveryCommand {
 		t.Skip("only messages in pages that are not packed can share the memory of others, here too few to be measured")
 	}
 	t.Run("deferred", func(t *testing.T) {

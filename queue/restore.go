@@ -8,7 +8,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/content"
 	"github.com/seriatimq/seriatim/queue/deduplication"
 	"github.com/seriatimq/seriatim/queue/notification"
-	"github.com/seriatimq/seriatim/queue/pages"
+	"github.com/seriatimq/seriatim/queue/packedmap"
 	"github.com/seriatimq/seriatim/queue/topic"
 )
 
@@ -22,7 +22,7 @@ type Restorer struct {
 	q *Queue       // added last
 	t *topic.Topic // added last
 	// loader packs messages of q. message is the one added last; last is its number.
-	loader  pages.Loader[Message, messageCodec]
+	loader  packedmap.Loader[Message, messageCodec]
 	message Message
 	last    uint64
 	sender  *string // of the message added last

@@ -47,7 +47,7 @@ type packageRule struct {
 // packageRules has a row for every package but those below test. No row covers
 // another package than the one it names.
 var packageRules = []packageRule{
-	{path: "queue", only: append([]string{"~/queue/access", "~/queue/account", "~/queue/arn", "~/queue/attributes", "~/queue/checking", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/outbox", "~/queue/pages", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
+	{path: "queue", only: append([]string{"~/queue/access", "~/queue/account", "~/queue/arn", "~/queue/attributes", "~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/identifier", "~/queue/limits", "~/queue/logtime", "~/queue/notification", "~/queue/outbox", "~/queue/packedmap", "~/queue/policy", "~/queue/refusal", "~/queue/session", "~/queue/statehash", "~/queue/topic"}, domain...)},
 	{path: "queue/access", only: []string{"~/queue/account", "~/queue/logtime", "~/queue/statehash", "encoding/hex", "github.com/tidwall/btree", "slices", "strings"}},
 	{path: "queue/account", only: []string{"fmt", "github.com/tidwall/btree"}},
 	{path: "queue/arn", only: domain},
@@ -55,7 +55,6 @@ var packageRules = []packageRule{
 		"~/queue/content", "~/queue/deduplication", "~/queue/filter", "~/queue/limits", "~/queue/logtime", "~/queue/policy", "~/queue/refusal",
 		"slices", "strconv", "strings", "unicode/utf8",
 	}},
-	{path: "queue/checking", only: []string{}, users: []string{"queue"}},
 	{path: "queue/content", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/refusal", "errors", "slices", "strconv", "strings", "unicode/utf8"}},
 	{path: "queue/deduplication", only: []string{"~/queue/limits", "~/queue/logtime", "~/queue/statehash", "crypto/sha256", "encoding/binary", "encoding/hex", "slices", "github.com/tidwall/btree"}},
 	{path: "queue/filter", only: append([]string{"~/queue/jsontext"}, domain...)},
@@ -70,7 +69,7 @@ var packageRules = []packageRule{
 	{path: "queue/outbox", only: []string{
 		"~/queue/account", "~/queue/logtime", "~/queue/statehash", "~/queue/topic", "fmt", "slices", "github.com/tidwall/btree",
 	}, users: []string{"queue"}},
-	{path: "queue/pages", only: []string{"encoding/binary", "math/bits", "slices", "github.com/tidwall/btree"}, users: []string{"queue"}},
+	{path: "queue/packedmap", only: []string{"encoding/binary", "math/bits", "slices", "github.com/tidwall/btree"}, users: []string{"queue"}},
 	{path: "queue/policy", only: append([]string{"~/queue/arn", "~/queue/jsontext", "~/queue/limits", "~/queue/logtime"}, domain...)},
 	{path: "queue/refusal", only: []string{"unicode/utf8"}},
 	{path: "queue/refusal/refusaltest", only: []string{"~/queue/refusal", "testing"}, users: []string{}},

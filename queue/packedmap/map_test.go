@@ -1,4 +1,4 @@
-package pages
+package packedmap
 
 import (
 	"encoding/binary"

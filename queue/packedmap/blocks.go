@@ -1,4 +1,4 @@
-package pages
+package packedmap
 
 // Blocks allocates short-lived values in blocks, which is cheaper than one by one. A block is freed
 // when none of its values is used, so allocate values of similar lifetime together. The zero value

@@ -1,6 +1,6 @@
 //go:build !invariants
 
-package pages
+package packedmap
 
 const (
 	// pageNumbers is the number of slots per page, one bit of a word for each.

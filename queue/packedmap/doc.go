@@ -1,4 +1,4 @@
-// Package pages is an ordered map from numbers to values that takes little memory. A Codec packs a
+// Package packedmap is an ordered map from numbers to values that takes little memory. A Codec packs a
 // value. Copies share unchanged pages. Package queue keeps messages in it.
 //
 // # Design
@@ -11,4 +11,4 @@
 //
 // The first page is always open, because every command reads the oldest value. Nothing in the state
 // depends on which pages are packed.
-package pages
+package packedmap

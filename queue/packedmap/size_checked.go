@@ -1,6 +1,6 @@
 //go:build invariants
 
-package pages
+package packedmap
 
 // Small, so that tests get packed pages.
 const (

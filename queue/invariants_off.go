@@ -1,0 +1,5 @@
+//go:build !invariants
+
+package queue
+
+const checkEveryCommand = false
