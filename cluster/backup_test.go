@@ -126,7 +126,8 @@ func newBackedUp(t *testing.T) backedUp {
 	c.submit(0, &queue.DeleteMessages{Queue: fifo, Handles: []string{got[0].Handle.String()}})
 	got = c.receive(0, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1)}, 0)
 	b.held = got[0].Handle.String()
-	c.submit(0, &queue.ChangeMessageVisibility{Queue: fifo, Entries: []queue.VisibilityEntry{{Handle: b.held, VisibilityTimeout: queue.Some(0)}}})
+	c.submit(0, &queue.ChangeMessageVisibility{Queue: fifo,
+		Entries: []queue.VisibilityEntry{{Handle: b.held, VisibilityTimeout: queue.Some(0)}}})
 	_, b.content = c.backup(0)
 	b.sent = append(b.sent, c.send(0, fifo, "after"))
 	c.close(0)
@@ -170,7 +171,8 @@ func TestRestoreIntoFreshCluster(t *testing.T) {
 		t.Errorf("sequence number %d, the other history has used %d", next.Sequence, newest)
 	}
 	for i := range c.nodes {
-		if _, err := c.nodes[i].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); !errors.Is(err, ErrNotFresh) {
+		if _, err := c.nodes[i].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); !errors.Is(err,
+			ErrNotFresh) {
 			t.Errorf("a second restore on node %d: %v", i, err)
 		}
 	}
@@ -234,7 +236,8 @@ func TestRestoreThatBreaksOffLeavesOneHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	segments := filepath.Join(c.configs[leader].DataDir, strings.ReplaceAll(storage.SpoolPattern, "*", "2"))
-	if err := errors.Join(os.Mkdir(segments, 0o700), os.WriteFile(filepath.Join(segments, "0000000001.bodies"), b.content, 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(segments, 0o700),
+		os.WriteFile(filepath.Join(segments, "0000000001.bodies"), b.content, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	c.open(leader)
@@ -319,7 +322,8 @@ func TestRestoreNeedsEveryMember(t *testing.T) {
 	c := startNodes(t, 3, quickly)
 	c.crash(c.followers()[0])
 	leader := c.leader()
-	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); !errors.Is(err, ErrMembersAway) {
+	if _, err := c.nodes[leader].Restore(clustertest.Context(t), bytes.NewReader(b.content), RestoreOptions{}); !errors.Is(err,
+		ErrMembersAway) {
 		t.Errorf("restored without a member: %v", err)
 	}
 	c.noSpools()

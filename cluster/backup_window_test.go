@@ -59,7 +59,8 @@ func (c *nodes) weekly() (sent queue.SentEntry, published queue.PublishedEntry, 
 	c.create(0, fifo, week)
 	c.create(0, "subscribed.fifo", queue.Attribute{Name: "DeduplicationWindowSeconds", Value: "300"})
 	const arn = "arn:aws:sns:us-east-1:000000000000:" + topicName
-	c.submit(0, &queue.CreateTopic{Topic: topicName, TopicARN: arn, Attributes: []queue.Attribute{week, {Name: "FifoTopic", Value: "true"}}})
+	c.submit(0, &queue.CreateTopic{Topic: topicName, TopicARN: arn,
+		Attributes: []queue.Attribute{week, {Name: "FifoTopic", Value: "true"}}})
 	c.submit(0, &queue.Subscribe{
 		Topic: topicName, Endpoint: "arn:aws:sqs:us-east-1:000000000000:subscribed.fifo", Owner: "000000000000",
 		Principal: "arn:aws:iam::000000000000:root",
@@ -105,11 +106,13 @@ func TestIDsOfDaysAgoAfterARestore(t *testing.T) {
 			}
 			for i := range c.nodes {
 				again := c.send(i, fifo, "m")
-				if got := again.MessageID == sent.MessageID && again.Sequence == sent.Sequence && again.Duplicate; i == 0 && got != test.remembered {
+				if got := again.MessageID == sent.MessageID && again.Sequence == sent.Sequence && again.Duplicate; i == 0 &&
+					got != test.remembered {
 					t.Errorf("sent again: %+v, was %+v", again, sent)
 				}
 				told := c.publish(i, "m")
-				if got := told.MessageID == published.MessageID && told.Sequence == published.Sequence && told.Duplicate; i == 0 && got != test.remembered {
+				if got := told.MessageID == published.MessageID && told.Sequence == published.Sequence && told.Duplicate; i == 0 &&
+					got != test.remembered {
 					t.Errorf("published again: %+v, was %+v", told, published)
 				}
 			}

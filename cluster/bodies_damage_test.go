@@ -113,13 +113,15 @@ func TestBodyDamagedEverywhereEndsTheNode(t *testing.T) {
 		clustertest.FlipBit(t, c.segmentFiles(i)[0], 1000)
 	}
 	leader := c.agreedLeader()
-	_, err := c.nodes[leader].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1), VisibilityTimeout: queue.Some(1)}, 0)
+	_, err := c.nodes[leader].Receive(clustertest.Context(t),
+		&queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1), VisibilityTimeout: queue.Some(1)}, 0)
 	if err == nil {
 		t.Fatal("a damaged body was handed out")
 	}
 	<-records[leader].Ended
 	c.crash(leader)
-	if codes, errs := records[leader].All(); codes[0] != fault.ExitChecksum || !strings.Contains(errs[0].Error(), c.segmentFiles(leader)[0]) {
+	if codes, errs := records[leader].All(); codes[0] != fault.ExitChecksum ||
+		!strings.Contains(errs[0].Error(), c.segmentFiles(leader)[0]) {
 		t.Errorf("%v, %v", codes, errs)
 	}
 	for i, record := range records {
@@ -172,7 +174,8 @@ func TestDamagedBodyEndsTheNode(t *testing.T) {
 	c.sendBodies(0, 100, 140) // what is in the damaged file is in memory no more
 	segment := c.segmentFiles(0)[0]
 	clustertest.FlipBit(t, segment, 1000)
-	_, err := c.nodes[0].Receive(clustertest.Context(t), &queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1), VisibilityTimeout: queue.Some(1)}, 0)
+	_, err := c.nodes[0].Receive(clustertest.Context(t),
+		&queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(1), VisibilityTimeout: queue.Some(1)}, 0)
 	if err == nil {
 		t.Fatal("a damaged body was handed out")
 	}

@@ -50,8 +50,10 @@ var byText = map[string]func(c *nodes) queue.Command{
 	"move by content": func(c *nodes) queue.Command {
 		const dead, source, target = "dead.fifo", "source.fifo", "target.fifo"
 		c.create(0, dead)
-		c.create(0, source, queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + dead + `","maxReceiveCount":1}`})
-		c.create(0, target, queue.Attribute{Name: "ContentBasedDeduplication", Value: "true"}, queue.Attribute{Name: "ContentDeduplicationMode", Value: "IdAndContent"})
+		c.create(0, source, queue.Attribute{Name: "RedrivePolicy",
+			Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:` + dead + `","maxReceiveCount":1}`})
+		c.create(0, target, queue.Attribute{Name: "ContentBasedDeduplication", Value: "true"},
+			queue.Attribute{Name: "ContentDeduplicationMode", Value: "IdAndContent"})
 		entry := entryFor(dead, bodyOf(0))
 		entry.DeduplicationID = "first"
 		c.submit(0, &queue.SendMessages{Queue: dead, Entries: []queue.SendEntry{entry}})

@@ -85,7 +85,8 @@ func TestBodiesStayInSegmentsOverRestarts(t *testing.T) {
 	c.agree()
 	c.snapshotAll()
 	for _, n := range c.nodes {
-		states, err := filepath.Glob(filepath.Join(n.cfg.DataDir, storage.GroupDirName(0), storage.SnapshotsDir, "*", storage.SnapshotStateName))
+		states, err := filepath.Glob(filepath.Join(n.cfg.DataDir, storage.GroupDirName(0), storage.SnapshotsDir, "*",
+			storage.SnapshotStateName))
 		if err != nil || len(states) == 0 {
 			t.Fatal(states, err)
 		}

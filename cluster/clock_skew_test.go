@@ -48,7 +48,8 @@ func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
 	reply := c.submit(wrong, &queue.AdvanceClock{})
 	// Until it hands over the leader stamps at double speed, so log time can
 	// be ahead by as long as that took, far less than the hour.
-	if ahead := time.Duration(int64(reply.LogTime)-time.Now().UnixMilli()) * time.Millisecond; ahead > clustertest.Timeout || ahead < -clustertest.Timeout {
+	if ahead := time.Duration(int64(reply.LogTime)-time.Now().UnixMilli()) * time.Millisecond; ahead > clustertest.Timeout ||
+		ahead < -clustertest.Timeout {
 		t.Errorf("log time is %v ahead of the true time", ahead)
 	}
 	clocks[wrong].step.Store(0)

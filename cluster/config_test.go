@@ -11,7 +11,8 @@ import (
 // A leader must have stepped down by the time at which followers replace one that
 // is silent.
 func TestLeaseEndsBeforeFollowersAct(t *testing.T) {
-	cfg := Config{NodeName: "n", DataDir: "d", PeerAddr: "127.0.0.1:1", GossipAddr: "127.0.0.1:2", Fatal: func(ExitCode, error) {}}.WithDefaults()
+	cfg := Config{NodeName: "n", DataDir: "d", PeerAddr: "127.0.0.1:1", GossipAddr: "127.0.0.1:2",
+		Fatal: func(ExitCode, error) {}}.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}

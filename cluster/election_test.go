@@ -226,7 +226,8 @@ func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
 	defer closeStarting()
 	network := c.nodes[others[0]].process.network
 	ask := func(question map[string]any) (answer struct{ Leads bool }, err error) {
-		return peernet.Ask[struct{ Leads bool }](clustertest.Context(t), network, before.LeaderID, peernet.KindFailureDetector, thisGroup, question)
+		return peernet.Ask[struct{ Leads bool }](clustertest.Context(t), network, before.LeaderID, peernet.KindFailureDetector, thisGroup,
+			question)
 	}
 	if answer, err := ask(map[string]any{"leader": before.LeaderID, "term": before.Term}); err != nil || answer.Leads {
 		t.Errorf("the starting node says %+v, %v", answer, err)
@@ -234,7 +235,8 @@ func TestStartingNodeIsReplacedAsLeader(t *testing.T) {
 	if answer, err := ask(map[string]any{"vacant": true}); err == nil {
 		t.Errorf("whether there is a leader a starting node answers with %+v", answer)
 	}
-	if _, err := network.Dial(clustertest.Context(t), before.LeaderID, peernet.KindConsensus, thisGroup); !errors.Is(err, peernet.ErrRefused) {
+	if _, err := network.Dial(clustertest.Context(t), before.LeaderID, peernet.KindConsensus, thisGroup); !errors.Is(err,
+		peernet.ErrRefused) {
 		t.Errorf("consensus with a starting node: %v", err)
 	}
 	for _, i := range others {

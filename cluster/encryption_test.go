@@ -78,8 +78,11 @@ func (c *nodes) fillWithCanaries(round int) {
 		entry.Attributes = []queue.MessageAttribute{{Name: canary + "-attribute", DataType: "String", Value: canary}}
 		c.submit(i%len(c.nodes), &queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entry}})
 	}
-	c.submit(0, &queue.PutUserPolicy{Account: "000000000000", User: canary, Policy: `{"Version":"2012-10-17","Statement":[{"Sid":"` + strings.ReplaceAll(canary, "-", "") + `","Effect":"Allow","Action":"sqs:*","Resource":"*"}]}`})
-	c.submit(0, &queue.CreateAccessKey{ID: fmt.Sprintf("%s%04d", "AKIA0000000000000000", round), Secret: canary + "-secret", Account: "000000000000"})
+	c.submit(0, &queue.PutUserPolicy{Account: "000000000000", User: canary,
+		Policy: `{"Version":"2012-10-17","Statement":[{"Sid":"` + strings.ReplaceAll(canary, "-", "") +
+			`","Effect":"Allow","Action":"sqs:*","Resource":"*"}]}`})
+	c.submit(0, &queue.CreateAccessKey{ID: fmt.Sprintf("%s%04d", "AKIA0000000000000000", round), Secret: canary + "-secret",
+		Account: "000000000000"})
 }
 
 // Nothing that users put into a cluster stands in clear text in any file of any node, nor in
@@ -169,7 +172,8 @@ func (c *nodes) restoredElsewhere(backup []byte, keys *encryption.Keyring) {
 		}
 		noCanary(t, with.configs[0].DataDir)
 		without := startNodes(t, 1, nil)
-		if _, err := without.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup), RestoreOptions{}); !errors.Is(err, encryption.ErrKeyMissing) || !errors.Is(err, ErrBadBackup) {
+		if _, err := without.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup), RestoreOptions{}); !errors.Is(err,
+			encryption.ErrKeyMissing) || !errors.Is(err, ErrBadBackup) {
 			t.Errorf("without the key: %v", err)
 		}
 		without.noSpools()
@@ -225,7 +229,8 @@ func TestKeysOfADataDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, keys := range map[string]*encryption.Keyring{"no key": nil, "the old key": newKeyring(t, old), "the new key": newKeyring(t, next)} {
+	for name, keys := range map[string]*encryption.Keyring{"no key": nil, "the old key": newKeyring(t, old),
+		"the new key": newKeyring(t, next)} {
 		c.configs[0].Log.Encryption.Keys = keys
 		if code := c.endsWith(0); code != ExitKeyMissing {
 			t.Errorf("with %s the node ends with %d", name, code)
@@ -273,12 +278,18 @@ func TestEncryptionIsNotClaimedInVain(t *testing.T) {
 	t.Parallel()
 	keys := newKeyring(t, newKey(t))
 	asks := map[string]queue.Command{
-		"a queue with a key of KMS":      &queue.CreateQueue{Queue: "k", Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: "k"}}},
-		"a topic with a key of KMS":      &queue.CreateTopic{Topic: "k", TopicARN: "arn:aws:sns:us-east-1:000000000000:k", Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: "k"}}},
-		"a queue with encryption":        &queue.CreateQueue{Queue: "e", Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "true"}}},
-		"encryption of a queue":          &queue.SetQueueAttributes{Queue: standard, Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "true"}}},
-		"a queue without encryption":     &queue.CreateQueue{Queue: "p", Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "false"}}},
-		"a queue that has no key of KMS": &queue.CreateQueue{Queue: "n", Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: ""}}},
+		"a queue with a key of KMS": &queue.CreateQueue{Queue: "k",
+			Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: "k"}}},
+		"a topic with a key of KMS": &queue.CreateTopic{Topic: "k", TopicARN: "arn:aws:sns:us-east-1:000000000000:k",
+			Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: "k"}}},
+		"a queue with encryption": &queue.CreateQueue{Queue: "e",
+			Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "true"}}},
+		"encryption of a queue": &queue.SetQueueAttributes{Queue: standard,
+			Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "true"}}},
+		"a queue without encryption": &queue.CreateQueue{Queue: "p",
+			Attributes: []queue.Attribute{{Name: "SqsManagedSseEnabled", Value: "false"}}},
+		"a queue that has no key of KMS": &queue.CreateQueue{Queue: "n",
+			Attributes: []queue.Attribute{{Name: "KmsMasterKeyId", Value: ""}}},
 	}
 	c := startNodes(t, 2, func(cfg *Config) {
 		if cfg.NodeName == "n1" {
@@ -295,7 +306,8 @@ func TestEncryptionIsNotClaimedInVain(t *testing.T) {
 		}
 		return err == nil
 	}
-	for _, what := range []string{"a queue with a key of KMS", "a topic with a key of KMS", "a queue with encryption", "encryption of a queue"} {
+	for _, what := range []string{"a queue with a key of KMS", "a topic with a key of KMS", "a queue with encryption",
+		"encryption of a queue"} {
 		if taken(0, what) || taken(1, what) {
 			t.Errorf("%s was accepted", what)
 		}

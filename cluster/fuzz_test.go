@@ -17,8 +17,10 @@ import (
 // FuzzMembershipRequest: after any request a leader without learners is still the only voter of
 // its cluster, and leads. Other tests cover the requests of members.
 func FuzzMembershipRequest(f *testing.F) {
-	for _, op := range []string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace, membership.OpTransfer, membership.OpIsMember, membership.OpJoin, membership.OpInvite} {
-		text, err := json.Marshal(membership.Request{Op: op, From: "b-2", Node: "n1", BudgetMillis: 20, Final: true, Record: &storage.Membership{ClusterID: "x"}})
+	for _, op := range []string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace,
+		membership.OpTransfer, membership.OpIsMember, membership.OpJoin, membership.OpInvite} {
+		text, err := json.Marshal(membership.Request{Op: op, From: "b-2", Node: "n1", BudgetMillis: 20, Final: true,
+			Record: &storage.Membership{ClusterID: "x"}})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -29,7 +29,8 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 		return list.Healthy && len(list.Warnings) == 0
 	})
 	if list := c.members(followers[0]); list.MayFail != 1 || len(list.Warnings) != 0 ||
-		!strings.HasPrefix(list.Summary, "Healthy: 3 of 3 voters answer, leader "+c.configs[leader].NodeName) || !strings.HasSuffix(list.Summary, "; 1 node may fail") {
+		!strings.HasPrefix(list.Summary, "Healthy: 3 of 3 voters answer, leader "+c.configs[leader].NodeName) ||
+		!strings.HasSuffix(list.Summary, "; 1 node may fail") {
 		t.Errorf("three of three: %+v", list)
 	}
 	c.crash(followers[1])
@@ -46,7 +47,8 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 	}
 	c.crash(leader)
 	local := c.nodes[followers[0]].LocalMembers(clustertest.Context(t))
-	if local.Healthy || !strings.HasPrefix(local.Summary, "No leader: ") || !strings.Contains(local.Summary, "1 of 3 voters answer, 2 are needed") {
+	if local.Healthy || !strings.HasPrefix(local.Summary, "No leader: ") ||
+		!strings.Contains(local.Summary, "1 of 3 voters answer, 2 are needed") {
 		t.Errorf("the last one says %+v", local)
 	}
 }
@@ -118,7 +120,8 @@ func TestLeadershipOfTheOnlyVoterIsNotHandedOver(t *testing.T) {
 	c := startNodes(t, 1, nil)
 	wantRefusal(t, c.nodes[0].MoveLeadership(clustertest.Context(t), Change{}), RefusedUnsafe, "only voter")
 	wantRefusal(t, c.nodes[0].MoveLeadership(clustertest.Context(t), Change{Node: "n1"}), RefusedUnsafe, "only voter")
-	if list := c.members(0); !list.Healthy || list.MayFail != 0 || len(list.Warnings) != 1 || !strings.Contains(list.Warnings[0], "1 voter") {
+	if list := c.members(0); !list.Healthy || list.MayFail != 0 || len(list.Warnings) != 1 ||
+		!strings.Contains(list.Warnings[0], "1 voter") {
 		t.Errorf("%+v", list)
 	}
 }
@@ -135,7 +138,8 @@ func TestStatusBeforeThereIsACluster(t *testing.T) {
 		return errors.Is(err, ErrUnavailable) && strings.Contains(err.Error(), want)
 	})
 	list := c.nodes[0].LocalMembers(clustertest.Context(t))
-	if list.Healthy || !strings.HasPrefix(list.Summary, "No cluster yet: "+want) || !strings.Contains(list.Summary, c.configs[2].GossipAddr) {
+	if list.Healthy || !strings.HasPrefix(list.Summary, "No cluster yet: "+want) ||
+		!strings.Contains(list.Summary, c.configs[2].GossipAddr) {
 		t.Errorf("%+v", list)
 	}
 	status := c.nodes[0].Status()

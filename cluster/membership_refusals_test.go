@@ -27,7 +27,8 @@ func TestOnlyMembersChangeTheMembers(t *testing.T) {
 	ctx, leader := clustertest.Context(t), c.nodes[at]
 	member, cluster := c.nodes[1-at].process.nodeID, leader.process.clusterID()
 	const evil = "evil-12345678"
-	refusedOps := []string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace, membership.OpTransfer, membership.OpIsMember, membership.OpProbe, membership.OpWrap, membership.OpHolder, "nonsense"}
+	refusedOps := []string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace,
+		membership.OpTransfer, membership.OpIsMember, membership.OpProbe, membership.OpWrap, membership.OpHolder, "nonsense"}
 	for _, at := range c.nodes {
 		for _, tc := range []struct {
 			name     string
@@ -43,9 +44,13 @@ func TestOnlyMembersChangeTheMembers(t *testing.T) {
 			{"no member of another cluster", evil, evil, "other", refusedOps, ""},
 			{"a joining node without the key", evil, evil, cluster, []string{membership.OpJoin}, ""},
 			{"a joining node without the key or a cluster", evil, evil, "", []string{membership.OpJoin}, ""},
-			{"a joining node with the proof of another", evil, evil, "", []string{membership.OpJoin}, membership.ProofOf(key, "n9-12345678", "")},
-			{"a joining node with the proof of its first step", evil, evil, cluster, []string{membership.OpJoin}, membership.ProofOf(key, evil, "")},
-			{"a member in the name of the leader", member, leader.process.nodeID, cluster, []string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace, membership.OpTransfer, membership.OpProbe}, ""},
+			{"a joining node with the proof of another", evil, evil, "", []string{membership.OpJoin},
+				membership.ProofOf(key, "n9-12345678", "")},
+			{"a joining node with the proof of its first step", evil, evil, cluster, []string{membership.OpJoin},
+				membership.ProofOf(key, evil, "")},
+			{"a member in the name of the leader", member, leader.process.nodeID, cluster,
+				[]string{membership.OpMembers, membership.OpAdd, membership.OpRemove, membership.OpPromote, membership.OpReplace,
+					membership.OpTransfer, membership.OpProbe}, ""},
 		} {
 			for _, op := range tc.ops {
 				r := membership.Request{Op: op, From: tc.as, Cluster: tc.cluster, Node: member, Proof: tc.proof}
@@ -55,7 +60,8 @@ func TestOnlyMembersChangeTheMembers(t *testing.T) {
 					t.Fatal(err)
 				}
 				if answer.Verdict != membership.Refused || answer.Record != nil || answer.Members != nil ||
-					slices.ContainsFunc([]string{cluster, member, leader.process.nodeID}, func(secret string) bool { return strings.Contains(string(text), secret) }) {
+					slices.ContainsFunc([]string{cluster, member, leader.process.nodeID},
+						func(secret string) bool { return strings.Contains(string(text), secret) }) {
 					t.Errorf("%s asks %s for %q: %s", tc.name, at.process.nodeID, op, text)
 				}
 			}
@@ -71,10 +77,13 @@ func TestOnlyMembersChangeTheMembers(t *testing.T) {
 		r    membership.Request
 	}{
 		{"a removed node asks about itself", evil, membership.Request{Op: membership.OpIsMember, From: evil, Cluster: cluster, Node: evil}},
-		{"a member asks about another node", member, membership.Request{Op: membership.OpIsMember, From: member, Cluster: cluster, Node: evil}},
+		{"a member asks about another node", member,
+			membership.Request{Op: membership.OpIsMember, From: member, Cluster: cluster, Node: evil}},
 		{"a member passes a question on", member, membership.Request{Op: membership.OpIsMember, From: evil, Cluster: cluster, Node: evil}},
-		{"a joining node proves the key", evil, membership.Request{Op: membership.OpJoin, From: evil, Node: evil, Proof: membership.ProofOf(key, evil, "")}},
-		{"a member passes a join on", member, membership.Request{Op: membership.OpJoin, From: evil, Node: evil, Proof: membership.ProofOf(key, evil, "")}},
+		{"a joining node proves the key", evil,
+			membership.Request{Op: membership.OpJoin, From: evil, Node: evil, Proof: membership.ProofOf(key, evil, "")}},
+		{"a member passes a join on", member,
+			membership.Request{Op: membership.OpJoin, From: evil, Node: evil, Proof: membership.ProofOf(key, evil, "")}},
 		{"a member asks for the members", member, membership.Request{Op: membership.OpMembers, From: member, Cluster: cluster}},
 		{"a member probes", member, membership.Request{Op: membership.OpProbe, From: member, Cluster: cluster}},
 	} {

@@ -346,7 +346,8 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 	lost := a.grow(ends, func(cfg *Config) {
 		cfg.Join = []string{a.configs[0].GossipAddr, b.configs[0].GossipAddr}
 		// The first tries to reach the second cluster fail, as on a busy machine.
-		cfg.Network = &lateNetwork{Network: environment.NewMachineNetwork("", cfg.WithDefaults().Timing.Dial), late: b.configs[0].GossipAddr, failures: discovery.LookTries - 1}
+		cfg.Network = &lateNetwork{Network: environment.NewMachineNetwork("", cfg.WithDefaults().Timing.Dial),
+			late: b.configs[0].GossipAddr, failures: discovery.LookTries - 1}
 	})
 	refuses := func() bool {
 		return strings.Contains(a.nodes[lost].members.WaitsFor(), "several clusters are in sight")

@@ -102,7 +102,8 @@ func (n *Node) Metrics() []Metric {
 		counts     *leader.DeliveryCounters
 	}{
 		{"seriatim_topic_deliveries_deduplicated_by_queue_total",
-			"Messages of a topic that a subscribed queue dropped as duplicates by its own rules, while this node led.", &c.leader.Deduplicated},
+			"Messages of a topic that a subscribed queue dropped as duplicates by its own rules, while this node led.",
+			&c.leader.Deduplicated},
 		{"seriatim_topic_deliveries_dead_lettered_total", "Messages of a topic that could not be delivered to a queue and went to the " +
 			"dead-letter queue of its subscription, while this node led.", &c.leader.Undeliverable},
 		{"seriatim_topic_deliveries_lost_total", "Messages of a topic that could not be delivered to a queue, nor to a dead-letter " +

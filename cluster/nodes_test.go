@@ -316,7 +316,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"refused by the state", &queue.PurgeQueue{Queue: "unknown"}, refusal.QueueDoesNotExist, true},
 		{"wrong in itself", &queue.ReceiveMessages{Queue: standard, MaxMessages: queue.Some(11)}, refusal.InvalidParameterValue, false},
-		{"wrong in itself, on an unknown queue", &queue.ReceiveMessages{Queue: "unknown", MaxMessages: queue.Some(11)}, refusal.QueueDoesNotExist, false},
+		{"wrong in itself, on an unknown queue", &queue.ReceiveMessages{Queue: "unknown", MaxMessages: queue.Some(11)},
+			refusal.QueueDoesNotExist, false},
 	}
 	for i, n := range c.nodes {
 		for _, test := range cases {
@@ -458,7 +459,8 @@ func TestConcurrentSubmitsShareEntries(t *testing.T) {
 	var clients sync.WaitGroup
 	for i := range calls {
 		clients.Go(func() {
-			_, err := c.nodes[i%3].Submit(clustertest.Context(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: fmt.Sprint(i)}}})
+			_, err := c.nodes[i%3].Submit(clustertest.Context(t),
+				&queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: fmt.Sprint(i)}}})
 			if err != nil {
 				t.Errorf("send %d: %v", i, err)
 			}
@@ -530,7 +532,8 @@ func TestSendsSurviveLeaderCrashes(t *testing.T) {
 				// A client that is told "unknown" tries again with the
 				// same id, as every SDK does.
 				for {
-					_, err := sender.Submit(clustertest.Context(t), &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, fmt.Sprint(next))}})
+					_, err := sender.Submit(clustertest.Context(t),
+						&queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, fmt.Sprint(next))}})
 					if err == nil {
 						break
 					}
@@ -613,7 +616,8 @@ func TestCleanStopOfTheLeader(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := n.Submit(clustertest.Context(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}}); err != nil {
+				if _, err := n.Submit(clustertest.Context(t),
+					&queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}}); err != nil {
 					t.Errorf("a send during a clean stop: %v", err)
 					return
 				}
@@ -640,7 +644,8 @@ func TestNoMajority(t *testing.T) {
 	c.crash(followers[0])
 	c.crash(followers[1])
 	for range 2 { // the second time it has stepped down for sure
-		_, err := c.nodes[leader].Submit(clustertest.Context(t), &queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}})
+		_, err := c.nodes[leader].Submit(clustertest.Context(t),
+			&queue.SendMessages{Queue: standard, Entries: []queue.SendEntry{{Body: "m"}}})
 		if !errors.Is(err, fault.ErrUnavailable) && !errors.Is(err, fault.ErrOutcomeUnknown) {
 			t.Errorf("send: %v", err)
 		}

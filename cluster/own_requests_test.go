@@ -109,7 +109,8 @@ func TestLostAnswersAreFound(t *testing.T) {
 			t.Errorf("%T: %v", one.cmd, one.err)
 		}
 	}
-	if sent, ok := calls[1].reply.Result.(queue.MessagesSent); !ok || len(sent.Entries) != 1 || sent.Entries[0].MessageID == (queue.MessageID{}) {
+	if sent, ok := calls[1].reply.Result.(queue.MessagesSent); !ok || len(sent.Entries) != 1 ||
+		sent.Entries[0].MessageID == (queue.MessageID{}) {
 		t.Errorf("the send was answered with %+v", calls[1].reply)
 	}
 	if got := c.attribute(other, fifo, "DelaySeconds"); got != "2" {
@@ -204,7 +205,8 @@ func TestOwnRequests(t *testing.T) {
 		{"nothing of it was applied", func(uint64) {}, leader.NotProposed, true},
 		{"it was applied", func(n uint64) { o.answered(n, sent, 7, 70) }, leader.Answered, true},
 		{"a receive found nothing", func(n uint64) { o.answered(n, nothing, 7, 70) }, leader.NotProposed, true},
-		{"a receive found something then", func(n uint64) { o.answered(n, nothing, 7, 70); o.answered(n, something, 7, 70) }, leader.Answered, true},
+		{"a receive found something then", func(n uint64) { o.answered(n, nothing, 7, 70); o.answered(n, something, 7, 70) },
+			leader.Answered, true},
 		{"entries were skipped", func(uint64) { o.restored() }, 0, false},
 		{"entries were skipped, after it was applied", func(n uint64) { o.answered(n, sent, 7, 70); o.restored() }, leader.Answered, true},
 		{"another one was applied", func(n uint64) { o.answered(n+1, sent, 7, 70) }, leader.NotProposed, true},

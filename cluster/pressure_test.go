@@ -91,7 +91,8 @@ func (c *nodes) refusedCommand(i int, cmd queue.Command) *PressureError {
 
 // refusing reports whether a send through a node is refused for pressure.
 func (c *nodes) refusing(i int, name, body string) bool {
-	_, err := c.nodes[i].Submit(clustertest.Context(c.t), &queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entryFor(name, body)}})
+	_, err := c.nodes[i].Submit(clustertest.Context(c.t),
+		&queue.SendMessages{Queue: name, Entries: []queue.SendEntry{entryFor(name, body)}})
 	var pressure *PressureError
 	return errors.As(err, &pressure)
 }
@@ -104,7 +105,8 @@ func (c *nodes) worksButForSends(i int, name string) {
 		c.t.Fatalf("received %d messages through node %d", len(got), i)
 	}
 	handle := got[0].Handle.String()
-	c.submit(i, &queue.ChangeMessageVisibility{Queue: name, Entries: []queue.VisibilityEntry{{Handle: handle, VisibilityTimeout: queue.Some(60)}}})
+	c.submit(i, &queue.ChangeMessageVisibility{Queue: name,
+		Entries: []queue.VisibilityEntry{{Handle: handle, VisibilityTimeout: queue.Some(60)}}})
 	c.submit(i, &queue.DeleteMessages{Queue: name, Handles: []string{handle}})
 	c.submit(i, &queue.SetQueueAttributes{Queue: name, Attributes: []queue.Attribute{{Name: "DelaySeconds", Value: "0"}}})
 }
@@ -153,7 +155,8 @@ func TestSessionStateIsClearedUnderPressure(t *testing.T) {
 	reply := c.submit(0, &queue.AcceptSession{Queue: fifo, SessionID: "s", SessionIDGiven: true, LockSeconds: queue.Some(600)})
 	locked := reply.Result.(queue.SessionLocked)
 	state := &queue.SetSessionState{
-		Queue: fifo, Session: queue.SessionRef{SessionID: "s", Token: locked.Token.String()}, State: strings.Repeat("x", 80<<10), StateGiven: true,
+		Queue: fifo, Session: queue.SessionRef{SessionID: "s", Token: locked.Token.String()}, State: strings.Repeat("x", 80<<10),
+		StateGiven: true,
 	}
 	c.submit(0, state)
 	cleared := *state
@@ -207,7 +210,8 @@ func TestLeaderWithoutRoomRefusesSends(t *testing.T) {
 		}
 		c.worksButForSends(i, standard)
 		list := c.members(i)
-		if list.Healthy || !strings.HasPrefix(list.Summary, "Sends are refused: 3 of 3 voters answer") || !strings.Contains(list.Warnings[0], "accepted again from 169 MiB") {
+		if list.Healthy || !strings.HasPrefix(list.Summary, "Sends are refused: 3 of 3 voters answer") ||
+			!strings.Contains(list.Warnings[0], "accepted again from 169 MiB") {
 			t.Errorf("node %d says %q, healthy %v, %q", i, list.Summary, list.Healthy, list.Warnings)
 		}
 	}

@@ -65,7 +65,8 @@ func unequalLogs(t *testing.T) *unequal {
 	for range 2 { // without a majority nothing is acknowledged, and the logs grow all the same
 		c.crash(slices.IndexFunc(c.nodes, func(n *Node) bool { return n != nil && n != c.nodes[last] }))
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		_, err := c.nodes[last].Submit(ctx, &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, fmt.Sprint("unknown-", u.unknown))}})
+		_, err := c.nodes[last].Submit(ctx,
+			&queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{entryFor(fifo, fmt.Sprint("unknown-", u.unknown))}})
 		cancel()
 		if err == nil {
 			t.Fatal("acknowledged without a majority")
@@ -245,7 +246,8 @@ func TestRecoverySetsAShorterLogAside(t *testing.T) {
 	if err := errors.Join(storage.WriteRecovery(dir, record), dir.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := offline.Open(t.Context(), paths[0], nil, clustertest.Logger(t, 1)); err == nil || !strings.Contains(err.Error(), "recovery is finished") {
+	if _, err := offline.Open(t.Context(), paths[0], nil, clustertest.Logger(t, 1)); err == nil ||
+		!strings.Contains(err.Error(), "recovery is finished") {
 		t.Fatalf("an interrupted recovery: %v", err)
 	}
 	c.configs[0].BootstrapExpect = 1

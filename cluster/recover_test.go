@@ -187,7 +187,8 @@ func interruptRecovery(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	record.Done = false
-	if err := errors.Join(storage.WriteRecovery(dir, record), dir.SetMembership(storage.Membership{ClusterID: record.Previous}), dir.Close()); err != nil {
+	if err := errors.Join(storage.WriteRecovery(dir, record), dir.SetMembership(storage.Membership{ClusterID: record.Previous}),
+		dir.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -215,7 +216,8 @@ func TestRecoveryRefusals(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, plan, err)
 		}
 	}
-	for _, text := range []string{"", ids[0], ids[0] + "=" + own.ClusterID, ids[0] + "=" + own.ClusterID + ":0/7", ids[0] + "=:3/7", own.String() + "x"} {
+	for _, text := range []string{"", ids[0], ids[0] + "=" + own.ClusterID, ids[0] + "=" + own.ClusterID + ":0/7", ids[0] + "=:3/7",
+		own.String() + "x"} {
 		if end, err := offline.ParseLogEnd(text); !errors.Is(err, offline.ErrBadRecovery) {
 			t.Errorf("%q is %+v, %v", text, end, err)
 		}
@@ -310,7 +312,8 @@ func TestStoppedShowsLogAndState(t *testing.T) {
 	if diff := cmp.Diff(topics, inspected.Topics); diff != "" {
 		t.Errorf("topics (-want +got):\n%s", diff)
 	}
-	state, err := os.ReadFile(filepath.Join(path, storage.GroupDirName(0), storage.SnapshotsDir, snapshots[0].ID, storage.SnapshotStateName))
+	state, err := os.ReadFile(filepath.Join(path, storage.GroupDirName(0), storage.SnapshotsDir, snapshots[0].ID,
+		storage.SnapshotStateName))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,8 @@ func TestRepeatedPublishAfterAChange(t *testing.T) {
 	if sent, ok := again.Response.Result.(queue.Published); !ok || !sent.Entries[0].Duplicate {
 		t.Fatalf("the second try: %+v", again)
 	}
-	c.submit(0, &queue.SetTopicAttributes{Topic: "t.fifo", Attributes: []queue.Attribute{{Name: "FifoThroughputScope", Value: "MessageGroup"}}})
+	c.submit(0, &queue.SetTopicAttributes{Topic: "t.fifo",
+		Attributes: []queue.Attribute{{Name: "FifoThroughputScope", Value: "MessageGroup"}}})
 	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err == nil || !n.provesNothing(r, o) {
 		t.Fatalf("after a change: %+v", o)
 	}

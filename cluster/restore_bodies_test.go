@@ -158,7 +158,8 @@ func TestRestoredBodiesAndTheirRoom(t *testing.T) {
 		}
 	}
 	for next := uint32(0); next < messages; {
-		got := c.receive(int(next)%3, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(600)}, 0)
+		got := c.receive(int(next)%3, queue.ReceiveMessages{Queue: fifo, MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(600)},
+			0)
 		if len(got) == 0 {
 			t.Fatalf("nothing was received at message %d", next)
 		}
@@ -218,7 +219,8 @@ func TestDiskFailsWhileABackupIsRead(t *testing.T) {
 			})
 			backup := func() io.Reader { return io.NewSectionReader(file, 0, 1<<40) }
 			_, err := c.nodes[0].Restore(clustertest.Context(t), backup(), RestoreOptions{})
-			if !errors.Is(err, full) || errors.Is(err, ErrBadBackup) || errors.Is(err, fault.ErrUnavailable) || strings.Contains(err.Error(), "before starting this node") {
+			if !errors.Is(err, full) || errors.Is(err, ErrBadBackup) || errors.Is(err, fault.ErrUnavailable) ||
+				strings.Contains(err.Error(), "before starting this node") {
 				t.Errorf("got %v", err)
 			}
 			c.noSpools()

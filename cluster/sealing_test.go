@@ -160,7 +160,8 @@ func TestSealingKeyThatNobodyOpens(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.nodes[0].Submit(short, &queue.CreateAccessKey{ID: accessKeyID(1), Secret: sealedSecret, Account: "000000000000"}); !errors.Is(err, fault.ErrUnavailable) {
+	if _, err := c.nodes[0].Submit(short,
+		&queue.CreateAccessKey{ID: accessKeyID(1), Secret: sealedSecret, Account: "000000000000"}); !errors.Is(err, fault.ErrUnavailable) {
 		t.Errorf("a new access key: %v", err)
 	}
 	c.submit(0, &queue.DeleteAccessKey{ID: accessKeyID(0)})
@@ -261,7 +262,8 @@ func TestRestoreSealedAccessKeys(t *testing.T) {
 
 	without := startNodes(t, 1, quickly)
 	without.createKey(0, 9)
-	if _, err := without.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup), RestoreOptions{WithoutAccessKeys: true}); err != nil {
+	if _, err := without.nodes[0].Restore(clustertest.Context(t), bytes.NewReader(backup),
+		RestoreOptions{WithoutAccessKeys: true}); err != nil {
 		t.Fatal(err)
 	}
 	without.opens(0, 9)

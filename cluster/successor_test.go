@@ -149,7 +149,8 @@ func TestMoveLeadershipToAFullDisk(t *testing.T) {
 	full := c.followers()[0]
 	d[full].Store(diskTotal / 50)
 	c.submit(full, &queue.AdvanceClock{})
-	c.hears(c.leader(), full, "the leader to hear of the full disk", func(m discovery.Member) bool { return membership.DiskLevel(m.Disk) == membership.DiskFull })
+	c.hears(c.leader(), full, "the leader to hear of the full disk",
+		func(m discovery.Member) bool { return membership.DiskLevel(m.Disk) == membership.DiskFull })
 	leader := c.leader()
 	c.waitFor("the follower to answer", func() bool { return answer(c.nodes[leader].members.Successors()) })
 	err := c.nodes[leader].MoveLeadership(clustertest.Context(t), Change{Node: c.configs[full].NodeName})

@@ -53,6 +53,7 @@ func TestTopicMetrics(t *testing.T) {
 		counts[m.Name] = m.Value
 	}
 	if counts["seriatim_topic_messages_published_total"] != 1 || counts["seriatim_topic_dedup_hits_total"] != 1 {
-		t.Errorf("published %v, duplicates %v", counts["seriatim_topic_messages_published_total"], counts["seriatim_topic_dedup_hits_total"])
+		t.Errorf("published %v, duplicates %v", counts["seriatim_topic_messages_published_total"],
+			counts["seriatim_topic_dedup_hits_total"])
 	}
 }

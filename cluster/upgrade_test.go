@@ -56,11 +56,13 @@ func TestMixedVersions(t *testing.T) {
 				t.Errorf("node %d: %+v", i, u)
 			}
 			// Nor does the leader write what others have not checked.
-			if _, err := n.Submit(clustertest.Context(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, fault.ErrUnavailable) || errors.Is(err, fault.ErrOutcomeUnknown) {
+			if _, err := n.Submit(clustertest.Context(t), &queue.SetFormatVersion{Version: 2}); !errors.Is(err, fault.ErrUnavailable) ||
+				errors.Is(err, fault.ErrOutcomeUnknown) {
 				t.Errorf("node %d: raising the version by hand gave %v", i, err)
 			}
 			var needed *UpgradeNeededError
-			if err := c.laterCommand(i); !errors.As(err, &needed) || !strings.Contains(needed.Reason, "version 2 and version 1 is in force") {
+			if err := c.laterCommand(i); !errors.As(err, &needed) ||
+				!strings.Contains(needed.Reason, "version 2 and version 1 is in force") {
 				t.Errorf("node %d: a command of the later format gave %v", i, err)
 			}
 			c.send(i, standard, "the old format goes on")

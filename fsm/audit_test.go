@@ -22,7 +22,8 @@ func TestAuditedReceivesPosition(t *testing.T) {
 	var seen []audited
 	r := founded(t, Options{Audited: func(at snapshot.Position, audit *queue.Audit) { seen = append(seen, audited{at, *audit}) }})
 	r.apply(start, &queue.CreateQueue{Queue: "plain"})
-	audit := queue.Audit{HashVersion: format.StateHashVersion, Index: 3, Reports: []queue.AuditReport{{NodeID: "a", State: [16]byte{1}, Chain: [16]byte{2}}}}
+	audit := queue.Audit{HashVersion: format.StateHashVersion, Index: 3,
+		Reports: []queue.AuditReport{{NodeID: "a", State: [16]byte{1}, Chain: [16]byte{2}}}}
 	result := r.fsm.Apply(r.entry(start, &audit, &queue.CreateQueue{Queue: "other"})).(EntryResult)
 	if len(result.Responses) != 2 || result.Responses[0].Err != nil {
 		t.Fatalf("got %+v", result)

@@ -24,7 +24,8 @@ type drawnCommands struct {
 func (d *drawnCommands) next() queue.Command {
 	name := rapid.SampledFrom([]string{"a.fifo", "b.fifo", "c"}).Draw(d.rt, "queue")
 	number := func(most int) int { return rapid.IntRange(0, most).Draw(d.rt, "number") }
-	switch kind := rapid.SampledFrom([]string{"send", "send", "send", "receive", "receive", "delete", "delete", "change", "purge", "clock", "scope", "remove", "create"}).Draw(d.rt, "command"); {
+	switch kind := rapid.SampledFrom([]string{"send", "send", "send", "receive", "receive", "delete", "delete", "change", "purge", "clock",
+		"scope", "remove", "create"}).Draw(d.rt, "command"); {
 	case kind == "send":
 		entry := queue.SendEntry{Body: fmt.Sprint("body ", number(9))}
 		if strings.HasSuffix(name, ".fifo") {
@@ -96,7 +97,8 @@ func TestEntriesOfAnySizeGiveTheSameState(t *testing.T) {
 				rt.Fatal("the states differ")
 			}
 			if a.NextDeadline() != b.NextDeadline() || a.View().StateBytes() != b.View().StateBytes() {
-				rt.Fatalf("deadlines %d and %d, sizes %d and %d", a.NextDeadline(), b.NextDeadline(), a.View().StateBytes(), b.View().StateBytes())
+				rt.Fatalf("deadlines %d and %d, sizes %d and %d", a.NextDeadline(), b.NextDeadline(), a.View().StateBytes(),
+					b.View().StateBytes())
 			}
 		}
 		many.sound()

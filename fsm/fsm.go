@@ -274,7 +274,8 @@ func (f *FSM) checkVersion(cmd queue.Command) error {
 		version = codec.MinimumVersion(cmd)
 	}
 	if version > f.options.VersionMax {
-		return fmt.Errorf("%w: %T needs format version %d, this program knows %d", format.ErrUnknownFormat, cmd, version, f.options.VersionMax)
+		return fmt.Errorf("%w: %T needs format version %d, this program knows %d", format.ErrUnknownFormat, cmd, version,
+			f.options.VersionMax)
 	}
 	return nil
 }
@@ -301,9 +302,11 @@ func (f *FSM) change(position *snapshot.Position, at queue.Timestamp, responses 
 		if reason := recover(); reason != nil {
 			command := f.commands[min(current, len(f.commands)-1)]
 			if unreadable, ok := reason.(*queue.UnreadableBody); ok {
-				f.fatal(fmt.Errorf("%w: log entry %d, command %d (%T): %w", ErrUnreadableBody, position.Index, current+1, command, unreadable))
+				f.fatal(fmt.Errorf("%w: log entry %d, command %d (%T): %w", ErrUnreadableBody, position.Index, current+1, command,
+					unreadable))
 			}
-			f.fatal(fmt.Errorf("%w: log entry %d, command %d (%T): %v\n%s", ErrBrokenInvariant, position.Index, current+1, command, reason, debug.Stack()))
+			f.fatal(fmt.Errorf("%w: log entry %d, command %d (%T): %v\n%s", ErrBrokenInvariant, position.Index, current+1, command, reason,
+				debug.Stack()))
 		}
 	}()
 	f.broker.ApplyAll(at, f.commands, func(i int, result queue.Result, err *queue.Error) {

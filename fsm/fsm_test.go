@@ -177,7 +177,8 @@ func TestEntriesThatEndTheProcess(t *testing.T) {
 		{"flipped bit", raft.Log{Index: 9, Term: 3, Data: flipped}, format.ErrChecksum, "log entry 9 of term 3"},
 		{"empty", raft.Log{Index: 9, Term: 3}, format.ErrChecksum, "log entry 9"},
 		{"unknown format", raft.Log{Index: 9, Data: unknown}, format.ErrUnknownFormat, "entry format 9"},
-		{"unknown number", raft.Log{Index: 9, Data: codec.AppendEntry(nil, start, [][]byte{sound, {250, 1, 0, 0, 0, 0}})}, format.ErrUnknownCommand, "command 2 of 2"},
+		{"unknown number", raft.Log{Index: 9, Data: codec.AppendEntry(nil, start, [][]byte{sound, {250, 1, 0, 0, 0, 0}})},
+			format.ErrUnknownCommand, "command 2 of 2"},
 		{"index goes back", raft.Log{Index: 2, Data: good}, ErrBrokenInvariant, "entry 2 was handed over after entry 4"},
 	}
 	for _, test := range tests {

@@ -107,7 +107,8 @@ func eventful(t testing.TB) *replica {
 func accountHistory() []queue.Command {
 	const owner, fifo = "111111111111", "q.fifo"
 	return []queue.Command{
-		&queue.CreateAccount{Account: owner, Quota: account.Quota{Queues: 3, Topics: 1, Messages: 100, Bytes: 1 << 20, RequestsPerSecond: 50}},
+		&queue.CreateAccount{Account: owner,
+			Quota: account.Quota{Queues: 3, Topics: 1, Messages: 100, Bytes: 1 << 20, RequestsPerSecond: 50}},
 		&queue.SetAccountQuota{Quota: account.Quota{Queues: 1000}},
 		&queue.CreateAccessKey{ID: "AKIAEXAMPLE000000003", Secret: "not-a-secret-but-an-example", Account: owner, Tenant: true},
 		&queue.CreateQueue{Queue: account.Qualify(owner, fifo), Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}},
@@ -119,7 +120,8 @@ func accountHistory() []queue.Command {
 			Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}},
 		},
 		&queue.Subscribe{
-			Topic: account.Qualify(owner, "t.fifo"), Endpoint: "arn:aws:sqs:us-east-1:" + owner + ":q.fifo", Queue: account.Qualify(owner, fifo),
+			Topic: account.Qualify(owner, "t.fifo"), Endpoint: "arn:aws:sqs:us-east-1:" + owner + ":q.fifo",
+			Queue: account.Qualify(owner, fifo),
 			Owner: owner, Principal: "arn:aws:iam::" + owner + ":root",
 		},
 	}
@@ -131,8 +133,9 @@ func topicHistory() []queue.Command {
 	return []queue.Command{
 		&queue.CreateTopic{
 			Topic: "t.fifo", TopicARN: topic,
-			Attributes: []queue.Attribute{{Name: "ArchivePolicy", Value: `{"MessageRetentionPeriod":"30"}`}, {Name: "DeduplicationWindowSeconds", Value: "600"}, {Name: "DisplayName", Value: "T"}, {Name: "FifoTopic", Value: "true"}},
-			Tags:       []queue.Tag{{Key: "team", Value: "red"}},
+			Attributes: []queue.Attribute{{Name: "ArchivePolicy", Value: `{"MessageRetentionPeriod":"30"}`},
+				{Name: "DeduplicationWindowSeconds", Value: "600"}, {Name: "DisplayName", Value: "T"}, {Name: "FifoTopic", Value: "true"}},
+			Tags: []queue.Tag{{Key: "team", Value: "red"}},
 		},
 		&queue.Publish{
 			Topic: "t.fifo", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Entries: []queue.PublishEntry{{
@@ -142,12 +145,15 @@ func topicHistory() []queue.Command {
 		&queue.CreateTopic{Topic: "gone", TopicARN: "arn:aws:sns:us-east-1:000000000000:gone"},
 		&queue.DeleteTopic{Topic: "gone"},
 		&queue.Subscribe{
-			Topic: "t.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:q.fifo", Owner: "000000000000", Principal: "arn:aws:iam::000000000000:root",
-			Attributes: []queue.Attribute{{Name: "FilterPolicy", Value: `{"color":["red"]}`}, {Name: "FilterPolicyScope", Value: "MessageAttributes"}},
+			Topic: "t.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:q.fifo", Owner: "000000000000",
+			Principal: "arn:aws:iam::000000000000:root",
+			Attributes: []queue.Attribute{{Name: "FilterPolicy", Value: `{"color":["red"]}`},
+				{Name: "FilterPolicyScope", Value: "MessageAttributes"}},
 		},
 		&queue.Subscribe{
 			Topic: "t.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:plain", Owner: "000000000000",
-			Attributes: []queue.Attribute{{Name: "RawMessageDelivery", Value: "true"}, {Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead"}`}},
+			Attributes: []queue.Attribute{{Name: "RawMessageDelivery", Value: "true"},
+				{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead"}`}},
 		},
 		&queue.Publish{
 			Topic: "t.fifo", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324",
@@ -159,7 +165,8 @@ func topicHistory() []queue.Command {
 		},
 		&queue.Subscribe{
 			Topic: "t.fifo", Endpoint: "arn:aws:sqs:us-east-1:000000000000:bus.fifo", Owner: "000000000000",
-			Attributes: []queue.Attribute{{Name: "ReplayPolicy", Value: `{"PointType":"Timestamp","StartingPoint":"2023-11-14T00:00:00.000Z"}`}},
+			Attributes: []queue.Attribute{{Name: "ReplayPolicy",
+				Value: `{"PointType":"Timestamp","StartingPoint":"2023-11-14T00:00:00.000Z"}`}},
 		},
 	}
 }
@@ -185,10 +192,14 @@ func eventfulWeb(view func() queue.View, do func(logtime.Duration, queue.Command
 		})
 		return d
 	}
-	do(0, &queue.ConfirmSubscription{Topic: "web", Token: first().Request.Confirmation.Token, Signed: true, AuthenticateOnUnsubscribe: true})
-	do(0, &queue.Publish{Topic: "web", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Entries: []queue.PublishEntry{{Message: "tried once"}}})
-	do(0, &queue.ReportDeliveries{Reports: []queue.DeliveryReport{{Subscription: number, Number: first().Number, Outcome: queue.DeliveryFailed}}})
-	do(0, &queue.Publish{Topic: "web", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324", Entries: []queue.PublishEntry{{Message: "new"}}})
+	do(0, &queue.ConfirmSubscription{Topic: "web", Token: first().Request.Confirmation.Token, Signed: true,
+		AuthenticateOnUnsubscribe: true})
+	do(0, &queue.Publish{Topic: "web", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324",
+		Entries: []queue.PublishEntry{{Message: "tried once"}}})
+	do(0, &queue.ReportDeliveries{Reports: []queue.DeliveryReport{{Subscription: number, Number: first().Number,
+		Outcome: queue.DeliveryFailed}}})
+	do(0, &queue.Publish{Topic: "web", SenderID: "AIDAEXAMPLE", Endpoint: "http://localhost:9324",
+		Entries: []queue.PublishEntry{{Message: "new"}}})
 }
 
 // eventfulServiceBus adds schedules and sessions.
@@ -221,7 +232,8 @@ func eventfulServiceBus(do func(logtime.Duration, queue.Command) queue.Result) {
 	do(0, &queue.ReleaseSession{Queue: "bus.fifo", Session: back})
 	send("6", "aside", nil)
 	later := accept("aside")
-	got := do(0, &queue.ReceiveMessages{Queue: "bus.fifo", Options: &queue.ReceiveOptions{Session: later}}).(queue.MessagesReceived).Messages[0]
+	got := do(0, &queue.ReceiveMessages{Queue: "bus.fifo",
+		Options: &queue.ReceiveOptions{Session: later}}).(queue.MessagesReceived).Messages[0]
 	do(0, &queue.Defer{Queue: "bus.fifo", Session: later, Handles: []string{got.Handle.String()}})
 	do(0, &queue.ReceiveDeferred{Queue: "bus.fifo", Session: later, Sequences: []queue.SequenceNumber{got.Sequence}})
 }

@@ -47,10 +47,12 @@ func TestEntryOfAnotherTermIsVoid(t *testing.T) {
 		t.Fatalf("an entry of term 3 in term 4: %+v, answers %v", void, answers)
 	}
 	after := f.Position()
-	if after.Index != 2 || after.Term != 4 || after.StateHash != before.StateHash || after.At != before.At || after.ChainHash == before.ChainHash {
+	if after.Index != 2 || after.Term != 4 || after.StateHash != before.StateHash || after.At != before.At ||
+		after.ChainHash == before.ChainHash {
 		t.Errorf("from %+v to %+v", before, after)
 	}
-	if done := apply(3, 4, proposalOf(t, 4, codec.RequestID{Origin: 5, Number: 2}, create)); done.Void || len(done.Responses) != 1 || !f.View().QueueExists("q") {
+	if done := apply(3, 4, proposalOf(t, 4, codec.RequestID{Origin: 5, Number: 2}, create)); done.Void || len(done.Responses) != 1 ||
+		!f.View().QueueExists("q") {
 		t.Errorf("an entry of term 4 in term 4: %+v", done)
 	}
 	apply(4, 9, proposalOf(t, 9, codec.RequestID{Origin: 6, Number: 2}, create)) // of another process

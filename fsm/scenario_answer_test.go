@@ -117,7 +117,8 @@ func (s *scenario) received(r queue.MessagesReceived) []string {
 			label = fmt.Sprintf("r%d", len(s.handles)+1)
 			s.handles[m.Handle], s.receipts[label] = label, m.Handle.String()
 		}
-		line := fmt.Sprintf("%s = %s %s%s count %d", label, s.message(m.MessageID), s.body(m.Body.String()), number(m.Sequence), m.ReceiveCount)
+		line := fmt.Sprintf("%s = %s %s%s count %d", label, s.message(m.MessageID), s.body(m.Body.String()), number(m.Sequence),
+			m.ReceiveCount)
 		for _, word := range []struct{ name, value string }{
 			{"group", m.GroupID}, {"dedup", s.deduplicationID(m)}, {"from", m.DeadLetterSource},
 		} {

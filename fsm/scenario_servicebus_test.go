@@ -220,7 +220,8 @@ func (s *scenario) knownIDs(name string) []string {
 	if err != nil {
 		return []string{s.refusal(err)}
 	}
-	return []string{fmt.Sprintf("%d live, %d kept, by scope %v, oldest at %ds, window %ds, at most %d, %d bytes", stats.Live, stats.Kept, stats.ByScope,
+	return []string{fmt.Sprintf("%d live, %d kept, by scope %v, oldest at %ds, window %ds, at most %d, %d bytes", stats.Live, stats.Kept,
+		stats.ByScope,
 		max(0, stats.OldestAt.Sub(start)/logtime.Second), stats.WindowSeconds, stats.EntriesMax, stats.Bytes)}
 }
 

@@ -60,7 +60,8 @@ func TestEmptyStateHasASnapshot(t *testing.T) {
 func TestSnapshotDuringCommands(t *testing.T) {
 	r := eventful(t)
 	for i := range 200 {
-		r.apply(start.Add(logtime.Minute), &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: fmt.Sprint("before ", i)}}})
+		r.apply(start.Add(logtime.Minute),
+			&queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: fmt.Sprint("before ", i)}}})
 	}
 	want := r.snapshot()
 	captured, err := r.fsm.Snapshot()

@@ -37,7 +37,8 @@ func (c accessCommands) command(view func() queue.View) queue.Command {
 	case 3:
 		return &queue.CreateAccessKey{ID: key, Sealed: sealed([]string{sealer, other}[c.random.IntN(2)]), Account: account, User: user}
 	case 4, 5:
-		cmd := &queue.SetSealingKey{ID: []string{sealer, sealer, other}[c.random.IntN(3)], Replaces: []string{"", sealer, other}[c.random.IntN(3)]}
+		cmd := &queue.SetSealingKey{ID: []string{sealer, sealer, other}[c.random.IntN(3)],
+			Replaces: []string{"", sealer, other}[c.random.IntN(3)]}
 		for range 1 + c.random.IntN(2) {
 			node := fmt.Sprint("n", c.random.IntN(4))
 			cmd.Wraps = append(cmd.Wraps, access.Wrap{Holder: node, PublicKey: fmt.Sprint(c.random.IntN(2)), Text: "wrapped for " + node})

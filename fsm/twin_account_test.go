@@ -49,14 +49,16 @@ func (c *accountCommands) command(topics bool) queue.Command {
 	case n < 6 && c.random.IntN(2) == 0:
 		return &queue.DeleteAccessKey{ID: "AKIAEXAMPLE000000001" + owner[:1]}
 	case n < 6:
-		return &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000001" + owner[:1], Secret: "an-example-and-no-secret", Account: owner, Tenant: true}
+		return &queue.CreateAccessKey{ID: "AKIAEXAMPLE000000001" + owner[:1], Secret: "an-example-and-no-secret", Account: owner,
+			Tenant: true}
 	case n < 7:
 		return &queue.DeleteQueue{Queue: name}
 	case n < 12:
 		create := &queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}}
 		if account.PlainName(name) == "a.fifo" {
 			target := "arn:aws:sqs:us-east-1:" + c.one(owner, owner, "111111111111") + ":dead.fifo"
-			create.Attributes = append(create.Attributes, queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + target + `","maxReceiveCount":1}`})
+			create.Attributes = append(create.Attributes,
+				queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + target + `","maxReceiveCount":1}`})
 		}
 		return create
 	case n < 19:
@@ -93,13 +95,15 @@ func (c *accountCommands) topicCommand(owner string) queue.Command {
 		}
 		return &queue.Subscribe{
 			Topic: name, Owner: owner, Endpoint: "arn:aws:sqs:us-east-1:" + endpoint + ":a.fifo", Queue: account.Qualify(to, "a.fifo"),
-			Attributes: []queue.Attribute{{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:` + c.one(owner, owner, "222222222222") + `:dead.fifo"}`}},
+			Attributes: []queue.Attribute{{Name: "RedrivePolicy",
+				Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:` + c.one(owner, owner, "222222222222") + `:dead.fifo"}`}},
 		}
 	case n < 5 && c.random.IntN(3) == 0:
 		return &queue.DeleteTopic{Topic: name}
 	}
 	return &queue.Publish{Topic: name, SenderID: owner, Entries: []queue.PublishEntry{{
-		Message: c.one("published", "p"), GroupID: "g", GroupIDGiven: true, DeduplicationID: fmt.Sprint("p", c.random.IntN(100)), DeduplicationIDGiven: true,
+		Message: c.one("published", "p"), GroupID: "g", GroupIDGiven: true, DeduplicationID: fmt.Sprint("p", c.random.IntN(100)),
+		DeduplicationIDGiven: true,
 	}}}
 }
 

@@ -27,7 +27,8 @@ func (c *commands) serviceBus() queue.Command {
 		return &queue.ReceiveMessages{Queue: name, Options: &queue.ReceiveOptions{Delete: true}}
 	case n < 6:
 		if c.random.IntN(2) == 0 {
-			return &queue.ForgetDeduplication{Queue: name, DeduplicationID: queue.DeduplicationID{ID: fmt.Sprint(c.random.IntN(30)), GroupID: "g"}}
+			return &queue.ForgetDeduplication{Queue: name,
+				DeduplicationID: queue.DeduplicationID{ID: fmt.Sprint(c.random.IntN(30)), GroupID: "g"}}
 		}
 		return &queue.ReleaseGroup{Queue: name, Group: c.one("g", "h", "i")}
 	case n < 9:

@@ -87,7 +87,8 @@ func TestTwins(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, outcome := range append(accountOutcomes, []string{
-		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed", "replayed from an archive", "left to be replayed", "unscheduled", "asked to confirm", "confirmed", "posted", "to be posted again",
+		"duplicate", "replayed", "received", "dead-lettered", "done", "moved", "refused", "published", "published again", "subscribed",
+		"replayed from an archive", "left to be replayed", "unscheduled", "asked to confirm", "confirmed", "posted", "to be posted again",
 		"locked", "received in a session", "received and deleted", "deferred", "fetched", "dead-lettered for a reason", "released",
 	}...) {
 		if seen[outcome] == 0 {

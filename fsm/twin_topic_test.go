@@ -23,7 +23,8 @@ func (c *commands) createTopic(name string) queue.Command {
 	cmd := &queue.CreateTopic{Topic: name, TopicARN: scenarioTopics + name}
 	if strings.HasSuffix(name, ".fifo") {
 		cmd.Attributes = []queue.Attribute{
-			{Name: "ContentBasedDeduplication", Value: "true"}, {Name: "DeduplicationWindowSeconds", Value: "20"}, {Name: "FifoTopic", Value: "true"},
+			{Name: "ContentBasedDeduplication", Value: "true"}, {Name: "DeduplicationWindowSeconds", Value: "20"},
+			{Name: "FifoTopic", Value: "true"},
 		}
 	}
 	return cmd
@@ -83,7 +84,8 @@ func (c *commands) webCommand() queue.Command {
 	cmd := &queue.ReportDeliveries{}
 	for _, d := range due {
 		outcome := queue.DeliveryOutcome(1 + c.random.IntN(3))
-		cmd.Reports = append(cmd.Reports, queue.DeliveryReport{Subscription: subscription, Number: d.Number, Attempts: d.Attempts, Outcome: outcome})
+		cmd.Reports = append(cmd.Reports,
+			queue.DeliveryReport{Subscription: subscription, Number: d.Number, Attempts: d.Attempts, Outcome: outcome})
 		c.count("posted", outcome == queue.DeliveryDone && d.Number > 0)
 		c.count("to be posted again", outcome == queue.DeliveryFailed && d.Number > 0)
 	}
@@ -119,7 +121,8 @@ func (c *commands) topicCommand() queue.Command {
 		return c.subscribe(topic, c.queue())
 	case n < 12:
 		return &queue.SetTopicAttributes{Topic: c.one("t.fifo", "u.fifo"), Attributes: []queue.Attribute{
-			{Name: "ArchivePolicy", Value: c.one(`{}`, `{"MessageRetentionPeriod":"1"}`, `{"MessageRetentionPeriod":"2"}`, `{"MessageRetentionPeriod":"2"}`)},
+			{Name: "ArchivePolicy", Value: c.one(`{}`, `{"MessageRetentionPeriod":"1"}`, `{"MessageRetentionPeriod":"2"}`,
+				`{"MessageRetentionPeriod":"2"}`)},
 		}}
 	case n < 15 && len(c.subscriptions) > 0:
 		return c.replay()
@@ -130,7 +133,8 @@ func (c *commands) topicCommand() queue.Command {
 		}
 		return &queue.ReplayMessages{Subscription: subscription, Max: 1 + c.random.IntN(4)}
 	}
-	cmd := &queue.Publish{Topic: topic, SenderID: "AIDAEXAMPLE", Endpoint: c.one("http://localhost:9324", "https://example.org"), Batch: true}
+	cmd := &queue.Publish{Topic: topic, SenderID: "AIDAEXAMPLE", Endpoint: c.one("http://localhost:9324", "https://example.org"),
+		Batch: true}
 	for range 1 + c.random.IntN(3) {
 		e := queue.PublishEntry{
 			Message: c.one("x", "y", "z"), GroupID: c.one("g", "h", "i"), GroupIDGiven: true,

@@ -33,7 +33,8 @@ func TestUnreadableBodyEndsTheProcess(t *testing.T) {
 		Options: &queue.SendOptions{EnqueueAt: start + 1000},
 	}}})
 	sequence := sent.Result.(queue.MessagesSent).Entries[0].Sequence
-	cancel := mustFrame(t, &queue.CancelScheduled{Queue: "q.fifo", Sequences: []queue.SequenceNumber{sequence}, ForgetDeduplicationID: true})
+	cancel := mustFrame(t, &queue.CancelScheduled{Queue: "q.fifo", Sequences: []queue.SequenceNumber{sequence},
+		ForgetDeduplicationID: true})
 	err := fatal(t, r, func() {
 		r.fsm.Apply(&raft.Log{Index: 90, Term: 1, Data: codec.AppendEntry(nil, start, [][]byte{cancel})})
 	})

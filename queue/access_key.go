@@ -46,7 +46,8 @@ func (c *CreateAccessKey) Validate() *Error {
 		return checkUser(c.Account, c.User)
 	}
 	visible := func(r rune) bool { return r > ' ' && r <= '~' }
-	if c.Sealed != "" || len(c.Secret) < secretLengthMin || len(c.Secret) > secretLengthMax || strings.IndexFunc(c.Secret, not(visible)) >= 0 {
+	if c.Sealed != "" || len(c.Secret) < secretLengthMin || len(c.Secret) > secretLengthMax ||
+		strings.IndexFunc(c.Secret, not(visible)) >= 0 {
 		return refusal.New(refusal.IAMInvalidInput, "A secret access key must have 16 to 128 visible ASCII characters, without blanks.")
 	}
 	return checkUser(c.Account, c.User)
@@ -164,7 +165,8 @@ func (c *PutUserPolicy) Validate() *Error {
 		return err
 	}
 	if c.User == "" {
-		return refusal.New(refusal.IAMInvalidInput, "Only users have policies: the account itself may do everything with its own resources.")
+		return refusal.New(refusal.IAMInvalidInput,
+			"Only users have policies: the account itself may do everything with its own resources.")
 	}
 	if len(c.Policy) > userPolicyBytesMax {
 		return refusal.New(refusal.LimitExceeded, "The policy of a user can have at most ", strconv.Itoa(userPolicyBytesMax), " bytes.")
@@ -201,7 +203,8 @@ func (r *Restorer) AddAccessKey(k access.Key) error {
 	if _, known := r.b.access.Key(k.ID); known {
 		return fmt.Errorf("access key %q appears twice", k.ID)
 	}
-	if err := (&CreateAccessKey{ID: k.ID, Secret: k.Secret, Sealed: k.Sealed, Account: k.User.Account, User: k.User.Name}).Validate(); err != nil {
+	if err := (&CreateAccessKey{ID: k.ID, Secret: k.Secret, Sealed: k.Sealed, Account: k.User.Account,
+		User: k.User.Name}).Validate(); err != nil {
 		return err
 	}
 	r.b.access = r.b.access.WithKey(r.b.key, k)
@@ -243,7 +246,8 @@ const (
 
 // Validate checks lengths.
 func (c *SetSealingKey) Validate() *Error {
-	sound := access.IsSealingID(c.ID) && (c.Replaces == "" || access.IsSealingID(c.Replaces)) && len(c.Wraps)+len(c.Drop) <= holderChangesAtOnce
+	sound := access.IsSealingID(c.ID) && (c.Replaces == "" || access.IsSealingID(c.Replaces)) &&
+		len(c.Wraps)+len(c.Drop) <= holderChangesAtOnce
 	for _, w := range c.Wraps {
 		sound = sound && w.Holder != "" && len(w.Holder) <= holderLengthMax &&
 			w.PublicKey != "" && len(w.PublicKey) <= publicKeyBytesMax && w.Text != "" && len(w.Text) <= wrappedKeyBytesMax

@@ -33,7 +33,8 @@ func TestAccessKeys(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	key, known := before.Key(exampleKey)
-	if want := (access.Key{ID: exampleKey, Secret: exampleSecret, User: access.User{Account: exampleOwner, Name: "anna"}, CreatedAt: w.b.Now()}); !known || key != want {
+	if want := (access.Key{ID: exampleKey, Secret: exampleSecret, User: access.User{Account: exampleOwner, Name: "anna"},
+		CreatedAt: w.b.Now()}); !known || key != want {
 		t.Errorf("got %+v", key)
 	}
 
@@ -85,21 +86,28 @@ func TestAccessValidation(t *testing.T) {
 		want refusal.Code
 	}{
 		{"short id", &CreateAccessKey{ID: "AKIA", Secret: exampleSecret, Account: exampleOwner}, refusal.IAMInvalidInput},
-		{"id with a slash", &CreateAccessKey{ID: "AKIAEXAMPLE/00000001", Secret: exampleSecret, Account: exampleOwner}, refusal.IAMInvalidInput},
-		{"secret in clear and sealed", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Sealed: sealedFor(firstSealer), Account: exampleOwner}, refusal.IAMInvalidInput},
+		{"id with a slash", &CreateAccessKey{ID: "AKIAEXAMPLE/00000001", Secret: exampleSecret, Account: exampleOwner},
+			refusal.IAMInvalidInput},
+		{"secret in clear and sealed", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Sealed: sealedFor(firstSealer),
+			Account: exampleOwner}, refusal.IAMInvalidInput},
 		{"short sealed secret", &CreateAccessKey{ID: exampleKey, Sealed: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
 		{"sealed secret of nothing", &SealAccessKey{ID: exampleKey}, refusal.IAMInvalidInput},
-		{"sealing key without an id", &SetSealingKey{Wraps: []access.Wrap{{Holder: "n1", PublicKey: "p1", Text: "t1"}}}, refusal.IAMInvalidInput},
-		{"sealing key for nobody", &SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{PublicKey: "p1", Text: "t1"}}}, refusal.IAMInvalidInput},
+		{"sealing key without an id", &SetSealingKey{Wraps: []access.Wrap{{Holder: "n1", PublicKey: "p1", Text: "t1"}}},
+			refusal.IAMInvalidInput},
+		{"sealing key for nobody", &SetSealingKey{ID: firstSealer, Wraps: []access.Wrap{{PublicKey: "p1", Text: "t1"}}},
+			refusal.IAMInvalidInput},
 		{"short secret", &CreateAccessKey{ID: exampleKey, Secret: "short", Account: exampleOwner}, refusal.IAMInvalidInput},
-		{"secret with a blank", &CreateAccessKey{ID: exampleKey, Secret: "an example and no secret", Account: exampleOwner}, refusal.IAMInvalidInput},
+		{"secret with a blank", &CreateAccessKey{ID: exampleKey, Secret: "an example and no secret", Account: exampleOwner},
+			refusal.IAMInvalidInput},
 		{"account of letters", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: "abcdefghijkl"}, refusal.IAMInvalidInput},
-		{"user with a slash", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "a/b"}, refusal.IAMInvalidInput},
+		{"user with a slash", &CreateAccessKey{ID: exampleKey, Secret: exampleSecret, Account: exampleOwner, User: "a/b"},
+			refusal.IAMInvalidInput},
 		{"id to update", &UpdateAccessKey{}, refusal.IAMInvalidInput},
 		{"id to delete", &DeleteAccessKey{ID: strings.Repeat("A", 129)}, refusal.IAMInvalidInput},
 		{"policy of the account", &PutUserPolicy{Account: exampleOwner, Policy: "{}"}, refusal.IAMInvalidInput},
 		{"policy that is none", &PutUserPolicy{Account: exampleOwner, User: "anna", Policy: "[]"}, refusal.MalformedPolicyDocument},
-		{"long policy", &PutUserPolicy{Account: exampleOwner, User: "anna", Policy: `{"Id":"` + strings.Repeat("a", 10_240) + `"}`}, refusal.LimitExceeded},
+		{"long policy", &PutUserPolicy{Account: exampleOwner, User: "anna", Policy: `{"Id":"` + strings.Repeat("a", 10_240) + `"}`},
+			refusal.LimitExceeded},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +217,8 @@ func TestUseAccessKeys(t *testing.T) {
 		w.must(&CreateAccount{Account: shared})
 	}
 	for i, owner := range []string{exampleOwner, tenant, shared} {
-		before.must(&CreateAccessKey{ID: fmt.Sprint("AKIAEXAMPLE00000000", i), Secret: exampleSecret, Account: owner, Tenant: owner != exampleOwner})
+		before.must(&CreateAccessKey{ID: fmt.Sprint("AKIAEXAMPLE00000000", i), Secret: exampleSecret, Account: owner,
+			Tenant: owner != exampleOwner})
 	}
 	backup.b.UseAccessKeys(before.b.View().Access())
 	var owners []string

@@ -119,7 +119,8 @@ func (c *DeleteAccount) apply(b *Broker) (Result, *Error) {
 		return nil, noSuchAccount(c.Account)
 	}
 	if has := b.View().Usage(c.Account); has.Queues+has.Topics > 0 || b.access.IsUsed(c.Account) {
-		return nil, refusal.New(refusal.DeleteConflict, "The account ", c.Account, " has ", strconv.FormatInt(has.Queues, 10), " queues and ",
+		return nil, refusal.New(refusal.DeleteConflict, "The account ", c.Account, " has ", strconv.FormatInt(has.Queues, 10),
+			" queues and ",
 			strconv.FormatInt(has.Topics, 10), " topics. Delete them, its access keys and the policies of its users first.")
 	}
 	b.access = b.access.WithoutAccount(b.key, c.Account)
@@ -140,7 +141,8 @@ func (b *Broker) roomForQueues(name string, n int64, a *QueueAttributes) *Error 
 		return refusal.InvalidParameter(err.Message)
 	}
 	if u := b.usage.Of(owner); n > 0 && !u.HasRoomForQueues(n) {
-		return refusal.New(refusal.OverLimit, "The account has ", strconv.FormatInt(u.Queues, 10), " queues, and its quota is ", strconv.FormatInt(u.Quota.Queues, 10), ".")
+		return refusal.New(refusal.OverLimit, "The account has ", strconv.FormatInt(u.Queues, 10), " queues, and its quota is ",
+			strconv.FormatInt(u.Quota.Queues, 10), ".")
 	}
 	return nil
 }
@@ -152,7 +154,8 @@ func (b *Broker) roomForTopic(name string) *Error {
 		return refusal.SNSInvalid(err.Message)
 	}
 	if u := b.usage.Of(owner); !u.HasRoomForTopic() {
-		return refusal.New(refusal.TopicLimitExceeded, "The account has ", strconv.FormatInt(u.Topics, 10), " topics, and its quota is ", strconv.FormatInt(u.Quota.Topics, 10), ".")
+		return refusal.New(refusal.TopicLimitExceeded, "The account has ", strconv.FormatInt(u.Topics, 10), " topics, and its quota is ",
+			strconv.FormatInt(u.Quota.Topics, 10), ".")
 	}
 	return nil
 }

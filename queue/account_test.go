@@ -50,7 +50,8 @@ func TestEqualNames(t *testing.T) {
 			t.Errorf("%s has %q", name, got)
 		}
 		for _, other := range names {
-			if err := w.refusalOf(&DeleteMessages{Queue: other, Handles: []string{messages[0].Handle.String()}}); (err == nil) != (other == name) {
+			if err := w.refusalOf(&DeleteMessages{Queue: other,
+				Handles: []string{messages[0].Handle.String()}}); (err == nil) != (other == name) {
 				t.Errorf("a handle of %s at %s: %v", name, other, err)
 			}
 		}
@@ -105,7 +106,8 @@ func TestListsOfAccounts(t *testing.T) {
 		if got := all(func(after string) []string { return v.TopicsOf("", after, size) }); !slices.Equal(got, plain) {
 			t.Errorf("pages of %d: the cluster's own account has the topics %q", size, got)
 		}
-		if got := all(func(after string) []string { return v.TopicsOf(tenant, after, size) }); len(got) != len(plain) || got[0] != of("t0") {
+		if got := all(func(after string) []string { return v.TopicsOf(tenant, after, size) }); len(got) != len(plain) ||
+			got[0] != of("t0") {
 			t.Errorf("pages of %d: the tenant has the topics %q", size, got)
 		}
 	}
@@ -134,7 +136,8 @@ func TestNamesOfAccounts(t *testing.T) {
 	if err := w.refusal(&CreateQueue{Queue: "333333333333/q"}); err.Code != refusal.InvalidParameterValue {
 		t.Errorf("a queue of no account: %v", err)
 	}
-	if err := w.refusal(&CreateTopic{Topic: "333333333333/t", TopicARN: "arn:aws:sns:us-east-1:333333333333:t"}); err.Code != refusal.SNSInvalidParameter {
+	if err := w.refusal(&CreateTopic{Topic: "333333333333/t",
+		TopicARN: "arn:aws:sns:us-east-1:333333333333:t"}); err.Code != refusal.SNSInvalidParameter {
 		t.Errorf("a topic of no account: %v", err)
 	}
 	if err := (&CreateTopic{Topic: of("t"), TopicARN: topicARN("t")}).Validate(); err == nil {
@@ -157,7 +160,8 @@ func TestRedriveStaysInTheAccount(t *testing.T) {
 		{of("q"), queueARN("dead")}, {of("q"), elsewhere(otherTenant)}, {"q", tenantARN("sqs", "dead")},
 	} {
 		err := w.refusal(&CreateQueue{Queue: tc.queue, Attributes: []Attribute{redrive(tc.target)}})
-		if err.Code != refusal.InvalidParameterValue || !strings.HasSuffix(err.Message, "Reason: Dead-letter target owner should be same as the source.") {
+		if err.Code != refusal.InvalidParameterValue ||
+			!strings.HasSuffix(err.Message, "Reason: Dead-letter target owner should be same as the source.") {
 			t.Errorf("%s to %s: %v", tc.queue, tc.target, err)
 		}
 	}
@@ -230,7 +234,10 @@ func TestTopicsOfAccounts(t *testing.T) {
 	if _, err := subscribe("t", disguised, "", disguised); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.refusal(&CreateQueue{Queue: "x", Attributes: []Attribute{{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + disguised + `","maxReceiveCount":1}`}}}); !strings.HasSuffix(err.Message, "Dead letter target does not exist.") {
+	if err := w.refusal(&CreateQueue{Queue: "x",
+		Attributes: []Attribute{{Name: "RedrivePolicy",
+			Value: `{"deadLetterTargetArn":"` + disguised + `","maxReceiveCount":1}`}}}); !strings.HasSuffix(err.Message,
+		"Dead letter target does not exist.") {
 		t.Error(err)
 	}
 	for _, bad := range []struct{ topic, endpoint, queue, dead string }{
@@ -250,7 +257,8 @@ func TestTopicsOfAccounts(t *testing.T) {
 			t.Errorf("%s has %d messages", name, n)
 		}
 	}
-	if attributes, err := w.b.View().SubscriptionAttributes(own); err != nil || !slices.Contains(attributes, Attribute{Name: "TopicArn", Value: tenantARN("sns", "t")}) {
+	if attributes, err := w.b.View().SubscriptionAttributes(own); err != nil ||
+		!slices.Contains(attributes, Attribute{Name: "TopicArn", Value: tenantARN("sns", "t")}) {
 		t.Errorf("%v, %v", attributes, err)
 	}
 	w.must(&Unsubscribe{SubscriptionARN: own})

@@ -60,8 +60,10 @@ func TestReplayLimit(t *testing.T) {
 		w.must(&SetSubscriptionAttributes{SubscriptionARN: arn, Attributes: []Attribute{replayFrom(w.at)}})
 	}
 	const text = "A topic can have 10 replays at a time. Wait until one is completed, or remove a ReplayPolicy."
-	w.refused(&SetSubscriptionAttributes{SubscriptionARN: subscriptions[0], Attributes: []Attribute{replayFrom(w.at)}}, refusal.ReplayLimitExceeded, text)
-	w.refused(&Subscribe{Topic: "t.fifo", Endpoint: queueARN("more.fifo"), Attributes: []Attribute{replayFrom(w.at)}}, refusal.ReplayLimitExceeded, text)
+	w.refused(&SetSubscriptionAttributes{SubscriptionARN: subscriptions[0], Attributes: []Attribute{replayFrom(w.at)}},
+		refusal.ReplayLimitExceeded, text)
+	w.refused(&Subscribe{Topic: "t.fifo", Endpoint: queueARN("more.fifo"), Attributes: []Attribute{replayFrom(w.at)}},
+		refusal.ReplayLimitExceeded, text)
 	// The policy of a running replay can change.
 	w.must(&SetSubscriptionAttributes{SubscriptionARN: subscriptions[1], Attributes: []Attribute{replayFrom(w.at - 1)}})
 	w.must(&Unsubscribe{SubscriptionARN: subscriptions[1]})
@@ -209,7 +211,8 @@ func TestReplayDeadLetters(t *testing.T) {
 		t.Errorf("%d messages were delivered, %d went to the dead-letter queue", q, dead)
 	}
 	got := w.receive("dead.fifo", 1)[0]
-	if n := len(got.Attributes); n != limits.MessageAttributesMax+2 || got.Attributes[n-1] != (MessageAttribute{Name: "Replayed", DataType: "String", Value: "true"}) {
+	if n := len(got.Attributes); n != limits.MessageAttributesMax+2 ||
+		got.Attributes[n-1] != (MessageAttribute{Name: "Replayed", DataType: "String", Value: "true"}) {
 		t.Errorf("attributes %v", got.Attributes)
 	}
 }
@@ -242,7 +245,8 @@ func TestArchiveCountsForTheQuota(t *testing.T) {
 	}
 	over := func(code refusal.Code, cmd Command) {
 		t.Helper()
-		w.refused(cmd, code, fmt.Sprintf("The quota of the account is exhausted: it has %d messages of %d bytes. Nothing was stored: retry when some were deleted.",
+		w.refused(cmd, code, fmt.Sprintf("The quota of the account is exhausted: it has %d messages of %d bytes. "+
+			"Nothing was stored: retry when some were deleted.",
 			w.b.View().Usage(tenant).Messages, w.b.View().Usage(tenant).Bytes))
 	}
 	w.publish(of("t.fifo"), entry("g", "1", strings.Repeat("a", 60)))

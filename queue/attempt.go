@@ -129,7 +129,8 @@ func (b *Broker) replay(q *Queue, a *ReceiveAttempt, c *ReceiveMessages, visible
 	var again []*Message
 	for _, d := range a.deliveries {
 		m, ok := q.messages.Get(uint64(d.Sequence))
-		held := ok && m.delivered() && m.delivery.count == d.Delivery && m.delivery.session == 0 && !q.expired(m, b.now) && !q.groups.sessions.Locked(m.group)
+		held := ok && m.delivered() && m.delivery.count == d.Delivery && m.delivery.session == 0 && !q.expired(m, b.now) &&
+			!q.groups.sessions.Locked(m.group)
 		if !q.attributes.YMQReceive && (a.invalid || !held || m.delivery.visibleAt <= b.now) {
 			return nil, a.spent()
 		}

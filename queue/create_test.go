@@ -55,14 +55,16 @@ func TestCreateExisting(t *testing.T) {
 	w.must(&CreateQueue{Queue: "q"})
 	w.must(&CreateQueue{Queue: "q", Attributes: []Attribute{{Name: "DelaySeconds", Value: "1"}}})
 	err := w.refusal(&CreateQueue{Queue: "q", Attributes: []Attribute{{Name: "DelaySeconds", Value: "2"}}})
-	if err.Code != refusal.QueueNameExists || err.Message != "A queue already exists with the same name and a different value for attribute DelaySeconds" {
+	if err.Code != refusal.QueueNameExists ||
+		err.Message != "A queue already exists with the same name and a different value for attribute DelaySeconds" {
 		t.Fatal(err)
 	}
 }
 
 func TestClusterSettings(t *testing.T) {
 	w := newWorld(t)
-	if err := w.refusal(&SetClusterSetting{SettingReceiptKey, "ff0102030405060708090a0b0c0d0e0f"}); err.Code != refusal.InvalidClusterSetting {
+	if err := w.refusal(&SetClusterSetting{SettingReceiptKey,
+		"ff0102030405060708090a0b0c0d0e0f"}); err.Code != refusal.InvalidClusterSetting {
 		t.Fatalf("a second key: %v", err)
 	}
 	w.must(&SetFormatVersion{2})

@@ -130,7 +130,8 @@ func (b *Broker) openHandle(q *Queue, text string) (identifier.Receipt, bool) {
 }
 
 func invalidHandle(handle string) *Error {
-	return refusal.New(refusal.ReceiptHandleIsInvalid, `The input receipt handle "`, refusal.Echo(handle), `" is not a valid receipt handle.`)
+	return refusal.New(refusal.ReceiptHandleIsInvalid, `The input receipt handle "`, refusal.Echo(handle),
+		`" is not a valid receipt handle.`)
 }
 
 // deleteMessage deletes the message of a handle. It succeeds for a message that is already gone. A

@@ -96,7 +96,8 @@ func (f *fan) deliver(s *topic.Subscription) {
 
 // message returns the message that the subscription's queues store.
 func (f *fan) message(s *topic.Subscription) *publishedMessage {
-	return &publishedMessage{publication: f.publication, subscription: f.b.intern(s.ARN), raw: s.Attributes.RawDelivery, replayed: f.replayed}
+	return &publishedMessage{publication: f.publication, subscription: f.b.intern(s.ARN), raw: s.Attributes.RawDelivery,
+		replayed: f.replayed}
 }
 
 // deadLetter delivers a failed message to the dead-letter queue of the subscription, if there is
@@ -276,7 +277,8 @@ func (b *Broker) checkOutbox(t *topic.Topic, entries int) (refused *Error) {
 	t.ScanSubscriptions(func(s *topic.Subscription) bool {
 		if b.outboxFull(s.Number, entries) && !b.hasDeadLetterQueue(t, s) {
 			refused = refusal.New(refusal.Throttled, "The subscription ", s.ARN, " has ", strconv.Itoa(b.outbox.LenOf(s.Number)),
-				" messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was published: retry later, set a RedrivePolicy, or remove the subscription.")
+				" messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was published: retry "+
+					"later, set a RedrivePolicy, or remove the subscription.")
 		}
 		return refused == nil
 	})

@@ -151,7 +151,8 @@ func (m *Message) describe(r *MessageRecord, scheduled bool) {
 		r.DeadLetterSource, r.PartitionKey, r.KeepsAge = e.deadLetterSource, e.partition, e.keepsAge
 		if p := e.published; p != nil {
 			n := p.publication.Content()
-			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw, Replayed: p.replayed}
+			r.Published = PublishedRecord{PublicationID: n.MessageID, Content: n, SubscriptionARN: *p.subscription, Raw: p.raw,
+				Replayed: p.replayed}
 		}
 	}
 	if d := m.delivery; d != nil {

@@ -170,7 +170,8 @@ func (m *Message) detached() *Message {
 	}
 	if m.extra != nil {
 		e := *m.extra
-		e.traceHeader, e.deadLetterSource, e.partition = strings.Clone(e.traceHeader), strings.Clone(e.deadLetterSource), strings.Clone(e.partition)
+		e.traceHeader, e.deadLetterSource, e.partition = strings.Clone(e.traceHeader), strings.Clone(e.deadLetterSource),
+			strings.Clone(e.partition)
 		e.attributes = slices.Clone(e.attributes)
 		for i := range e.attributes {
 			a := &e.attributes[i]

@@ -173,7 +173,8 @@ func (c *StartMoveTask) Validate() *Error {
 		return refusal.NoSuchResource("DestinationArn")
 	}
 	if m := c.MaxPerSecond; m.Given && (m.Value < 1 || m.Value > limits.MovePerSecondMax) {
-		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
+		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessagesPerSecond",
+			"Must be between 1 and 500, if provided.")
 	}
 	return nil
 }
@@ -272,7 +273,8 @@ func (*MoveMessages) QueueName() string { return "" }
 // Validate checks the size of the step.
 func (c *MoveMessages) Validate() *Error {
 	if c.TaskID == "" || c.Max < 1 || c.Max > limits.MoveStepMax {
-		return refusal.InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(limits.MoveStepMax), " messages.")
+		return refusal.InvalidParameter("A step of a move task needs a task id and moves 1 to ", strconv.Itoa(limits.MoveStepMax),
+			" messages.")
 	}
 	return nil
 }

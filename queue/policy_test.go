@@ -71,8 +71,10 @@ func TestRemovePermission(t *testing.T) {
 		{name: "lone statement without a list", policy: `{"Statement":{"Sid":"L"}}`},
 		{name: "one of two", policy: `{"Statement":[{"Sid":"K"},{"Sid":"L"}],"Id":"i"}`, want: `{"Statement":[{"Sid":"K"}],"Id":"i"}`},
 		{name: "no policy", text: "Value L for parameter Label is invalid. Reason: can't find label."},
-		{name: "other label", policy: `{"Statement":[{"Sid":"l"},{"Effect":"Deny"},7]}`, text: "Value L for parameter Label is invalid. Reason: can't find label on existing policy."},
-		{name: "no statement", policy: `{"Id":"i"}`, text: "Value L for parameter Label is invalid. Reason: can't find label on existing policy."},
+		{name: "other label", policy: `{"Statement":[{"Sid":"l"},{"Effect":"Deny"},7]}`,
+			text: "Value L for parameter Label is invalid. Reason: can't find label on existing policy."},
+		{name: "no statement", policy: `{"Id":"i"}`,
+			text: "Value L for parameter Label is invalid. Reason: can't find label on existing policy."},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -47,10 +47,12 @@ func TestRefusedBeforeTheLog(t *testing.T) {
 		{"a character, in an unknown queue", send("none", false, bad), "The specified queue does not exist."},
 		{"too long for any queue", send("q", false, long), "Message must be shorter than 1048576 bytes."},
 		{"too long for this queue", send("small", false, long), "Message must be shorter than 1024 bytes."},
-		{"a batch that is too long", send("q", true, long), "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."},
+		{"a batch that is too long", send("q", true, long),
+			"Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."},
 		{"a batch that is too long and has no ids", send("q.fifo", true, long), "The request must contain the parameter MessageGroupId."},
 		{"a handle", &DeleteMessages{Queue: "q", Handles: []string{"x"}}, `The input receipt handle "x" is not`},
-		{"a handle of 5 MiB", &DeleteMessages{Queue: "q", Handles: []string{strings.Repeat("x", 5<<20)}}, `x..." is not a valid receipt handle.`},
+		{"a handle of 5 MiB", &DeleteMessages{Queue: "q", Handles: []string{strings.Repeat("x", 5<<20)}},
+			`x..." is not a valid receipt handle.`},
 		{"a name of 5 MiB", &PurgeQueue{Queue: strings.Repeat("x", 5<<20)}, "The specified queue does not exist."},
 		{"an attribute that cannot change", &SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{
 			{Name: "CompatibilityProfile", Value: "ymq"}, {Name: "VisibilityTimeout", Value: "x"},
@@ -83,7 +85,8 @@ func TestRefusalNamesTheWindowInForce(t *testing.T) {
 			for _, cmd := range []Command{
 				&CreateQueue{Queue: "new.fifo", Attributes: []Attribute{window, {Name: "FifoQueue", Value: "true"}}},
 				&SetQueueAttributes{Queue: "q.fifo", Attributes: []Attribute{window}},
-				&CreateTopic{Topic: "new.fifo", TopicARN: topicARN("new.fifo"), Attributes: []Attribute{window, {Name: "FifoTopic", Value: "true"}}},
+				&CreateTopic{Topic: "new.fifo", TopicARN: topicARN("new.fifo"),
+					Attributes: []Attribute{window, {Name: "FifoTopic", Value: "true"}}},
 				&SetTopicAttributes{Topic: "t.fifo", Attributes: []Attribute{window}},
 			} {
 				_, err, logged := w.accepted(cmd)
@@ -109,7 +112,8 @@ func TestRefusedEntries(t *testing.T) {
 		t.Fatalf("%v, in the log: %v", err, logged)
 	}
 	sent := result.(MessagesSent).Entries
-	if sent[0].Err == nil || sent[0].Err.Code != refusal.InvalidMessageContents || sent[1].Err != nil || sent[2].Err == nil || !strings.Contains(sent[2].Err.Message, "MessageGroupId") {
+	if sent[0].Err == nil || sent[0].Err.Code != refusal.InvalidMessageContents || sent[1].Err != nil || sent[2].Err == nil ||
+		!strings.Contains(sent[2].Err.Message, "MessageGroupId") {
 		t.Fatalf("sent %.300v", sent)
 	}
 	got := w.receive("q", 10)
@@ -127,12 +131,15 @@ func TestRefusedEntries(t *testing.T) {
 		t.Fatalf("a bad entry without group id: %v", err)
 	}
 	handle := got[0].Handle.String()
-	result, err, _ = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{"x", Some(1)}, {handle, Some(1)}, {handle, Some(-1)}}})
-	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Code != refusal.ReceiptHandleIsInvalid || errs[1] != nil || errs[2].Code != refusal.InvalidParameterValue {
+	result, err, _ = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true,
+		Entries: []VisibilityEntry{{"x", Some(1)}, {handle, Some(1)}, {handle, Some(-1)}}})
+	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Code != refusal.ReceiptHandleIsInvalid || errs[1] != nil ||
+		errs[2].Code != refusal.InvalidParameterValue {
 		t.Fatalf("visibility: %v, %v", errs, err)
 	}
 	result, err, _ = w.accepted(&DeleteMessages{Queue: "q", Batch: true, Handles: []string{"x", handle}})
-	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Message != `The input receipt handle "x" is not a valid receipt handle.` || errs[1] != nil {
+	if errs := result.(EntriesDone).Errs; err != nil || errs[0].Message != `The input receipt handle "x" is not a valid receipt handle.` ||
+		errs[1] != nil {
 		t.Fatalf("delete: %v, %v", errs, err)
 	}
 	result, err, logged = w.accepted(&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{handle, Some(1)}}})

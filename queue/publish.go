@@ -129,7 +129,8 @@ func (e *PublishEntry) checkIDs(fifo bool) *Error {
 	case fifo && !e.GroupIDGiven:
 		return refusal.SNSInvalid("The MessageGroupId parameter is required for FIFO topics")
 	case !fifo && e.DeduplicationIDGiven:
-		return refusal.SNSInvalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+		return refusal.SNSInvalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId " +
+			"parameter that is not valid for this topic type")
 	case e.DeduplicationIDGiven && !content.ValidID(e.DeduplicationID):
 		return badPublishID("MessageDeduplicationId")
 	case e.GroupIDGiven && !content.ValidID(e.GroupID):
@@ -183,7 +184,8 @@ func (c *Publish) apply(b *Broker) (Result, *Error) {
 			return nil, err
 		}
 		if t.Attributes.FIFO && !c.Entries[i].DeduplicationIDGiven && !t.Attributes.Deduplication.ContentBased {
-			return nil, refusal.SNSInvalid("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+			return nil, refusal.SNSInvalid("The topic should either have ContentBasedDeduplication enabled or " +
+				"MessageDeduplicationId provided explicitly")
 		}
 	}
 	if err := b.checkOutbox(t, len(c.Entries)); err != nil {

@@ -47,21 +47,27 @@ func TestPublishIsCheckedBeforeTheLog(t *testing.T) {
 		text    string
 	}{
 		{"good", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, long)}}, 0, ""},
-		{"without entries", Publish{Topic: "t.fifo", Batch: true}, refusal.EmptyBatchRequest, "The batch request doesn't contain any entries."},
-		{"eleven", Publish{Topic: "t.fifo", Batch: true, Entries: make([]PublishEntry, 11)}, refusal.TooManyEntriesInBatchRequest, "The batch request contains more entries than permissible."},
+		{"without entries", Publish{Topic: "t.fifo", Batch: true}, refusal.EmptyBatchRequest,
+			"The batch request doesn't contain any entries."},
+		{"eleven", Publish{Topic: "t.fifo", Batch: true, Entries: make([]PublishEntry, 11)}, refusal.TooManyEntriesInBatchRequest,
+			"The batch request contains more entries than permissible."},
 		{
 			"a batch too long",
 			Publish{Topic: "t.fifo", Batch: true, Entries: []PublishEntry{entry(group, id, long), entry(group, "2", "x")}},
 			refusal.BatchRequestTooLong, "The length of all the messages put together is more than the limit.",
 		},
 		{"no topic", Publish{Entries: []PublishEntry{entry(group, id, "m")}}, refusal.NotFound, "Topic does not exist"},
-		{"empty subject", Publish{Topic: "t.fifo", Entries: []PublishEntry{{SubjectGiven: true}}}, refusal.SNSInvalidParameter, "Invalid parameter: Subject"},
-		{"empty", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, "")}}, refusal.SNSInvalidParameter, "Invalid parameter: Empty message"},
-		{"too long", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, long+"x")}}, refusal.SNSInvalidParameter, "Invalid parameter: Message too long"},
+		{"empty subject", Publish{Topic: "t.fifo", Entries: []PublishEntry{{SubjectGiven: true}}}, refusal.SNSInvalidParameter,
+			"Invalid parameter: Subject"},
+		{"empty", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, "")}}, refusal.SNSInvalidParameter,
+			"Invalid parameter: Empty message"},
+		{"too long", Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, id, long+"x")}}, refusal.SNSInvalidParameter,
+			"Invalid parameter: Message too long"},
 		{
 			"an attribute",
 			Publish{Topic: "t", Entries: []PublishEntry{{Message: "m", Attributes: []MessageAttribute{{Name: "x", DataType: "String"}}}}},
-			refusal.ParameterValueInvalid, "The message attribute 'x' must contain non-empty message attribute value for message attribute type 'String'.",
+			refusal.ParameterValueInvalid, "The message attribute 'x' must contain non-empty message attribute value " +
+				"for message attribute type 'String'.",
 		},
 		{
 			"no group",
@@ -73,14 +79,16 @@ func TestPublishIsCheckedBeforeTheLog(t *testing.T) {
 			"standard with an id",
 			Publish{Topic: "t", Entries: []PublishEntry{entry(group, id, "m")}},
 			refusal.SNSInvalidParameter,
-			"Invalid parameter: MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type",
+			"Invalid parameter: MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter " +
+				"that is not valid for this topic type",
 		},
 		{"standard with a group", Publish{Topic: "t", Entries: []PublishEntry{{Message: "m", GroupID: group, GroupIDGiven: true}}}, 0, ""},
 		{
 			"bad id",
 			Publish{Topic: "t.fifo", Entries: []PublishEntry{entry(group, "a b", "m")}},
 			refusal.SNSInvalidParameter,
-			"Invalid parameter: MessageDeduplicationId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length",
+			"Invalid parameter: MessageDeduplicationId Reason: can only include alphanumeric and punctuation " +
+				"characters. 1 to 128 in length",
 		},
 		{
 			"bad group",
@@ -114,13 +122,15 @@ func TestPublishIsPrepared(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash := ready.Command.(*Publish).Entries[0].ContentHash
-	if fmt.Sprintf("%x", hash) != "532eaabd9574880dbf76b9b8cc00832c20a6ec113d682299550d7a6e0f345e25" || given.Entries[0].ContentHash != nil {
+	if fmt.Sprintf("%x", hash) != "532eaabd9574880dbf76b9b8cc00832c20a6ec113d682299550d7a6e0f345e25" ||
+		given.Entries[0].ContentHash != nil {
 		t.Errorf("prepared with %x, given with %x", hash, given.Entries[0].ContentHash)
 	}
 	first := w.must(ready.Command).(Published).Entries[0]
 	w.pass(logtime.Second)
 	again := w.must(given).(Published).Entries[0]
-	if want := (PublishedEntry{MessageID: first.MessageID, Sequence: first.Sequence, Duplicate: true, AcceptedAt: w.at.Add(-logtime.Second)}); again != want {
+	if want := (PublishedEntry{MessageID: first.MessageID, Sequence: first.Sequence, Duplicate: true,
+		AcceptedAt: w.at.Add(-logtime.Second)}); again != want {
 		t.Errorf("without the hash it was answered %+v, want %+v", again, want)
 	}
 }
@@ -132,7 +142,8 @@ func TestPublishIsCheckedAgain(t *testing.T) {
 	w.createTopic("plain")
 	w.refused(&Publish{Topic: "t.fifo", Batch: true, Entries: []PublishEntry{entry("g", "1", "m"), {Message: "m"}}},
 		refusal.SNSInvalidParameter, "Invalid parameter: The MessageGroupId parameter is required for FIFO topics")
-	w.refused(&Publish{Topic: "t.fifo", Entries: []PublishEntry{{Message: "m", GroupID: "g", GroupIDGiven: true}}}, refusal.SNSInvalidParameter,
+	w.refused(&Publish{Topic: "t.fifo", Entries: []PublishEntry{{Message: "m", GroupID: "g", GroupIDGiven: true}}},
+		refusal.SNSInvalidParameter,
 		"Invalid parameter: The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 	w.refused(&Publish{Topic: "none", Entries: []PublishEntry{{Message: "m"}}}, refusal.NotFound, "Topic does not exist")
 	w.publish("t.fifo", entry("g", "1", "m"))
@@ -202,7 +213,8 @@ func TestDroppedMessagesAreReleasedLater(t *testing.T) {
 			w.must(drop)
 			left := w.b.publications.Bytes() / each
 			if left >= messages || left < messages-2*releaseBudget || w.b.NextDeadline() != w.b.Now() {
-				t.Errorf("%d of %d publications are held right after, the next deadline is %d at %d", left, messages, w.b.NextDeadline(), w.b.Now())
+				t.Errorf("%d of %d publications are held right after, the next deadline is %d at %d", left, messages, w.b.NextDeadline(),
+					w.b.Now())
 			}
 			frozen := w.b.Freeze()
 			w.must(&AdvanceClock{})
@@ -211,7 +223,8 @@ func TestDroppedMessagesAreReleasedLater(t *testing.T) {
 			}
 			restored, err := restore(frozen)
 			if err != nil || restored.publications.Bytes() != w.b.publications.Bytes() || restored.StateHash() != frozen.StateHash() {
-				t.Errorf("a replica restored in between holds %d bytes, not %d (%v)", restored.publications.Bytes(), w.b.publications.Bytes(), err)
+				t.Errorf("a replica restored in between holds %d bytes, not %d (%v)", restored.publications.Bytes(),
+					w.b.publications.Bytes(), err)
 			}
 			if got := w.receive("kept.fifo", 10); len(got) != 1 {
 				t.Errorf("the message that was kept: %v", got)
@@ -227,8 +240,9 @@ func TestEnvelopeOfRepeatedReceives(t *testing.T) {
 	w.createTopic("t.fifo")
 	w.subscribe("t.fifo", "q.fifo")
 	sent := w.publish("t.fifo", PublishEntry{
-		Message: "text", Subject: "subject", SubjectGiven: true, GroupID: "g", GroupIDGiven: true, DeduplicationID: "1", DeduplicationIDGiven: true,
-		Attributes: []MessageAttribute{{Name: "n", DataType: "Number", Value: "99.12"}},
+		Message: "text", Subject: "subject", SubjectGiven: true, GroupID: "g", GroupIDGiven: true, DeduplicationID: "1",
+		DeduplicationIDGiven: true,
+		Attributes:           []MessageAttribute{{Name: "n", DataType: "Number", Value: "99.12"}},
 	})[0]
 	first := w.receive("q.fifo", 1)[0]
 	w.must(&SetTopicAttributes{Topic: "t.fifo", Attributes: []Attribute{{Name: "DisplayName", Value: "other"}}})
@@ -387,7 +401,8 @@ func TestKnownTopicID(t *testing.T) {
 	w.send("t.fifo", "g", "sent", "m")
 	first := w.publish("t.fifo", entry("g", "published", "m"))[0]
 	known, found, err := w.b.View().KnownTopicID("t.fifo", DeduplicationID{ID: "published"})
-	if err != nil || !found || known.MessageID != first.MessageID || known.Sequence != first.Sequence || known.AcceptedAt != first.AcceptedAt ||
+	if err != nil || !found || known.MessageID != first.MessageID || known.Sequence != first.Sequence ||
+		known.AcceptedAt != first.AcceptedAt ||
 		known.ForgottenAt != first.AcceptedAt.Add(logtime.Seconds(300)) {
 		t.Errorf("%+v %v %v, of %+v", known, found, err, first)
 	}

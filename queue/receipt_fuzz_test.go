@@ -33,7 +33,8 @@ func FuzzReceiptHandle(f *testing.F) {
 			}
 			for _, cmd := range []Command{
 				&DeleteMessages{Queue: "q", Batch: true, Handles: []string{tried}},
-				&ChangeMessageVisibility{Queue: "q", Batch: true, Entries: []VisibilityEntry{{Handle: tried, VisibilityTimeout: Some(int64(0))}}},
+				&ChangeMessageVisibility{Queue: "q", Batch: true,
+					Entries: []VisibilityEntry{{Handle: tried, VisibilityTimeout: Some(int64(0))}}},
 			} {
 				result, refusal := b.Apply(now, cmd)
 				if done, is := result.(EntriesDone); refusal == nil && (!is || done.Errs[0] == nil) {

@@ -40,7 +40,8 @@ func (c *ReceiveMessages) Validate() *Error {
 		messagesMax = limits.StreamEntriesMax
 	}
 	if m := c.MaxMessages; m.Given && (m.Value < 1 || m.Value > messagesMax) {
-		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages", "Must be between 1 and "+strconv.FormatInt(messagesMax, 10)+", if provided.")
+		return refusal.InvalidValue(strconv.FormatInt(m.Value, 10), "MaxNumberOfMessages",
+			"Must be between 1 and "+strconv.FormatInt(messagesMax, 10)+", if provided.")
 	}
 	if err := checkVisibilityRange(c.VisibilityTimeout); err != nil {
 		return err
@@ -276,7 +277,8 @@ func (s *selection) after(entry *timed, timer bool, last timed) (found bool) {
 
 // done bounds a receive by the limits of the request and by its work.
 func (s *selection) done() bool {
-	return len(s.deliver) >= s.limit || s.bytesMax > 0 && s.bytes >= s.bytesMax || len(s.deadLetters) >= deadLetterBudget || s.skipped >= expiryBudget
+	return len(s.deliver) >= s.limit || s.bytesMax > 0 && s.bytes >= s.bytesMax || len(s.deadLetters) >= deadLetterBudget ||
+		s.skipped >= expiryBudget
 }
 
 // take takes the message, or the available prefix of the group it heads. It never passes a message

@@ -156,7 +156,8 @@ func TestScheduledMessages(t *testing.T) {
 	send := func(body string, at Timestamp) SentEntry {
 		e := SendEntry{
 			Body: body, GroupID: "a", GroupIDGiven: true, DeduplicationID: body, DeduplicationIDGiven: true,
-			Attributes: []MessageAttribute{{Name: "seriatim.ScheduledEnqueueTime", DataType: "Number", Value: Int{Value: int64(at)}.text()}},
+			Attributes: []MessageAttribute{{Name: "seriatim.ScheduledEnqueueTime", DataType: "Number",
+				Value: Int{Value: int64(at)}.text()}},
 		}
 		return s.must(&SendMessages{Queue: "q.fifo", Entries: []SendEntry{e}}).(MessagesSent).Entries[0]
 	}

@@ -12,7 +12,8 @@ func TestRepeatedSend(t *testing.T) {
 	repeat := func(w *world, since Timestamp, ids ...string) (Result, *Error) {
 		cmd := &SendMessages{Queue: "q.fifo", Batch: len(ids) > 1, RepeatedSince: since}
 		for _, id := range ids {
-			cmd.Entries = append(cmd.Entries, SendEntry{Body: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true})
+			cmd.Entries = append(cmd.Entries,
+				SendEntry{Body: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true})
 		}
 		return w.apply(cmd)
 	}

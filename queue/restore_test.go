@@ -77,7 +77,8 @@ func TestRestorerRefuses(t *testing.T) {
 		ids      ids
 		want     string // empty: accepted
 	}{
-		{"in order", messages{stored(1), stored(3), stored(200), scheduled(2), scheduled(201), deferred(150)}, ids{{id(1, 1), id(2, 2)}, {id(9, 3)}}, ""},
+		{"in order", messages{stored(1), stored(3), stored(200), scheduled(2), scheduled(201), deferred(150)},
+			ids{{id(1, 1), id(2, 2)}, {id(9, 3)}}, ""},
 		{"number twice", messages{stored(1), stored(1)}, nil, "message 1 is out of order or appears twice"},
 		{"in the wrong order", messages{stored(2), stored(1)}, nil, "message 1 is out of order"},
 		{"in the wrong order of pages", messages{stored(200), stored(1)}, nil, "message 1 is out of order"},

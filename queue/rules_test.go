@@ -238,7 +238,8 @@ func TestScheduledMessageIsNotDelayed(t *testing.T) {
 func TestDeadLetterReasonOfTheReceiveCount(t *testing.T) {
 	for _, extension := range []Attribute{
 		{Name: "VisibilityTimeout", Value: "30"}, {Name: "CompatibilityProfile", Value: "ymq"},
-		{Name: "CompatibilityProfile", Value: "servicebus"}, {Name: "ReservedAttributesEnabled", Value: "true"}, {Name: "ImplicitDeadLetterQueue", Value: "true"},
+		{Name: "CompatibilityProfile", Value: "servicebus"}, {Name: "ReservedAttributesEnabled", Value: "true"},
+		{Name: "ImplicitDeadLetterQueue", Value: "true"},
 	} {
 		w := newWorld(t)
 		w.create("q-dlq.fifo")

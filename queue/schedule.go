@@ -150,7 +150,8 @@ func (c *CancelScheduled) apply(b *Broker) (Result, *Error) {
 	for i, sequence := range c.Sequences {
 		m := q.scheduledMessage(uint64(sequence), b.now)
 		if m == nil {
-			out.Errs[i] = refusal.New(refusal.MessageNotFound, "There is no scheduled message with the sequence number ", sequence.String(), ".")
+			out.Errs[i] = refusal.New(refusal.MessageNotFound, "There is no scheduled message with the sequence number ", sequence.String(),
+				".")
 			continue
 		}
 		if c.ForgetDeduplicationID { // before the body is freed

@@ -42,7 +42,8 @@ func (c *SendMessages) wellFormed() *Error {
 		return err
 	}
 	if len(c.SenderID) > senderIDLengthMax || content.BadCharacter(c.SenderID) {
-		return refusal.InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax), " bytes or has invalid characters.")
+		return refusal.InvalidParameter("The sender id is longer than ", strconv.Itoa(senderIDLengthMax),
+			" bytes or has invalid characters.")
 	}
 	return nil
 }

@@ -115,7 +115,8 @@ func TestContentDeduplication(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.create("q.fifo", Attribute{Name: "ContentBasedDeduplication", Value: "true"}, Attribute{Name: "ContentDeduplicationMode", Value: c.mode})
+			w.create("q.fifo", Attribute{Name: "ContentBasedDeduplication", Value: "true"},
+				Attribute{Name: "ContentDeduplicationMode", Value: c.mode})
 			for i, id := range c.ids {
 				if got := !w.send("q.fifo", "g", id, body).Duplicate; got != c.fresh[i] {
 					t.Fatalf("send %d is new: %v", i, got)
@@ -130,7 +131,8 @@ func TestContentDeduplication(t *testing.T) {
 
 func TestPartitionKeyScope(t *testing.T) {
 	w := newWorld(t)
-	w.create("q.fifo", Attribute{Name: "DeduplicationScope", Value: "partitionKey"}, Attribute{Name: "MessageGroupIdMode", Value: "Optional"},
+	w.create("q.fifo", Attribute{Name: "DeduplicationScope", Value: "partitionKey"},
+		Attribute{Name: "MessageGroupIdMode", Value: "Optional"},
 		Attribute{Name: "ReservedAttributesEnabled", Value: "true"})
 	send := func(partition string) bool {
 		e := SendEntry{Body: "x", DeduplicationID: "a", DeduplicationIDGiven: true}
@@ -158,7 +160,8 @@ func TestMaxDeduplicationEntries(t *testing.T) {
 	w := newWorld(t)
 	w.create("q.fifo", Attribute{Name: "MaxDeduplicationEntries", Value: "2"}, Attribute{Name: "DeduplicationWindowSeconds", Value: "20"})
 	w.dedup("a +1 b a!")
-	c := &SendMessages{Queue: "q.fifo", Entries: []SendEntry{{Body: "x", GroupID: "g", GroupIDGiven: true, DeduplicationID: "c", DeduplicationIDGiven: true}}}
+	c := &SendMessages{Queue: "q.fifo",
+		Entries: []SendEntry{{Body: "x", GroupID: "g", GroupIDGiven: true, DeduplicationID: "c", DeduplicationIDGiven: true}}}
 	if _, err := w.apply(c); err == nil || err.Code != refusal.OverLimit {
 		t.Fatalf("a third id: %v", err)
 	}

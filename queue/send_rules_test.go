@@ -63,9 +63,12 @@ func standardEntry(change func(e *SendEntry)) *SendEntry {
 
 const (
 	allPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-	badContents    = "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
-	groupRule      = " for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length."
-	idRule         = " for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length."
+	badContents    = "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | " +
+		"#xE000 to #xFFFD | #x10000 to #x10FFFF"
+	groupRule = " for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include alphanumeric " +
+		"and punctuation characters. 1 to 128 in length."
+	idRule = " for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId can only include " +
+		"alphanumeric and punctuation characters. 1 to 128 in length."
 )
 
 type sendCase struct {
@@ -99,35 +102,43 @@ func TestCheckSendOnStandardQueue(t *testing.T) {
 	const tooLate = "DelaySeconds must be >= 0 and <= 900."
 	runSendCases(t, false, []sendCase{
 		{name: "good"},
-		{name: "empty body", entry: func(e *SendEntry) { e.Body = "" }, code: refusal.MissingRequiredParameter, text: "The request must contain the parameter MessageBody."},
+		{name: "empty body", entry: func(e *SendEntry) { e.Body = "" }, code: refusal.MissingRequiredParameter,
+			text: "The request must contain the parameter MessageBody."},
 		{name: "at the limit", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1024) }},
 		{
 			name: "over the limit", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1025) },
-			code: refusal.InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+			code: refusal.InvalidParameterValue,
+			text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
 		},
 		{
 			name: "over the limit by its attribute", rules: limit, entry: func(e *SendEntry) {
 				e.Body, e.Attributes = strings.Repeat("x", 1017), []MessageAttribute{{Name: "k", DataType: "String", Value: "x"}}
 			},
-			code: refusal.InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+			code: refusal.InvalidParameterValue,
+			text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
 		},
 		{
 			name: "over the limit in a batch", batch: true, rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("x", 1025) },
-			code: refusal.InvalidParameterValue, text: "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.",
+			code: refusal.InvalidParameterValue,
+			text: "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.",
 		},
 		{
 			name: "size before characters", rules: limit, entry: func(e *SendEntry) { e.Body = strings.Repeat("\x00", 1025) },
-			code: refusal.InvalidParameterValue, text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
+			code: refusal.InvalidParameterValue,
+			text: "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.",
 		},
 		{name: "bad character", entry: func(e *SendEntry) { e.Body = "a\x08" }, code: refusal.InvalidMessageContents, text: badContents},
-		{name: "bad character in a batch", batch: true, entry: func(e *SendEntry) { e.Body = "\x01" }, code: refusal.InvalidMessageContents, text: badContents},
+		{name: "bad character in a batch", batch: true, entry: func(e *SendEntry) { e.Body = "\x01" }, code: refusal.InvalidMessageContents,
+			text: badContents},
 		{
 			name: "characters before attributes", entry: func(e *SendEntry) { e.Body, e.Attributes = "\x00", []MessageAttribute{{}} },
 			code: refusal.InvalidMessageContents, text: badContents,
 		},
 		{name: "group id of a fair queue", entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "test", true }},
-		{name: "group id empty", entry: func(e *SendEntry) { e.GroupIDGiven = true }, code: refusal.InvalidParameterValue, text: "Value " + groupRule},
-		{name: "group id with a blank", entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "group 123", true }, code: refusal.InvalidParameterValue, text: "Value group 123" + groupRule},
+		{name: "group id empty", entry: func(e *SendEntry) { e.GroupIDGiven = true }, code: refusal.InvalidParameterValue,
+			text: "Value " + groupRule},
+		{name: "group id with a blank", entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = "group 123", true },
+			code: refusal.InvalidParameterValue, text: "Value group 123" + groupRule},
 		{
 			name:  "group id of 129",
 			entry: func(e *SendEntry) { e.GroupID, e.GroupIDGiven = strings.Repeat("g", 129), true },
@@ -137,12 +148,16 @@ func TestCheckSendOnStandardQueue(t *testing.T) {
 			name:  "deduplication id",
 			entry: func(e *SendEntry) { e.DeduplicationID, e.DeduplicationIDGiven = "d", true },
 			code:  refusal.InvalidParameterValue,
-			text:  "Value d for parameter MessageDeduplicationId is invalid. Reason: The request include parameter that is not valid for this queue type.",
+			text: "Value d for parameter MessageDeduplicationId is invalid. Reason: The request include parameter " +
+				"that is not valid for this queue type.",
 		},
-		{name: "bad deduplication id", entry: func(e *SendEntry) { e.DeduplicationIDGiven = true }, code: refusal.InvalidParameterValue, text: "Value " + idRule},
+		{name: "bad deduplication id", entry: func(e *SendEntry) { e.DeduplicationIDGiven = true }, code: refusal.InvalidParameterValue,
+			text: "Value " + idRule},
 		{name: "delay 900", entry: func(e *SendEntry) { e.DelaySeconds = Some(900) }},
-		{name: "delay 901", entry: func(e *SendEntry) { e.DelaySeconds = Some(901) }, code: refusal.InvalidParameterValue, text: "Value 901 for parameter DelaySeconds is invalid. Reason: " + tooLate},
-		{name: "delay -1", entry: func(e *SendEntry) { e.DelaySeconds = Some(-1) }, code: refusal.InvalidParameterValue, text: "Value -1 for parameter DelaySeconds is invalid. Reason: " + tooLate},
+		{name: "delay 901", entry: func(e *SendEntry) { e.DelaySeconds = Some(901) }, code: refusal.InvalidParameterValue,
+			text: "Value 901 for parameter DelaySeconds is invalid. Reason: " + tooLate},
+		{name: "delay -1", entry: func(e *SendEntry) { e.DelaySeconds = Some(-1) }, code: refusal.InvalidParameterValue,
+			text: "Value -1 for parameter DelaySeconds is invalid. Reason: " + tooLate},
 		{name: "trace header", entry: func(e *SendEntry) { e.TraceHeader = "Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1" }},
 		{
 			name: "bad trace header", entry: func(e *SendEntry) { e.TraceHeader = "\x00" },
@@ -160,22 +175,35 @@ func TestCheckSendOnFIFOQueue(t *testing.T) {
 		{name: "good"},
 		{name: "id of 128", entry: func(e *SendEntry) { e.DeduplicationID = strings.Repeat("a", 128) }},
 		{name: "id with all punctuation", entry: func(e *SendEntry) { e.DeduplicationID, e.GroupID = allPunctuation, allPunctuation }},
-		{name: "id of 129", entry: func(e *SendEntry) { e.DeduplicationID = strings.Repeat("a", 129) }, code: refusal.InvalidParameterValue, text: "Value " + strings.Repeat("a", 129) + idRule},
-		{name: "id empty", entry: func(e *SendEntry) { e.DeduplicationID = "" }, code: refusal.InvalidParameterValue, text: "Value " + idRule},
-		{name: "id with a blank", entry: func(e *SendEntry) { e.DeduplicationID = "group 123" }, code: refusal.InvalidParameterValue, text: "Value group 123" + idRule},
-		{name: "id not ASCII", entry: func(e *SendEntry) { e.DeduplicationID = "é" }, code: refusal.InvalidParameterValue, text: "Value é" + idRule},
-		{name: "id with DEL", entry: func(e *SendEntry) { e.DeduplicationID = "\x7f" }, code: refusal.InvalidParameterValue, text: "Value \x7f" + idRule},
-		{name: "deduplication id before group id", entry: func(e *SendEntry) { e.DeduplicationID, e.GroupID = "", "" }, code: refusal.InvalidParameterValue, text: "Value " + idRule},
+		{name: "id of 129", entry: func(e *SendEntry) { e.DeduplicationID = strings.Repeat("a", 129) }, code: refusal.InvalidParameterValue,
+			text: "Value " + strings.Repeat("a", 129) + idRule},
+		{name: "id empty", entry: func(e *SendEntry) { e.DeduplicationID = "" }, code: refusal.InvalidParameterValue,
+			text: "Value " + idRule},
+		{name: "id with a blank", entry: func(e *SendEntry) { e.DeduplicationID = "group 123" }, code: refusal.InvalidParameterValue,
+			text: "Value group 123" + idRule},
+		{name: "id not ASCII", entry: func(e *SendEntry) { e.DeduplicationID = "é" }, code: refusal.InvalidParameterValue,
+			text: "Value é" + idRule},
+		{name: "id with DEL", entry: func(e *SendEntry) { e.DeduplicationID = "\x7f" }, code: refusal.InvalidParameterValue,
+			text: "Value \x7f" + idRule},
+		{name: "deduplication id before group id", entry: func(e *SendEntry) { e.DeduplicationID, e.GroupID = "", "" },
+			code: refusal.InvalidParameterValue, text: "Value " + idRule},
 		{name: "delay 0", entry: func(e *SendEntry) { e.DelaySeconds = Some(0) }},
-		{name: "delay 2", entry: func(e *SendEntry) { e.DelaySeconds = Some(2) }, code: refusal.InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
-		{name: "delay before group id", entry: func(e *SendEntry) { noGroup(e); e.DelaySeconds = Some(2) }, code: refusal.InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
-		{name: "no group id", entry: noGroup, code: refusal.MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
-		{name: "no group id in a batch", batch: true, entry: noGroup, code: refusal.InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
+		{name: "delay 2", entry: func(e *SendEntry) { e.DelaySeconds = Some(2) }, code: refusal.InvalidParameterValue,
+			text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
+		{name: "delay before group id", entry: func(e *SendEntry) { noGroup(e); e.DelaySeconds = Some(2) },
+			code: refusal.InvalidParameterValue, text: "Value 2 for parameter DelaySeconds is invalid. Reason: " + wrongType},
+		{name: "no group id", entry: noGroup, code: refusal.MissingRequiredParameter,
+			text: "The request must contain the parameter MessageGroupId."},
+		{name: "no group id in a batch", batch: true, entry: noGroup, code: refusal.InvalidParameterValue,
+			text: "The request must contain the parameter MessageGroupId."},
 		{name: "no group id where it is optional", rules: func(a *QueueAttributes) { a.GroupOptional = true }, entry: noGroup},
 		{name: "no deduplication id", entry: noDeduplication, code: refusal.InvalidParameterValue, text: noID},
-		{name: "no deduplication id with content deduplication", rules: func(a *QueueAttributes) { a.Deduplication.ContentBased = true }, entry: noDeduplication},
-		{name: "no deduplication id without deduplication", rules: func(a *QueueAttributes) { a.Deduplication.Disabled = true }, entry: noDeduplication},
-		{name: "group id before deduplication id", entry: func(e *SendEntry) { noGroup(e); noDeduplication(e) }, code: refusal.MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
+		{name: "no deduplication id with content deduplication", rules: func(a *QueueAttributes) { a.Deduplication.ContentBased = true },
+			entry: noDeduplication},
+		{name: "no deduplication id without deduplication", rules: func(a *QueueAttributes) { a.Deduplication.Disabled = true },
+			entry: noDeduplication},
+		{name: "group id before deduplication id", entry: func(e *SendEntry) { noGroup(e); noDeduplication(e) },
+			code: refusal.MissingRequiredParameter, text: "The request must contain the parameter MessageGroupId."},
 	})
 }
 
@@ -194,8 +222,10 @@ func TestCheckSendBatch(t *testing.T) {
 		text    string
 	}{
 		{name: "good", fifo: true, entries: []func(e *SendEntry){nil, nil}},
-		{name: "no deduplication id", fifo: true, entries: []func(e *SendEntry){nil, noDeduplication}, code: refusal.InvalidParameterValue, text: noID},
-		{name: "no group id", fifo: true, entries: []func(e *SendEntry){nil, noGroup}, code: refusal.InvalidParameterValue, text: "The request must contain the parameter MessageGroupId."},
+		{name: "no deduplication id", fifo: true, entries: []func(e *SendEntry){nil, noDeduplication}, code: refusal.InvalidParameterValue,
+			text: noID},
+		{name: "no group id", fifo: true, entries: []func(e *SendEntry){nil, noGroup}, code: refusal.InvalidParameterValue,
+			text: "The request must contain the parameter MessageGroupId."},
 		{
 			name: "neither id", fifo: true, entries: []func(e *SendEntry){nil, func(e *SendEntry) { noGroup(e); noDeduplication(e) }},
 			code: refusal.InvalidParameterValue, text: "The request must contain the parameter MessageGroupId.",
@@ -208,7 +238,8 @@ func TestCheckSendBatch(t *testing.T) {
 			name: "content deduplication", fifo: true, rules: func(a *QueueAttributes) { a.Deduplication.ContentBased = true },
 			entries: []func(e *SendEntry){noDeduplication},
 		},
-		{name: "no group id where it is optional", fifo: true, rules: func(a *QueueAttributes) { a.GroupOptional = true }, entries: []func(e *SendEntry){noGroup}},
+		{name: "no group id where it is optional", fifo: true, rules: func(a *QueueAttributes) { a.GroupOptional = true },
+			entries: []func(e *SendEntry){noGroup}},
 		{name: "standard needs no ids", entries: []func(e *SendEntry){nil, nil}},
 		{name: "at the limit", entries: []func(e *SendEntry){half, half}},
 		{
@@ -216,10 +247,12 @@ func TestCheckSendBatch(t *testing.T) {
 			text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
 		},
 		{
-			name: "one entry over the limit", entries: []func(e *SendEntry){func(e *SendEntry) { e.Body = strings.Repeat("x", limits.BatchBytesMax+1) }},
-			code: refusal.BatchRequestTooLong, text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
+			name:    "one entry over the limit",
+			entries: []func(e *SendEntry){func(e *SendEntry) { e.Body = strings.Repeat("x", limits.BatchBytesMax+1) }},
+			code:    refusal.BatchRequestTooLong, text: "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.",
 		},
-		{name: "limit of the queue is not that of the batch", rules: func(a *QueueAttributes) { a.MaximumMessageSize = 1024 }, entries: []func(e *SendEntry){half}},
+		{name: "limit of the queue is not that of the batch", rules: func(a *QueueAttributes) { a.MaximumMessageSize = 1024 },
+			entries: []func(e *SendEntry){half}},
 		{name: "single action has its own checks", single: true, fifo: true, entries: []func(e *SendEntry){noGroup}},
 	}
 	for _, c := range cases {
@@ -258,8 +291,9 @@ func TestCheckSendReservedAttributes(t *testing.T) {
 			e.GroupID, e.Attributes = "p", append(userAttributes(10), key, at)
 		}},
 		{
-			name: "eleven beside them", rules: on, entry: func(e *SendEntry) { e.GroupID, e.Attributes = "p", append(userAttributes(11), key) },
-			code: refusal.InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
+			name: "eleven beside them", rules: on,
+			entry: func(e *SendEntry) { e.GroupID, e.Attributes = "p", append(userAttributes(11), key) },
+			code:  refusal.InvalidParameterValue, text: "Number of message attributes [11] exceeds the allowed maximum [10].",
 		},
 		{
 			name: "counted where they are not reserved", entry: func(e *SendEntry) { e.Attributes = append(userAttributes(10), key) },
@@ -272,14 +306,16 @@ func TestCheckSendReservedAttributes(t *testing.T) {
 		{
 			name: "partition key differs from group id", rules: on, entry: func(e *SendEntry) { e.Attributes = []MessageAttribute{key} },
 			code: refusal.InvalidParameterValue,
-			text: "Value p for parameter seriatim.PartitionKey is invalid. Reason: It must be equal to the MessageGroupId if both are given.",
+			text: "Value p for parameter seriatim.PartitionKey is invalid. Reason: It must be equal to the " +
+				"MessageGroupId if both are given.",
 		},
 		{
 			name: "bad time", rules: on, entry: func(e *SendEntry) {
 				e.Attributes = []MessageAttribute{{Name: "seriatim.ScheduledEnqueueTime", DataType: "String", Value: "now"}}
 			},
 			code: refusal.InvalidParameterValue,
-			text: "Value now for parameter seriatim.ScheduledEnqueueTime is invalid. Reason: Must be a Number of milliseconds since 1970 or a String with a time as in RFC 3339.",
+			text: "Value now for parameter seriatim.ScheduledEnqueueTime is invalid. Reason: Must be a Number of " +
+				"milliseconds since 1970 or a String with a time as in RFC 3339.",
 		},
 	})
 }

@@ -125,8 +125,9 @@ func (q *Queue) hasSessions() bool { return needsGroupID(&q.attributes) }
 
 // noSessions returns the error of Service Bus.
 func noSessions() *Error {
-	return refusal.New(refusal.UnsupportedOperation, "A sessionful message receiver cannot be created on an entity that does not require sessions. "+
-		"Ensure RequiresSession is set to true when creating a Queue or Subscription to enable sessionful behavior.")
+	return refusal.New(refusal.UnsupportedOperation,
+		"A sessionful message receiver cannot be created on an entity that does not require sessions. "+
+			"Ensure RequiresSession is set to true when creating a Queue or Subscription to enable sessionful behavior.")
 }
 
 func (b *Broker) lockedUntil(q *Queue, seconds Int) Timestamp {

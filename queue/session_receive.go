@@ -39,7 +39,8 @@ func (o *ReceiveOptions) check(c *ReceiveMessages) *Error {
 }
 
 func timeoutInSession() *Error {
-	return refusal.New(refusal.UnsupportedOperation, "Messages of a session are locked as long as their session, and have no VisibilityTimeout.")
+	return refusal.New(refusal.UnsupportedOperation,
+		"Messages of a session are locked as long as their session, and have no VisibilityTimeout.")
 }
 
 // receive applies ReceiveMessages with options.

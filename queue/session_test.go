@@ -21,7 +21,8 @@ func (w *world) accept(queue, id string, seconds int64) SessionRef {
 
 func (w *world) receiveIn(queue string, s SessionRef, limit int64) []ReceivedMessage {
 	w.t.Helper()
-	return w.must(&ReceiveMessages{Queue: queue, MaxMessages: Some(limit), Options: &ReceiveOptions{Session: s}}).(MessagesReceived).Messages
+	return w.must(&ReceiveMessages{Queue: queue, MaxMessages: Some(limit),
+		Options: &ReceiveOptions{Session: s}}).(MessagesReceived).Messages
 }
 
 // TestSessionsAtRandom runs session and ordinary receivers on few groups while locks, timeouts,
@@ -33,8 +34,10 @@ func TestSessionsAtRandom(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		w := newWorld(t)
 		w.create("dead.fifo")
-		w.create("q.fifo", Attribute{Name: "MessageRetentionPeriod", Value: "60"}, Attribute{Name: "DelaySeconds", Value: fmt.Sprint(seed % 3)},
-			Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":4}`})
+		w.create("q.fifo", Attribute{Name: "MessageRetentionPeriod", Value: "60"},
+			Attribute{Name: "DelaySeconds", Value: fmt.Sprint(seed % 3)},
+			Attribute{Name: "RedrivePolicy",
+				Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":4}`})
 		group := func() string { return fmt.Sprint("g", random.IntN(3)) }
 		holders := map[string]SessionRef{} // the newest lock of each session
 		var handles []string
@@ -48,7 +51,8 @@ func TestSessionsAtRandom(t *testing.T) {
 				}
 			case n < 40:
 				id := group()
-				r, err := w.apply(&AcceptSession{Queue: "q.fifo", SessionID: id, SessionIDGiven: n < 35, LockSeconds: Some(int64(1 + random.IntN(8)))})
+				r, err := w.apply(&AcceptSession{Queue: "q.fifo", SessionID: id, SessionIDGiven: n < 35,
+					LockSeconds: Some(int64(1 + random.IntN(8)))})
 				if n >= 35 && err == nil {
 					id = r.(SessionLocked).SessionID
 				}
@@ -57,7 +61,8 @@ func TestSessionsAtRandom(t *testing.T) {
 				}
 			case n < 65:
 				if s, held := holders[group()]; held {
-					r, err := w.apply(&ReceiveMessages{Queue: "q.fifo", MaxMessages: Some(int64(1 + random.IntN(10))), Options: &ReceiveOptions{Session: s, Delete: n < 45}})
+					r, err := w.apply(&ReceiveMessages{Queue: "q.fifo", MaxMessages: Some(int64(1 + random.IntN(10))),
+						Options: &ReceiveOptions{Session: s, Delete: n < 45}})
 					if err != nil {
 						continue
 					}
@@ -90,7 +95,8 @@ func TestSessionsAtRandom(t *testing.T) {
 				w.apply(&DeleteMessages{Queue: "q.fifo", Handles: []string{h}})
 			case n < 96 && len(handles) > 0:
 				h := handles[len(handles)-1-random.IntN(min(20, len(handles)))]
-				w.apply(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{Handle: h, VisibilityTimeout: Some(int64(random.IntN(3)))}}})
+				w.apply(&ChangeMessageVisibility{Queue: "q.fifo",
+					Entries: []VisibilityEntry{{Handle: h, VisibilityTimeout: Some(int64(random.IntN(3)))}}})
 			case n < 97:
 				w.must(&PurgeQueue{Queue: "q.fifo"})
 			case n >= 112:
@@ -117,7 +123,8 @@ func TestSessionsAtRandom(t *testing.T) {
 						return skip >= 0
 					})
 					if skip < 0 {
-						r, err := w.apply(&ReceiveDeferred{Queue: "q.fifo", Session: s, Sequences: []SequenceNumber{SequenceNumber(sequence)}, Delete: n == 108})
+						r, err := w.apply(&ReceiveDeferred{Queue: "q.fifo", Session: s,
+							Sequences: []SequenceNumber{SequenceNumber(sequence)}, Delete: n == 108})
 						if err == nil {
 							deferred++
 							handles = append(handles, r.(MessagesReceived).Messages[0].Handle.String())
@@ -160,7 +167,8 @@ func TestSessionOrder(t *testing.T) {
 		t.Fatalf("%d messages in flight, want 30", len(got))
 	}
 	for _, i := range []int{20, 3, 11} {
-		w.must(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{Handle: got[i].Handle.String(), VisibilityTimeout: Some(0)}}})
+		w.must(&ChangeMessageVisibility{Queue: "q.fifo",
+			Entries: []VisibilityEntry{{Handle: got[i].Handle.String(), VisibilityTimeout: Some(0)}}})
 	}
 	if again := bodies(w.receiveIn("q.fifo", s, 5)); again != "3 11 20 30 31 " {
 		t.Errorf("received %q", again)
@@ -235,7 +243,8 @@ func TestSessionTokens(t *testing.T) {
 	forged := []byte(s.Token)
 	forged[47] = map[bool]byte{true: '1', false: '0'}[forged[47] == '0']
 	for name, token := range map[string]string{"of another queue": foreign.Token, "forged": string(forged)} {
-		if _, err := w.apply(&RenewSession{Queue: "q.fifo", Session: SessionRef{SessionID: "g", Token: token}}); err == nil || err.Code != refusal.SessionLockLost {
+		if _, err := w.apply(&RenewSession{Queue: "q.fifo", Session: SessionRef{SessionID: "g", Token: token}}); err == nil ||
+			err.Code != refusal.SessionLockLost {
 			t.Errorf("a token %s: %v", name, err)
 		}
 	}
@@ -337,7 +346,8 @@ func TestAbandonedComesFirst(t *testing.T) {
 	}
 	first := w.receiveIn("q.fifo", s, 1)
 	w.pass(logtime.Seconds(10))
-	w.must(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{Handle: first[0].Handle.String(), VisibilityTimeout: Some(0)}}})
+	w.must(&ChangeMessageVisibility{Queue: "q.fifo",
+		Entries: []VisibilityEntry{{Handle: first[0].Handle.String(), VisibilityTimeout: Some(0)}}})
 	if again := bodies(w.receiveIn("q.fifo", s, 10)); again != "m0 m1 m2 m3 " {
 		t.Errorf("received %q", again)
 	}

@@ -204,7 +204,8 @@ func (c *SetQueuePolicy) Validate() *Error {
 		return refusal.MissingParameter("Actions")
 	}
 	if n := len(c.AccountIDs); n > policyAccountsMax {
-		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ", strconv.Itoa(policyAccountsMax), ".")
+		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " principals were found, maximum allowed is ",
+			strconv.Itoa(policyAccountsMax), ".")
 	}
 	for _, account := range c.AccountIDs {
 		if !plainName(account) || len(account) > accountLengthMax {
@@ -212,7 +213,8 @@ func (c *SetQueuePolicy) Validate() *Error {
 		}
 	}
 	if n := len(c.Actions); n > limits.PolicyActionsMax {
-		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ", strconv.Itoa(limits.PolicyActionsMax), ".")
+		return refusal.New(refusal.OverLimit, strconv.Itoa(n), " Actions were found, maximum allowed is ",
+			strconv.Itoa(limits.PolicyActionsMax), ".")
 	}
 	for _, action := range c.Actions {
 		if !permitted(action) {

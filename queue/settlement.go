@@ -70,7 +70,8 @@ func (b *Broker) lockedMessage(q *Queue, handle string, s SessionRef) (*Message,
 	case m.delivery.session != 0 && s == SessionRef{}:
 		return nil, sessionLockLost(m.group)
 	}
-	return nil, refusal.New(refusal.MessageLockLost, "The lock of the message is lost. The message was completed already, or will be delivered again.")
+	return nil, refusal.New(refusal.MessageLockLost,
+		"The lock of the message is lost. The message was completed already, or will be delivered again.")
 }
 
 // DeadLetter moves received messages to the dead-letter queue.
@@ -283,7 +284,8 @@ func (c *ReceiveDeferred) apply(b *Broker) (Result, *Error) {
 	for _, sequence := range c.Sequences {
 		m, ok := q.deferred.Get(uint64(sequence))
 		if !ok || q.expired(m, b.now) || q.inFlightNow(m, b.now) || d.session != 0 && m.group != c.Session.SessionID {
-			return nil, refusal.New(refusal.MessageNotFound, "There is no deferred message with the sequence number ", sequence.String(), ".")
+			return nil, refusal.New(refusal.MessageNotFound, "There is no deferred message with the sequence number ", sequence.String(),
+				".")
 		}
 		if r, ok := q.groups.sessions.Get(m.group); d.session == 0 && ok && r.Locked(b.now) {
 			return nil, sessionTaken(m.group)

@@ -14,7 +14,8 @@ func streamedSend(n int, body string) *SendMessages {
 	c := &SendMessages{Queue: "q.fifo", Batch: true, Streamed: true}
 	for i := range n {
 		id := strconv.Itoa(i)
-		c.Entries = append(c.Entries, SendEntry{Body: body, GroupID: id, GroupIDGiven: true, DeduplicationID: id, DeduplicationIDGiven: true})
+		c.Entries = append(c.Entries, SendEntry{Body: body, GroupID: id, GroupIDGiven: true, DeduplicationID: id,
+			DeduplicationIDGiven: true})
 	}
 	return c
 }
@@ -83,7 +84,8 @@ func TestStreamedReceiveIsBounded(t *testing.T) {
 		w.pass(1)
 	}
 	for left := 30; left > 0; {
-		got := w.must(&ReceiveMessages{Queue: "q.fifo", MaxMessages: Some(limits.StreamEntriesMax), Streamed: true}).(MessagesReceived).Messages
+		got := w.must(&ReceiveMessages{Queue: "q.fifo", MaxMessages: Some(limits.StreamEntriesMax),
+			Streamed: true}).(MessagesReceived).Messages
 		if n := len(got); n == 0 || n > limits.BatchBytesMax/each+1 {
 			t.Fatalf("received %d with %d left", n, left)
 		}

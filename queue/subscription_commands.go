@@ -58,7 +58,8 @@ func (c *Subscribe) wellFormed() *Error {
 	if c.Queue != "" && (c.Protocol.Web() || !namesQueue(c.Endpoint, c.Queue)) {
 		return refusal.SNSInvalid("SQS endpoint ARN")
 	}
-	if len(c.Owner) > accountLengthMax || content.BadCharacter(c.Owner) || len(c.Principal) > principalLengthMax || content.BadCharacter(c.Principal) {
+	if len(c.Owner) > accountLengthMax || content.BadCharacter(c.Owner) || len(c.Principal) > principalLengthMax ||
+		content.BadCharacter(c.Principal) {
 		return refusal.SNSInvalid("SubscriptionPrincipal")
 	}
 	return nil
@@ -138,7 +139,8 @@ func (c *Subscribe) apply(b *Broker) (Result, *Error) {
 		return nil, err
 	}
 	if t.Subscriptions() >= limits.SubscriptionsMax {
-		return nil, refusal.New(refusal.SubscriptionLimitExceeded, "A topic can have ", strconv.Itoa(limits.SubscriptionsMax), " subscriptions.")
+		return nil, refusal.New(refusal.SubscriptionLimitExceeded, "A topic can have ", strconv.Itoa(limits.SubscriptionsMax),
+			" subscriptions.")
 	}
 	if err := b.addReplay(t, c.Attributes, attributes.ReplayNone); err != nil {
 		return nil, err
@@ -202,7 +204,8 @@ func (c *Unsubscribe) apply(b *Broker) (Result, *Error) {
 		return Done{}, nil
 	}
 	if s.Confirmation.Unsubscribe && !c.Signed {
-		return nil, refusal.New(refusal.AuthorizationError, "The subscription was confirmed with AuthenticateOnUnsubscribe: sign the request to unsubscribe.")
+		return nil, refusal.New(refusal.AuthorizationError,
+			"The subscription was confirmed with AuthenticateOnUnsubscribe: sign the request to unsubscribe.")
 	}
 	b.dropSubscription(t, s)
 	return Done{}, nil

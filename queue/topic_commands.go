@@ -46,7 +46,8 @@ func (c *CreateTopic) wellFormed() *Error {
 	if err := attributes.CheckTopicName(own, c.Attributes); err != nil {
 		return err
 	}
-	if name, ok := arn.Topic(c.TopicARN); !ok || name != own || owner != "" && owner != arn.AccountOf(c.TopicARN) || len(c.TopicARN) > topicARNLengthMax {
+	if name, ok := arn.Topic(c.TopicARN); !ok || name != own || owner != "" && owner != arn.AccountOf(c.TopicARN) ||
+		len(c.TopicARN) > topicARNLengthMax {
 		return refusal.SNSInvalid("TopicArn")
 	}
 	return attributes.CheckTopicTags(c.Tags)

@@ -29,7 +29,8 @@ func (w *world) createTopic(name string, attributes ...Attribute) {
 // subscribe subscribes a queue and returns the ARN of the subscription.
 func (w *world) subscribe(topic, queue string, attributes ...Attribute) string {
 	w.t.Helper()
-	return w.must(&Subscribe{Topic: topic, Endpoint: queueARN(queue), Owner: "000000000000", Attributes: attributes}).(Subscribed).SubscriptionARN
+	return w.must(&Subscribe{Topic: topic, Endpoint: queueARN(queue), Owner: "000000000000",
+		Attributes: attributes}).(Subscribed).SubscriptionARN
 }
 
 // refused applies a command that Validate or apply must refuse.
@@ -55,7 +56,8 @@ func TestCreateTopic(t *testing.T) {
 	create := func(name string, tags []Tag, attributes ...Attribute) *CreateTopic {
 		return &CreateTopic{Topic: name, TopicARN: topicARN(name), Attributes: attributes, Tags: tags}
 	}
-	const badName, differs = "Invalid parameter: Topic Name", "Invalid parameter: Attributes Reason: Topic already exists with different attributes"
+	const badName, differs = "Invalid parameter: Topic Name",
+		"Invalid parameter: Attributes Reason: Topic already exists with different attributes"
 	w.refused(create("t.fifo", nil), refusal.SNSInvalidParameter, badName)
 	w.refused(create("t", nil, fifo), refusal.SNSInvalidParameter, badName)
 	w.refused(&CreateTopic{Topic: "t", TopicARN: topicARN("u")}, refusal.SNSInvalidParameter, "Invalid parameter: TopicArn")
@@ -86,7 +88,8 @@ func TestNumberOfTopics(t *testing.T) {
 	w := newWorld(t)
 	for i := range limits.TopicsFIFOMax {
 		name := fmt.Sprint("t", i, ".fifo")
-		if _, err := w.b.Apply(w.at, &CreateTopic{Topic: name, TopicARN: topicARN(name), Attributes: []Attribute{{Name: "FifoTopic", Value: "true"}}}); err != nil {
+		if _, err := w.b.Apply(w.at, &CreateTopic{Topic: name, TopicARN: topicARN(name),
+			Attributes: []Attribute{{Name: "FifoTopic", Value: "true"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -190,8 +193,10 @@ func TestTopicTags(t *testing.T) {
 		return tags
 	}
 	w.must(&SetTopicTags{Topic: "t", Set: many(0, 50)})
-	w.refused(&SetTopicTags{Topic: "t", Set: many(50, 51)}, refusal.TagLimitExceeded, "Could not complete request: tag quota of per resource exceeded")
-	w.refused(&SetTopicTags{Topic: "t", Set: []Tag{{Key: "a"}, {Key: "a"}}}, refusal.SNSInvalidParameter, "Invalid parameter: Duplicated keys are not allowed.")
+	w.refused(&SetTopicTags{Topic: "t", Set: many(50, 51)}, refusal.TagLimitExceeded,
+		"Could not complete request: tag quota of per resource exceeded")
+	w.refused(&SetTopicTags{Topic: "t", Set: []Tag{{Key: "a"}, {Key: "a"}}}, refusal.SNSInvalidParameter,
+		"Invalid parameter: Duplicated keys are not allowed.")
 	w.must(&SetTopicTags{Topic: "t", Remove: []string{"k00", "none"}, Set: many(50, 51)})
 	if tags, _ := w.b.View().TopicTags("t"); len(tags) != 50 || tags[0].Key != "k01" {
 		t.Errorf("tags %v", tags)
@@ -253,24 +258,30 @@ func TestSubscribe(t *testing.T) {
 	w.createTopic("plain")
 	raw := Attribute{Name: "RawMessageDelivery", Value: "true"}
 	first := w.subscribe("t.fifo", "q.fifo", raw)
-	if !strings.HasPrefix(first, topicARN("t.fifo")+":") || w.subscribe("t.fifo", "q.fifo") != first || w.subscribe("t.fifo", "q.fifo", raw) != first {
+	if !strings.HasPrefix(first, topicARN("t.fifo")+":") || w.subscribe("t.fifo", "q.fifo") != first ||
+		w.subscribe("t.fifo", "q.fifo", raw) != first {
 		t.Errorf("subscription %s, and another one when repeated", first)
 	}
-	again := &Subscribe{Topic: "t.fifo", Endpoint: queueARN("q.fifo"), Attributes: []Attribute{{Name: "RawMessageDelivery", Value: "false"}}}
-	w.refused(again, refusal.SNSInvalidParameter, "Invalid parameter: Attributes Reason: Subscription already exists with different attributes")
+	again := &Subscribe{Topic: "t.fifo", Endpoint: queueARN("q.fifo"),
+		Attributes: []Attribute{{Name: "RawMessageDelivery", Value: "false"}}}
+	w.refused(again, refusal.SNSInvalidParameter,
+		"Invalid parameter: Attributes Reason: Subscription already exists with different attributes")
 	w.subscribe("t.fifo", "standard")
 	w.refused(&Subscribe{Topic: "plain", Endpoint: queueARN("q.fifo")}, refusal.SNSInvalidParameter,
 		"Invalid parameter: Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics")
-	w.refused(&Subscribe{Topic: "plain", Endpoint: "http://localhost:9324/000000000000/q"}, refusal.SNSInvalidParameter, "Invalid parameter: SQS endpoint ARN")
+	w.refused(&Subscribe{Topic: "plain", Endpoint: "http://localhost:9324/000000000000/q"}, refusal.SNSInvalidParameter,
+		"Invalid parameter: SQS endpoint ARN")
 	w.refused(&Subscribe{Topic: "t.fifo", Endpoint: queueARN("x.fifo"), Attributes: []Attribute{{
 		Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`,
-	}}}, refusal.SNSInvalidParameter, "Invalid parameter: Attributes Reason: RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.")
+	}}}, refusal.SNSInvalidParameter,
+		"Invalid parameter: Attributes Reason: RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic.")
 
 	w.must(&SetSubscriptionAttributes{SubscriptionARN: first, Attributes: []Attribute{{Name: "FilterPolicy", Value: `{"k":["a"]}`}}})
 	w.refused(&SetSubscriptionAttributes{SubscriptionARN: first, Attributes: []Attribute{{Name: "RawMessageDelivery", Value: "maybe"}}},
 		refusal.SNSInvalidParameter, "Invalid parameter: RawMessageDelivery: Invalid value [maybe]. Must be true or false.")
 	list, err := w.b.View().SubscriptionAttributes(first)
-	want := `[{ConfirmationWasAuthenticated true} {Endpoint ` + queueARN("q.fifo") + `} {FilterPolicy {"k":["a"]}} {FilterPolicyScope MessageAttributes} ` +
+	want := `[{ConfirmationWasAuthenticated true} {Endpoint ` + queueARN("q.fifo") +
+		`} {FilterPolicy {"k":["a"]}} {FilterPolicyScope MessageAttributes} ` +
 		`{Owner 000000000000} {PendingConfirmation false} {Protocol sqs} {RawMessageDelivery true} {SubscriptionArn ` + first + `} ` +
 		`{SubscriptionPrincipal } {TopicArn ` + topicARN("t.fifo") + `}]`
 	if got := fmt.Sprint(list); err != nil || got != want {
@@ -286,7 +297,8 @@ func TestSubscriptionsAreListedAndRemoved(t *testing.T) {
 	for i := range limits.SubscriptionsMax {
 		made = append(made, w.subscribe("a.fifo", fmt.Sprint("q", i, ".fifo")))
 	}
-	w.refused(&Subscribe{Topic: "a.fifo", Endpoint: queueARN("more.fifo")}, refusal.SubscriptionLimitExceeded, "A topic can have 100 subscriptions.")
+	w.refused(&Subscribe{Topic: "a.fifo", Endpoint: queueARN("more.fifo")}, refusal.SubscriptionLimitExceeded,
+		"A topic can have 100 subscriptions.")
 	made = append(made, w.subscribe("b.fifo", "q0.fifo"))
 
 	var all []string

@@ -253,7 +253,8 @@ func (r *Restorer) AddOutbox(rec OutboxRecord) error {
 		return fmt.Errorf("delivery %d has no matching subscription", rec.Number)
 	}
 	if _, twice := r.b.outbox.Get(rec.Subscription, rec.Number); twice || r.b.outbox.LenOf(rec.Subscription) >= limits.OutboxMax {
-		return fmt.Errorf("topic %q: delivery %d of subscription %d appears twice or exceeds the limit", t.Name, rec.Number, rec.Subscription)
+		return fmt.Errorf("topic %q: delivery %d of subscription %d appears twice or exceeds the limit", t.Name, rec.Number,
+			rec.Subscription)
 	}
 	i := &outbox.Item{Subscription: rec.Subscription, Number: rec.Number, Attempts: rec.Attempts, DueAt: rec.DueAt}
 	if rec.Number != 0 {

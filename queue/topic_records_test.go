@@ -49,7 +49,8 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 	}
 	stored := func(change func(*MessageRecord)) func(*Restorer) error {
 		return func(r *Restorer) error {
-			if err := r.AddQueue(QueueRecord{Name: "q.fifo", Incarnation: 2, Attributes: QueueAttributes{FIFO: true}, LastSequence: 5}); err != nil {
+			if err := r.AddQueue(QueueRecord{Name: "q.fifo", Incarnation: 2, Attributes: QueueAttributes{FIFO: true},
+				LastSequence: 5}); err != nil {
 				return err
 			}
 			rec := message
@@ -94,7 +95,8 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 		{"with a replay that is over and goes on", subscribed(func(r *SubscriptionRecord) {
 			r.Replay.Text, r.ReplayStatus, r.ReplayNext = "{}", attributes.ReplayCompleted, 1
 		}), "contradicts itself"},
-		{"with a status and no replay", subscribed(func(r *SubscriptionRecord) { r.ReplayStatus = attributes.ReplayCompleted }), "contradicts itself"},
+		{"with a status and no replay", subscribed(func(r *SubscriptionRecord) { r.ReplayStatus = attributes.ReplayCompleted }),
+			"contradicts itself"},
 		{"archive without a policy", topic(func(r *TopicRecord) { r.ArchivedSince = 1 }), "without a policy"},
 		{"archived publication alone", func(r *Restorer) error { return r.AddArchived(ArchivedRecord{}) }, "without an archive"},
 		{"archived", archived(1, 2), ""},

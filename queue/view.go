@@ -305,7 +305,8 @@ func (v View) Peek(queue string, from SequenceNumber, group string, limit int) (
 	case !ok:
 		return nil, refusal.NoSuchQueue()
 	case group != "" && !q.attributes.FIFO:
-		return nil, refusal.InvalidParameter("Queue " + account.PlainName(queue) + " is a standard queue, which has no index of message groups. Look at all messages, or name a FIFO queue.")
+		return nil, refusal.InvalidParameter("Queue " + account.PlainName(queue) +
+			" is a standard queue, which has no index of message groups. Look at all messages, or name a FIFO queue.")
 	}
 	visit := func(sequence uint64) bool {
 		m, _ := q.messages.Get(sequence)

@@ -35,10 +35,12 @@ func TestReceiptHandles(t *testing.T) {
 				t.Fatal("the handle was not changed")
 			}
 			want := `The input receipt handle "` + handle + `" is not a valid receipt handle.`
-			if err := s.refusal(&DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}); err.Code != refusal.ReceiptHandleIsInvalid || err.Message != want {
+			if err := s.refusal(&DeleteMessages{Queue: "q.fifo", Handles: []string{handle}}); err.Code != refusal.ReceiptHandleIsInvalid ||
+				err.Message != want {
 				t.Errorf("delete: %v", err)
 			}
-			if err := s.refusal(&ChangeMessageVisibility{Queue: "q.fifo", Entries: []VisibilityEntry{{handle, Some(1)}}}); err.Message != want {
+			if err := s.refusal(&ChangeMessageVisibility{Queue: "q.fifo",
+				Entries: []VisibilityEntry{{handle, Some(1)}}}); err.Message != want {
 				t.Errorf("change: %v", err)
 			}
 		})

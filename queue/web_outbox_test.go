@@ -33,7 +33,8 @@ func (w *world) fillOutbox(n int, message string) {
 	w.b.events = nil
 }
 
-const outboxFull = " messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was published: retry later, set a RedrivePolicy, or remove the subscription."
+const outboxFull = " messages that its endpoint has not taken yet, and no dead-letter queue. Nothing was " +
+	"published: retry later, set a RedrivePolicy, or remove the subscription."
 
 // A full outbox refuses a publish and drops nothing. Deleting a subscription with a long outbox
 // takes constant time and frees its memory.
@@ -43,9 +44,11 @@ func TestOutboxIsBounded(t *testing.T) {
 	number, arn := w.confirmed("t", webEndpoint)
 	empty := w.b.View().StateBytes()
 	w.fillOutbox(limits.OutboxMax, "m")
-	w.refused(&Publish{Topic: "t", Entries: []PublishEntry{{Message: "m"}}}, refusal.Throttled, "The subscription "+arn+" has 100000"+outboxFull)
+	w.refused(&Publish{Topic: "t", Entries: []PublishEntry{{Message: "m"}}}, refusal.Throttled,
+		"The subscription "+arn+" has 100000"+outboxFull)
 	w.report(number, DeliveryDone)
-	w.refused(&Publish{Topic: "t", Batch: true, Entries: []PublishEntry{{Message: "m"}, {Message: "m"}}}, refusal.Throttled, "The subscription "+arn+" has 99999"+outboxFull)
+	w.refused(&Publish{Topic: "t", Batch: true, Entries: []PublishEntry{{Message: "m"}, {Message: "m"}}}, refusal.Throttled,
+		"The subscription "+arn+" has 99999"+outboxFull)
 	w.publish("t", PublishEntry{Message: "m"})
 	if n := w.b.View().WaitingDeliveries(); n != limits.OutboxMax {
 		t.Errorf("%d deliveries wait", n)
@@ -86,7 +89,8 @@ func TestOutboxIsBoundedInBytes(t *testing.T) {
 	if size := w.b.View().StateBytes(); size > limits.OutboxBytesMax*11/10 {
 		t.Errorf("the state has %d bytes", size)
 	}
-	w.refused(&Publish{Topic: "t", Entries: []PublishEntry{{Message: "m"}}}, refusal.Throttled, "The subscription "+arn+" has "+strconv.Itoa(published)+outboxFull)
+	w.refused(&Publish{Topic: "t", Entries: []PublishEntry{{Message: "m"}}}, refusal.Throttled,
+		"The subscription "+arn+" has "+strconv.Itoa(published)+outboxFull)
 	done := &ReportDeliveries{}
 	for _, d := range w.deliveries(number)[:limits.BatchEntriesMax] {
 		done.Reports = append(done.Reports, DeliveryReport{Subscription: number, Number: d.Number, Outcome: DeliveryDone})
@@ -109,7 +113,8 @@ func TestFullOutboxDeadLetters(t *testing.T) {
 	w.createTopic("t")
 	w.must(&CreateQueue{Queue: "q"})
 	w.subscribe("t", "q")
-	number, arn := w.confirmed("t", webEndpoint, Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
+	number, arn := w.confirmed("t", webEndpoint,
+		Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
 		Attribute{Name: "RawMessageDelivery", Value: "true"})
 	w.fillOutbox(limits.OutboxMax-1, "m")
 	two := &Publish{Topic: "t", Batch: true, Entries: []PublishEntry{{Message: "last"}, {Message: "over"}}}
@@ -135,7 +140,8 @@ func TestOutboxCountsForTheQuota(t *testing.T) {
 	w := newWorld(t)
 	w.must(&SetAccountQuota{Quota: account.Quota{Messages: 4, Bytes: 100}})
 	w.createTopic("t")
-	number, arn := w.confirmed("t", webEndpoint, Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
+	number, arn := w.confirmed("t", webEndpoint,
+		Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`},
 		Attribute{Name: "DeliveryPolicy", Value: deliveryPolicyOnce})
 	_, reds := w.confirmed("t", "http://example.org/", Attribute{Name: "FilterPolicy", Value: `{"color":["red"]}`})
 	w.subscribeWeb("t", "http://example.com/") // with a pending request to confirm
@@ -264,7 +270,8 @@ func (r *randomTopics) publishSome(name string) {
 		return
 	}
 	if (err == nil) != fits {
-		r.t.Fatalf("a publish after which the account would have %d messages of %d bytes, with the quota %+v: %v", messages, bytes, most, err)
+		r.t.Fatalf("a publish after which the account would have %d messages of %d bytes, with the quota %+v: %v", messages, bytes, most,
+			err)
 	}
 	if err == nil {
 		r.accepted++

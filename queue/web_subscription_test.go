@@ -18,7 +18,8 @@ func (w *world) subscribeWeb(topic, url string, given ...Attribute) (uint64, str
 	if strings.HasPrefix(url, "https:") {
 		protocol = attributes.ProtocolHTTPS
 	}
-	got := w.must(&Subscribe{Topic: topic, Protocol: protocol, Endpoint: url, Server: "http://server:9324", Owner: "000000000000", Attributes: given}).(Subscribed)
+	got := w.must(&Subscribe{Topic: topic, Protocol: protocol, Endpoint: url, Server: "http://server:9324", Owner: "000000000000",
+		Attributes: given}).(Subscribed)
 	if !got.Pending {
 		w.t.Errorf("%+v is not pending", got)
 	}
@@ -57,7 +58,8 @@ func (w *world) deliveries(subscription uint64) (all []WebDelivery) {
 func (w *world) report(subscription uint64, outcome DeliveryOutcome) {
 	w.t.Helper()
 	first := w.deliveries(subscription)[0]
-	w.must(&ReportDeliveries{Reports: []DeliveryReport{{Subscription: subscription, Number: first.Number, Attempts: first.Attempts, Outcome: outcome}}})
+	w.must(&ReportDeliveries{Reports: []DeliveryReport{{Subscription: subscription, Number: first.Number, Attempts: first.Attempts,
+		Outcome: outcome}}})
 }
 
 // eventsOf returns the new events of one kind.
@@ -89,11 +91,13 @@ func TestSubscribeWebEndpoints(t *testing.T) {
 		return &Subscribe{Topic: topic, Protocol: p, Endpoint: url, Owner: "000000000000"}
 	}
 	const mismatch = "Invalid parameter: Endpoint must match the specified protocol"
-	for _, url := range []string{"", "https://example.org", "http:/example.org", "http://", "http:///path", "http://?q", "http://a b", "http://a\n", "HTTP://a", "http://" + strings.Repeat("a", 2048)} {
+	for _, url := range []string{"", "https://example.org", "http:/example.org", "http://", "http:///path", "http://?q", "http://a b",
+		"http://a\n", "HTTP://a", "http://" + strings.Repeat("a", 2048)} {
 		w.refused(subscribe("t", attributes.ProtocolHTTP, url), refusal.SNSInvalidParameter, mismatch)
 	}
 	w.refused(subscribe("t", attributes.ProtocolHTTPS, "http://example.org"), refusal.SNSInvalidParameter, mismatch)
-	w.refused(subscribe("t.fifo", attributes.ProtocolHTTPS, webEndpoint), refusal.SNSInvalidParameter, "Invalid parameter: Invalid protocol type: https")
+	w.refused(subscribe("t.fifo", attributes.ProtocolHTTPS, webEndpoint), refusal.SNSInvalidParameter,
+		"Invalid parameter: Invalid protocol type: https")
 	w.refused(subscribe("t", attributes.Protocol(9), webEndpoint), refusal.SNSInvalidParameter, "Invalid parameter: Protocol")
 
 	_, arn := w.subscribeWeb("t", webEndpoint)
@@ -134,7 +138,8 @@ func TestConfirmSubscription(t *testing.T) {
 	if left := w.deliveries(number); len(left) != 0 {
 		t.Errorf("what was published before, or another request, is to be posted: %+v", left)
 	}
-	for name, want := range map[string]string{"PendingConfirmation": "false", "ConfirmationWasAuthenticated": "true", "Protocol": "https", "Endpoint": webEndpoint} {
+	for name, want := range map[string]string{"PendingConfirmation": "false", "ConfirmationWasAuthenticated": "true", "Protocol": "https",
+		"Endpoint": webEndpoint} {
 		if got := w.attribute(arn, name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
@@ -183,7 +188,8 @@ func TestConfirmationRequestedAgain(t *testing.T) {
 		first := w.deliveries(number)[0]
 		w.pass(1)
 		w.must(&Subscribe{Topic: "t", Protocol: attributes.ProtocolHTTPS, Endpoint: webEndpoint, Owner: "000000000000"})
-		w.must(&ReportDeliveries{Reports: []DeliveryReport{{Subscription: number, Number: first.Number, Attempts: first.Attempts, Outcome: outcome}}})
+		w.must(&ReportDeliveries{Reports: []DeliveryReport{{Subscription: number, Number: first.Number, Attempts: first.Attempts,
+			Outcome: outcome}}})
 		if second := w.token(number); second == first.Request.Confirmation.Token || w.deliveries(number)[0].DueAt != w.at {
 			t.Errorf("after outcome %d the subscriber is not asked again at once", outcome)
 		}
@@ -212,7 +218,8 @@ func TestDeliveriesOverHTTP(t *testing.T) {
 	w := newWorld(t)
 	w.createTopic("t")
 	all, _ := w.confirmed("t", webEndpoint)
-	red, _ := w.confirmed("t", "http://example.org/red", Attribute{Name: "FilterPolicy", Value: `{"color":["red"]}`}, Attribute{Name: "RawMessageDelivery", Value: "true"})
+	red, _ := w.confirmed("t", "http://example.org/red", Attribute{Name: "FilterPolicy", Value: `{"color":["red"]}`},
+		Attribute{Name: "RawMessageDelivery", Value: "true"})
 	empty := w.b.View().StateBytes()
 	body := strings.Repeat("x", 100_000)
 	w.publish("t", PublishEntry{Message: body, Attributes: []MessageAttribute{{Name: "color", DataType: "String", Value: "red"}}})
@@ -220,7 +227,8 @@ func TestDeliveriesOverHTTP(t *testing.T) {
 	if grown := w.b.View().StateBytes() - empty; grown < 100_000 || grown > 110_000 {
 		t.Errorf("the state has grown by %d bytes", grown)
 	}
-	if to, toRed := w.deliveries(all), w.deliveries(red); len(to) != 2 || len(toRed) != 1 || toRed[0].Request.Body() != body || !toRed[0].Request.Raw ||
+	if to, toRed := w.deliveries(all), w.deliveries(red); len(to) != 2 || len(toRed) != 1 || toRed[0].Request.Body() != body ||
+		!toRed[0].Request.Raw ||
 		!strings.HasPrefix(to[0].Request.Body(), `{"Type":"Notification"`) || to[0].URL != webEndpoint {
 		t.Errorf("%d and %d deliveries", len(to), len(toRed))
 	}
@@ -238,12 +246,14 @@ func TestDeliveriesOverHTTP(t *testing.T) {
 // Retries follow the policy of the subscription, else of the topic; a repeated report counts once.
 func TestDeliveryRetries(t *testing.T) {
 	w := newWorld(t)
-	w.createTopic("t", Attribute{Name: "DeliveryPolicy", Value: `{"http":{"defaultHealthyRetryPolicy":{"numRetries":1,"minDelayTarget":5,"maxDelayTarget":5}}}`})
+	w.createTopic("t", Attribute{Name: "DeliveryPolicy",
+		Value: `{"http":{"defaultHealthyRetryPolicy":{"numRetries":1,"minDelayTarget":5,"maxDelayTarget":5}}}`})
 	w.must(&CreateQueue{Queue: "dead"})
 	redrive := Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"` + queueARN("dead") + `"}`}
 	byTopic, _ := w.confirmed("t", webEndpoint)
 	own, arn := w.confirmed("t", "http://example.org/", redrive,
-		Attribute{Name: "DeliveryPolicy", Value: `{"healthyRetryPolicy":{"numRetries":4,"numNoDelayRetries":1,"minDelayTarget":10,"maxDelayTarget":30}}`})
+		Attribute{Name: "DeliveryPolicy",
+			Value: `{"healthyRetryPolicy":{"numRetries":4,"numNoDelayRetries":1,"minDelayTarget":10,"maxDelayTarget":30}}`})
 	w.publish("t", PublishEntry{Message: "m"})
 	failures := func(subscription uint64) (delays []logtime.Duration) {
 		for {
@@ -253,7 +263,8 @@ func TestDeliveryRetries(t *testing.T) {
 			}
 			w.report(subscription, DeliveryFailed)
 			stale := before[0]
-			w.must(&ReportDeliveries{Reports: []DeliveryReport{{Subscription: subscription, Number: stale.Number, Attempts: stale.Attempts, Outcome: DeliveryFailed}}})
+			w.must(&ReportDeliveries{Reports: []DeliveryReport{{Subscription: subscription, Number: stale.Number, Attempts: stale.Attempts,
+				Outcome: DeliveryFailed}}})
 			for _, d := range w.deliveries(subscription) {
 				delays = append(delays, d.DueAt.Sub(w.at))
 				w.pass(d.DueAt.Sub(w.at))
@@ -297,14 +308,19 @@ func TestSubscriptionDeliveryPolicy(t *testing.T) {
 	const begin = "Invalid parameter: DeliveryPolicy: "
 	for text, want := range map[string]string{
 		`[]`: "failed to parse JSON.",
-		`{"healthyRetryPolicy":{"numRetries":101}}`:                      "healthyRetryPolicy numRetries must be a whole number from 0 to 100",
-		`{"healthyRetryPolicy":{"minDelayTarget":0}}`:                    "healthyRetryPolicy minDelayTarget must be a whole number from 1 to 3600",
-		`{"healthyRetryPolicy":{"minDelayTarget":9,"maxDelayTarget":8}}`: "healthyRetryPolicy minDelayTarget must not be above maxDelayTarget",
-		`{"healthyRetryPolicy":{"numRetries":2,"numNoDelayRetries":3}}`:  "healthyRetryPolicy numRetries must be at least the sum of the other numbers of retries",
-		`{"healthyRetryPolicy":{"backoffFunction":"cubic"}}`:             "healthyRetryPolicy backoffFunction must be arithmetic, exponential, geometric or linear",
-		`{"healthyRetryPolicy":{"numRetries":2,"minDelayTarget":3600}}`:  "healthyRetryPolicy takes more than 3600 seconds for all retries",
-		`{"healthyRetryPolicy":1}`:                                       "healthyRetryPolicy must be an object",
-		`{"requestPolicy":{"headerContentType":"a\nb"}}`:                 "headerContentType must be the value of a header",
+		`{"healthyRetryPolicy":{"numRetries":101}}`: "healthyRetryPolicy numRetries must be a " +
+			"whole number from 0 to 100",
+		`{"healthyRetryPolicy":{"minDelayTarget":0}}`: "healthyRetryPolicy minDelayTarget must " +
+			"be a whole number from 1 to 3600",
+		`{"healthyRetryPolicy":{"minDelayTarget":9,"maxDelayTarget":8}}`: "healthyRetryPolicy minDelayTarget must " +
+			"not be above maxDelayTarget",
+		`{"healthyRetryPolicy":{"numRetries":2,"numNoDelayRetries":3}}`: "healthyRetryPolicy numRetries must be at " +
+			"least the sum of the other numbers of retries",
+		`{"healthyRetryPolicy":{"backoffFunction":"cubic"}}`: "healthyRetryPolicy backoffFunction must " +
+			"be arithmetic, exponential, geometric or linear",
+		`{"healthyRetryPolicy":{"numRetries":2,"minDelayTarget":3600}}`: "healthyRetryPolicy takes more than 3600 seconds for all retries",
+		`{"healthyRetryPolicy":1}`:                                      "healthyRetryPolicy must be an object",
+		`{"requestPolicy":{"headerContentType":"a\nb"}}`:                "headerContentType must be the value of a header",
 	} {
 		w.refused(set(arn, text), refusal.SNSInvalidParameter, begin+want)
 	}

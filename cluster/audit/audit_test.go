@@ -86,7 +86,8 @@ func TestAuditsOfOtherVersions(t *testing.T) {
 		t.Errorf("a node that is no member was counted")
 	}
 	want.HashVersion++
-	if err := a.evaluate(comparison{audit: *want, own: &hashes{}}, snapshot.Position{}); err != nil || a.outcomes[otherVersion].Load() != 2 {
+	if err := a.evaluate(comparison{audit: *want, own: &hashes{}}, snapshot.Position{}); err != nil ||
+		a.outcomes[otherVersion].Load() != 2 {
 		t.Errorf("an audit of another version was evaluated: %v", err)
 	}
 }

@@ -63,7 +63,8 @@ func (a *Authority) Node(t *testing.T, marks ...string) (server, client *tls.Con
 		marks = []string{"*.node.seriatim"}
 	}
 	leaf, key := a.issue(t, &x509.Certificate{
-		DNSNames: append([]string{"node"}, marks...), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames:    append([]string{"node"}, marks...),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 	trusted := x509.NewCertPool()
 	trusted.AddCert(a.certificate)

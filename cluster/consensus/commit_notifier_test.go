@@ -178,7 +178,8 @@ func TestOtherFollowersAreNotified(t *testing.T) {
 	for _, network := range []*slowAppends{hangs, sound} {
 		pipeline := notifier.pipeline("follower", network)
 		defer pipeline.Close()
-		message := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7, Entries: []*raft.Log{{Index: 8, Term: 3}}}
+		message := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 7,
+			Entries: []*raft.Log{{Index: 8, Term: 3}}}
 		if _, err := pipeline.AppendEntries(message, nil); err != nil {
 			t.Fatal(err)
 		}

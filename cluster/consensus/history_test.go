@@ -39,7 +39,8 @@ func wantForeign(t *testing.T, ends *clustertest.FatalRecord) {
 func TestEntriesThatContradictWhatIsApplied(t *testing.T) {
 	t.Parallel()
 	n, leader, ends := oneHistory(t)
-	message := &raft.AppendEntriesRequest{RPCHeader: leader.header(), Term: 4, PrevLogEntry: 5, PrevLogTerm: 3, Entries: leader.logs(4, 6, 12), LeaderCommitIndex: 12}
+	message := &raft.AppendEntriesRequest{RPCHeader: leader.header(), Term: 4, PrevLogEntry: 5, PrevLogTerm: 3,
+		Entries: leader.logs(4, 6, 12), LeaderCommitIndex: 12}
 	var answer raft.AppendEntriesResponse
 	if err := leader.trans.AppendEntries(n.id(), n.trans.LocalAddr(), message, &answer); err == nil {
 		t.Errorf("answered with %+v", answer)

@@ -194,7 +194,8 @@ func (f *bodySource) Section(wanted []fsm.WantedBody) error {
 		if !held {
 			body = fsm.Body{}
 			at := w.Body.Place()
-			f.lacking = append(f.lacking, wire.Wanted{Segment: at.Segment, Offset: at.Offset, Size: uint32(w.Body.Len()), Digest: w.Body.Digest()})
+			f.lacking = append(f.lacking, wire.Wanted{Segment: at.Segment, Offset: at.Offset, Size: uint32(w.Body.Len()),
+				Digest: w.Body.Digest()})
 		}
 		f.held = append(f.held, body)
 	}

@@ -48,7 +48,8 @@ func TestSnapshotsThatAreNotNeededAreNotFetched(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ library, want raft.AppendEntriesResponse }{
 		"a leader of an earlier term": {raft.AppendEntriesResponse{Term: 9}, raft.AppendEntriesResponse{Term: 9}},
-		"a snapshot that is here":     {raft.AppendEntriesResponse{Term: 8, Success: true}, raft.AppendEntriesResponse{Term: 8, Success: true}},
+		"a snapshot that is here": {raft.AppendEntriesResponse{Term: 8, Success: true},
+			raft.AppendEntriesResponse{Term: 8, Success: true}},
 	} {
 		inbound := newInbound(noHistory())
 		go func() {

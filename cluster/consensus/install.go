@@ -116,7 +116,8 @@ func (w *inlined) close() {
 }
 
 // installLacking sends a node the requested parts of a snapshot.
-func (t *transport) installLacking(id raft.ServerID, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, p *pinned) error {
+func (t *transport) installLacking(id raft.ServerID, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse,
+	p *pinned) error {
 	l, err := t.links.dial(id, peernet.KindInstall)
 	if err != nil {
 		return err

@@ -37,7 +37,8 @@ func TestOwnOlderSnapshotIsNotTheNewest(t *testing.T) {
 	if newest := n.group.snapshots.Newest().Index; newest != 25 {
 		t.Errorf("the newest snapshot is said to end at %d, it ends at 25", newest)
 	}
-	if got := leader.appends(n, &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 25, PrevLogTerm: 4, Entries: leader.logs(4, 26, 30), LeaderCommitIndex: 30}); !got.Success {
+	if got := leader.appends(n, &raft.AppendEntriesRequest{Term: 4, PrevLogEntry: 25, PrevLogTerm: 4, Entries: leader.logs(4, 26, 30),
+		LeaderCommitIndex: 30}); !got.Success {
 		t.Fatal("what follows the snapshot is refused")
 	}
 	if err := n.group.WaitApplied(clustertest.Context(t), 30); err != nil {

@@ -48,7 +48,8 @@ type machine struct {
 
 var _ raft.BatchingFSM = (*machine)(nil)
 
-func newMachine(ctx context.Context, state stateMachine, options Options, log *storage.LogStore, snapshots *storage.SnapshotStore) *machine {
+func newMachine(ctx context.Context, state stateMachine, options Options, log *storage.LogStore,
+	snapshots *storage.SnapshotStore) *machine {
 	return &machine{
 		machine: state, policy: options.Snapshot, guard: options.Guard, clock: options.Clock,
 		log: log, store: snapshots, bodies: options.Bodies, ctx: ctx, committed: func() {},
@@ -132,7 +133,8 @@ func (m *machine) Restore(content io.ReadCloser) error {
 		return m.guard.Fail(fault.ExitUnknownFormat, fmt.Errorf(
 			"the snapshot %s cannot be read: %w; a newer version of this program wrote it, start that one", source.Path, err))
 	} else if errors.Is(err, format.ErrStateMismatch) {
-		return m.guard.Fail(fault.ExitStateMismatch, fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
+		return m.guard.Fail(fault.ExitStateMismatch,
+			fmt.Errorf("the snapshot %s cannot be restored: %w; %s", source.Path, err, storage.ReplaceNode))
 	} else if err != nil {
 		return m.guard.FailRead(fmt.Errorf("the snapshot %s cannot be restored: %w", source.Path, err))
 	}

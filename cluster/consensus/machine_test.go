@@ -45,9 +45,10 @@ func TestSnapshotThatCannotBeRestored(t *testing.T) {
 		code    fault.ExitCode
 		advice  string
 	}{
-		"a disk that does not give it": {iotest.ErrReader(&fs.PathError{Op: "read", Path: "state.bin", Err: syscall.EIO}), fault.ExitDiskError, "check the disk"},
-		"damage":                       {strings.NewReader("seriatim"), fault.ExitChecksum, storage.ReplaceNode},
-		"a newer format":               {strings.NewReader("seriatim\xff"), fault.ExitUnknownFormat, "start that one"},
+		"a disk that does not give it": {iotest.ErrReader(&fs.PathError{Op: "read", Path: "state.bin", Err: syscall.EIO}),
+			fault.ExitDiskError, "check the disk"},
+		"damage":         {strings.NewReader("seriatim"), fault.ExitChecksum, storage.ReplaceNode},
+		"a newer format": {strings.NewReader("seriatim\xff"), fault.ExitUnknownFormat, "start that one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			record := clustertest.NewFatalRecord()
@@ -64,7 +65,8 @@ func TestSnapshotThatCannotBeRestored(t *testing.T) {
 
 func TestSnapshotPaceEndsWithTheGroup(t *testing.T) {
 	record := clustertest.NewFatalRecord()
-	s, err := storage.OpenSnapshotStore(openTestGroup(t, openTestDir(t, t.TempDir(), "a")), storage.NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
+	s, err := storage.OpenSnapshotStore(openTestGroup(t, openTestDir(t, t.TempDir(), "a")),
+		storage.NewDiskGuard(time.Minute, record.Fatal, nil), 1000, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

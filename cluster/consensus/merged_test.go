@@ -222,7 +222,8 @@ func TestMessagesTogetherAreAnsweredAsEachByItself(t *testing.T) {
 			for i, m := range messages {
 				single.sends(t, m)
 				want := single.answers(t, 1)[0]
-				if got[i].Success != want.Success || got[i].Term != want.Term || got[i].LastLog > want.LastLog || !want.Success && got[i].LastLog != want.LastLog {
+				if got[i].Success != want.Success || got[i].Term != want.Term || got[i].LastLog > want.LastLog || !want.Success &&
+					got[i].LastLog != want.LastLog {
 					t.Fatalf("seed %d, round %d, message %d of %d: %+v, by itself %+v", seed, round, i, len(messages), got[i], want)
 				}
 			}

@@ -127,7 +127,8 @@ func (g *Group) openRaft() error {
 	g.leaders = newLeadershipWatch(g.options.NodeID, g.transport.links.follow, func() {
 		g.options.Fatal(fault.ExitRemoved, errors.New("this node was removed from the cluster"))
 	})
-	library, err := raft.NewRaft(g.raftConfig(), g.machine, earlyLog{g.log, g.notifier.begun, &g.writing}, g.stable, &g.librarySnaps, g.transport)
+	library, err := raft.NewRaft(g.raftConfig(), g.machine, earlyLog{g.log, g.notifier.begun, &g.writing}, g.stable,
+		&g.librarySnaps, g.transport)
 	if err != nil {
 		return fmt.Errorf("start consensus: %w", errors.Join(err, g.options.Guard.Poisoned()))
 	}

@@ -37,7 +37,8 @@ func TestMessagesAreSentInParts(t *testing.T) {
 		"more than fits in any part": {[]int{more, more}, []int{1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 5, Entries: sizedEntries(c.sizes...)}
+			args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, PrevLogTerm: 2, LeaderCommitIndex: 5,
+				Entries: sizedEntries(c.sizes...)}
 			var got []int
 			index, term := args.PrevLogEntry, args.PrevLogTerm
 			for part := range parts(args) {
@@ -79,7 +80,8 @@ func TestPartsThatArrivedCount(t *testing.T) {
 		"stopped meantime": {[]*raft.AppendEntriesResponse{{Success: true}}, nil, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7, Entries: sizedEntries(appendBytesMax, appendBytesMax, appendBytesMax)}
+			args := &raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 7,
+				Entries: sizedEntries(appendBytesMax, appendBytesMax, appendBytesMax)}
 			var resp raft.AppendEntriesResponse
 			asked, stopped := 0, make(chan struct{})
 			err := inParts(args, &resp, stopped, func(_ *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {

@@ -179,7 +179,8 @@ func TestPipelineKeepsAnswersUntilAsked(t *testing.T) {
 func TestPipelineFinishesWhatIsWrittenInPart(t *testing.T) {
 	pipeline, to, _ := openPipeline(t)
 	data := make([]byte, 64<<20) // more than the socket buffers hold
-	early, finish, err := pipeline.sendEarly(&raft.AppendEntriesRequest{Term: 4, Entries: []*raft.Log{{Index: 1, Term: 4, Data: data}}}, false)
+	early, finish, err := pipeline.sendEarly(&raft.AppendEntriesRequest{Term: 4, Entries: []*raft.Log{{Index: 1, Term: 4, Data: data}}},
+		false)
 	if err != nil || finish == nil {
 		t.Fatalf("%v, it is written in part: %v", err, finish != nil)
 	}

@@ -28,7 +28,8 @@ func (s *Stored) Survey() (Survey, error) {
 	}
 	if len(metas) > 0 {
 		newest := metas[0]
-		survey = Survey{SnapshotIndex: newest.Index, LastIndex: newest.Index, LastTerm: newest.Term, Members: storedMembers(newest.Configuration)}
+		survey = Survey{SnapshotIndex: newest.Index, LastIndex: newest.Index, LastTerm: newest.Term,
+			Members: storedMembers(newest.Configuration)}
 	}
 	first, last, err := s.Bounds()
 	if err != nil {

@@ -76,7 +76,8 @@ type StoredSnapshot struct {
 }
 
 // OpenStored opens the log and the snapshots in dir. The log must exist.
-func OpenStored(ctx context.Context, dir *storage.GroupDir, guard *storage.DiskGuard, clock environment.Clock, logger *slog.Logger) (*Stored, error) {
+func OpenStored(ctx context.Context, dir *storage.GroupDir, guard *storage.DiskGuard, clock environment.Clock,
+	logger *slog.Logger) (*Stored, error) {
 	s := &Stored{dir: dir, guard: guard, logger: storage.NewLibraryLogger(ctx, logger)}
 	options := storage.DefaultLogOptions()
 	options.Opened, options.Logger = clock.Wall(), s.logger
@@ -127,7 +128,8 @@ func (s *Stored) Snapshots() ([]StoredSnapshot, error) {
 	}
 	list := make([]StoredSnapshot, 0, len(metas))
 	for _, meta := range metas {
-		list = append(list, StoredSnapshot{ID: meta.ID, Index: meta.Index, Term: meta.Term, Bytes: meta.Size, Members: storedMembers(meta.Configuration)})
+		list = append(list, StoredSnapshot{ID: meta.ID, Index: meta.Index, Term: meta.Term, Bytes: meta.Size,
+			Members: storedMembers(meta.Configuration)})
 	}
 	return list, nil
 }

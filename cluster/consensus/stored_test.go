@@ -73,7 +73,8 @@ func TestStoredIsReadAndRecovered(t *testing.T) {
 
 		s := openTestStored(t, m)
 		survey, err := s.Survey()
-		if err != nil || survey.SnapshotIndex == 0 || survey.SnapshotIndex >= index || survey.LastIndex < index || len(survey.Members) != 3 {
+		if err != nil || survey.SnapshotIndex == 0 || survey.SnapshotIndex >= index || survey.LastIndex < index ||
+			len(survey.Members) != 3 {
 			t.Fatalf("survey %+v, %v; entry %d was applied", survey, err, index)
 		}
 		if _, got := s.replayed(t, index).StateHash(); got != hash {

@@ -107,7 +107,8 @@ func (m *tappedMachine) note(entry *raft.Log, result any) {
 			return err
 		}
 		line := tapLine{
-			Index: entry.Index, N: n, Term: entry.Term, AtMs: int64(applied.At), Op: codec.OperationOf(frame), Command: frame, Answer: answer,
+			Index: entry.Index, N: n, Term: entry.Term, AtMs: int64(applied.At), Op: codec.OperationOf(frame), Command: frame,
+			Answer: answer,
 		}
 		table := crc32.MakeTable(crc32.Castagnoli)
 		line.CRC = crc32.Update(crc32.Checksum(frame, table), table, answer)

@@ -20,7 +20,8 @@ func TestStuckTransferEndsTheNode(t *testing.T) {
 		relief []error // further outcomes
 		want   []fault.ExitCode
 	}{
-		{"stuck", true, raft.ErrLeadershipTransferInProgress, []error{raft.ErrLeadershipTransferInProgress}, []fault.ExitCode{fault.ExitStuckTransfer}},
+		{"stuck", true, raft.ErrLeadershipTransferInProgress, []error{raft.ErrLeadershipTransferInProgress},
+			[]fault.ExitCode{fault.ExitStuckTransfer}},
 		{"the transfer ended", true, nil, nil, nil},
 		{"leadership is gone", false, raft.ErrLeadershipTransferInProgress, nil, nil},
 		{"a proposal was accepted", true, raft.ErrLeadershipTransferInProgress, []error{nil}, nil},

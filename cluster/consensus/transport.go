@@ -95,7 +95,8 @@ var errDeposed = errors.New("this node does not lead any more in the term of the
 // which it started to send to that follower. If another node took over since, log and commit index
 // are those of the new leader, and a follower that does not know that leader would commit
 // uncommitted entries of its own. A message composed while this node leads in its term is correct.
-func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+func (t *transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest,
+	resp *raft.AppendEntriesResponse) error {
 	if !t.Leads(args.Term) {
 		return errDeposed
 	}
@@ -121,12 +122,14 @@ func (t *transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress
 }
 
 // RequestVote asks for a vote.
-func (t *transport) RequestVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+func (t *transport) RequestVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestVoteRequest,
+	resp *raft.RequestVoteResponse) error {
 	return t.links.exchange(id, args, resp)
 }
 
 // RequestPreVote asks whether the node would vote.
-func (t *transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+func (t *transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args *raft.RequestPreVoteRequest,
+	resp *raft.RequestPreVoteResponse) error {
 	return t.links.exchange(id, args, resp)
 }
 

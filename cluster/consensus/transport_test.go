@@ -24,7 +24,8 @@ import (
 func testOptions(network *peernet.Network, contacts *contacts) transportOptions {
 	notifier := newCommitNotifier(environment.SystemClock(), time.Second, hclog.NewNullLogger())
 	leads := func(uint64) bool { return true }
-	return transportOptions{Life: network.Context(), Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts, Commits: notifier, History: noHistory(), Logger: hclog.NewNullLogger()}
+	return transportOptions{Life: network.Context(), Network: network, Leads: leads, Timeout: 5 * time.Second, Contacts: contacts,
+		Commits: notifier, History: noHistory(), Logger: hclog.NewNullLogger()}
 }
 
 // noHistory returns the history of a node that has applied nothing.
@@ -68,14 +69,16 @@ func TestHeartbeatsTakeTheMainLoop(t *testing.T) {
 // A follower keeps no idle connection: it would not show that the program at the other end ended.
 func TestFollowerKeepsNoConnections(t *testing.T) {
 	a, b := peernettest.Pair(t, nil)
-	from, to := newTransport(testOptions(a, newContacts(environment.SystemClock()))), newTransport(testOptions(b, newContacts(environment.SystemClock())))
+	from, to := newTransport(testOptions(a, newContacts(environment.SystemClock()))),
+		newTransport(testOptions(b, newContacts(environment.SystemClock())))
 	defer from.Close()
 	defer to.Close()
 	vote := func() {
 		t.Helper()
 		go func() { rpc := <-to.Consumer(); rpc.Respond(&raft.RequestVoteResponse{Term: 4}, nil) }()
 		header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
-		if err := from.RequestVote("b-2", "b-2", &raft.RequestVoteRequest{RPCHeader: header, Term: 4}, &raft.RequestVoteResponse{}); err != nil {
+		if err := from.RequestVote("b-2", "b-2", &raft.RequestVoteRequest{RPCHeader: header, Term: 4},
+			&raft.RequestVoteResponse{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,7 +216,8 @@ func TestSnapshotThatStopsComing(t *testing.T) {
 	}
 	defer conn.Close()
 	header := raft.RPCHeader{ProtocolVersion: 3, ID: []byte("a-1"), Addr: []byte("a-1")}
-	if err := wire.NewConn(conn).Ask(&raft.InstallSnapshotRequest{RPCHeader: header, SnapshotVersion: 1, Term: 4, LastLogIndex: 7, LastLogTerm: 3, Size: 1 << 20}); err != nil {
+	if err := wire.NewConn(conn).Ask(&raft.InstallSnapshotRequest{RPCHeader: header, SnapshotVersion: 1, Term: 4, LastLogIndex: 7,
+		LastLogTerm: 3, Size: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	select {

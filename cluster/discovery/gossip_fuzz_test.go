@@ -24,7 +24,8 @@ func FuzzGossipMetadata(f *testing.F) {
 		logger := slog.New(slog.DiscardHandler)
 		own := Member{NodeID: "a-1", ClusterID: "c", HasState: true}
 		g := New(Options{
-			NodeID: "a-1", Logger: logger, Self: func() Member { return own }, Wanted: func() int { return 1 }, Heard: func(string, string, uint64) {},
+			NodeID: "a-1", Logger: logger, Self: func() Member { return own }, Wanted: func() int { return 1 },
+			Heard: func(string, string, uint64) {},
 		})
 		for _, meta := range [][]byte{first, second} {
 			node := &memberlist.Node{Name: "x", Addr: net.IPv4(10, 0, 0, 9), Port: 1, Meta: meta}

@@ -61,7 +61,8 @@ func newLogger(ctx context.Context, logger *slog.Logger, monotonic func() time.D
 	seldom := lineLimit{monotonic: monotonic, seen: map[string]time.Duration{}}
 	return log.New(lineWriter(func(line string) {
 		level, text := slog.LevelDebug, line
-		for prefix, value := range map[string]slog.Level{"[ERR]": slog.LevelWarn, "[ERROR]": slog.LevelWarn, "[WARN]": slog.LevelInfo, "[INFO]": slog.LevelDebug, "[DEBUG]": slog.LevelDebug} {
+		for prefix, value := range map[string]slog.Level{"[ERR]": slog.LevelWarn, "[ERROR]": slog.LevelWarn, "[WARN]": slog.LevelInfo,
+			"[INFO]": slog.LevelDebug, "[DEBUG]": slog.LevelDebug} {
 			if rest, found := strings.CutPrefix(line, prefix); found {
 				level, text = value, rest
 			}

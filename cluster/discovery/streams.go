@@ -80,7 +80,8 @@ func (s *boundedTransport) readPackets() {
 			return
 		}
 		if !s.rate.allows(packet.From) {
-			s.refused.Refuse(refusedFlood, slog.LevelWarn, "more packets arrive than nodes send; some are dropped", "remote", packet.From.String())
+			s.refused.Refuse(refusedFlood, slog.LevelWarn, "more packets arrive than nodes send; some are dropped", "remote",
+				packet.From.String())
 			continue
 		}
 		select {
@@ -104,7 +105,8 @@ func (s *boundedTransport) readStreams() {
 
 func (s *boundedTransport) take(conn net.Conn) {
 	if !s.limit.Begin(conn.RemoteAddr()) {
-		s.refused.Refuse(refusedBusy, slog.LevelWarn, "too many gossip connections are open; one is closed", "remote", conn.RemoteAddr().String())
+		s.refused.Refuse(refusedBusy, slog.LevelWarn, "too many gossip connections are open; one is closed", "remote",
+			conn.RemoteAddr().String())
 		conn.Close()
 		return
 	}

@@ -31,7 +31,8 @@ func TestLeaderThatAnswersNoCallsHandsOver(t *testing.T) {
 			leader := &testNode{id: leaderID, leader: leaderID, leads: true, heard: voters}
 			nodes, byID := []*testNode{leader}, map[string]*testNode{}
 			for i, id := range voters[:4] {
-				n := &testNode{id: id, leader: leaderID, uncalled: c.uncalled[id], clock: clock, last: LogPosition{Term: 5, Index: uint64(10 - i)}}
+				n := &testNode{id: id, leader: leaderID, uncalled: c.uncalled[id], clock: clock,
+					last: LogPosition{Term: 5, Index: uint64(10 - i)}}
 				nodes, byID[id] = append(nodes, n), n
 			}
 			openAll(t, voters, nodes...)

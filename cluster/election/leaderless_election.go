@@ -40,7 +40,8 @@ func (d *FailureDetector) findLeader(ctx context.Context, l leaderless) (leaderl
 		return l, pause // no cluster yet, or no vote
 	}
 	// After a campaign, the library's election needs time.
-	if (l.campaign == 0 || now-l.campaign >= d.silence) && d.shouldCampaign(ctx, question{Leaderless: true}) && d.consensus.Leadership() == none {
+	if (l.campaign == 0 || now-l.campaign >= d.silence) && d.shouldCampaign(ctx, question{Leaderless: true}) &&
+		d.consensus.Leadership() == none {
 		l.campaign = now
 		d.campaign(ctx, slog.LevelInfo, "a majority knows no leader", none) // as at every start of all nodes
 	}

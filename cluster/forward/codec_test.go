@@ -92,11 +92,13 @@ func TestFrameCodec(t *testing.T) {
 
 // FuzzFrameCodec compares the reading of arbitrary bytes with the library.
 func FuzzFrameCodec(f *testing.F) {
-	request, err := proto.Marshal(&peerpb.RequestFrame{GroupId: 1, LeaderId: "n1", Requests: []*peerpb.Request{{Id: 1, Command: []byte("c"), WaitMillis: -1}}})
+	request, err := proto.Marshal(&peerpb.RequestFrame{GroupId: 1, LeaderId: "n1",
+		Requests: []*peerpb.Request{{Id: 1, Command: []byte("c"), WaitMillis: -1}}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	answer, err := proto.Marshal(&peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: 1, Response: []byte("r"), LogTime: -1, Reason: "x"}}, Closing: true})
+	answer, err := proto.Marshal(&peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: 1, Response: []byte("r"), LogTime: -1, Reason: "x"}},
+		Closing: true})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -104,7 +106,8 @@ func FuzzFrameCodec(f *testing.F) {
 	f.Add(answer)
 	f.Add([]byte{0x1a, 0x80})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, pair := range [][2]proto.Message{{&peerpb.RequestFrame{}, &peerpb.RequestFrame{}}, {&peerpb.AnswerFrame{}, &peerpb.AnswerFrame{}}} {
+		for _, pair := range [][2]proto.Message{{&peerpb.RequestFrame{}, &peerpb.RequestFrame{}},
+			{&peerpb.AnswerFrame{}, &peerpb.AnswerFrame{}}} {
 			want := proto.Unmarshal(data, pair[0])
 			got := decode(bytes.Clone(data), pair[1])
 			if want == nil && got != nil {
@@ -124,9 +127,11 @@ func FuzzFrameCodec(f *testing.F) {
 func TestFrameCodecKnowsAllFields(t *testing.T) {
 	whole := &peerpb.RequestFrame{GroupId: 1, LeaderId: "l", SenderId: "s", Requests: []*peerpb.Request{{
 		Id: 1, Kind: Submit, Term: 2, Command: []byte("c"), MinimumVersion: 3, BudgetMillis: 4, WaitMillis: 5, WaitedMillis: 6,
-		Audit: &peerpb.Audit{NodeId: "n", HashVersion: 1, Index: 2, State: []byte("s"), Chain: []byte("c")}, RequestOrigin: 7, RequestNumber: 8,
+		Audit: &peerpb.Audit{NodeId: "n", HashVersion: 1, Index: 2, State: []byte("s"), Chain: []byte("c")}, RequestOrigin: 7,
+		RequestNumber: 8,
 	}}}
-	answers := &peerpb.AnswerFrame{Closing: true, Answers: []*peerpb.Answer{{Id: 1, Outcome: 2, Response: []byte("r"), Index: 3, LogTime: -4, Reason: "r"}}}
+	answers := &peerpb.AnswerFrame{Closing: true,
+		Answers: []*peerpb.Answer{{Id: 1, Outcome: 2, Response: []byte("r"), Index: 3, LogTime: -4, Reason: "r"}}}
 	for _, frame := range []message{whole, answers} {
 		data, fast := frame.AppendFast(nil)
 		if want, err := (proto.MarshalOptions{Deterministic: true}).Marshal(frame); err != nil || !fast || !bytes.Equal(data, want) {

@@ -59,7 +59,8 @@ func TestFramesAreAnswered(t *testing.T) {
 	s.open()
 	stream := s.connect(t)
 	for id := range uint64(3) {
-		if a := exchange(t, stream, s.frame(numbered(id+1))); a.Id != id+1 || a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED || len(a.Response) == 0 {
+		if a := exchange(t, stream, s.frame(numbered(id+1))); a.Id != id+1 || a.Outcome != peerpb.Outcome_OUTCOME_ANSWERED ||
+			len(a.Response) == 0 {
 			t.Fatalf("got %v", a)
 		}
 	}

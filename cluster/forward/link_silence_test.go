@@ -37,7 +37,8 @@ func TestSilentNode(t *testing.T) {
 				for range 2 {
 					time.Sleep(testSilence / 2) // of the bubble
 					if c.answers {
-						stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: id + 1, Outcome: peerpb.Outcome_OUTCOME_ANSWERED}}}
+						stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: id + 1,
+							Outcome: peerpb.Outcome_OUTCOME_ANSWERED}}}
 					}
 					time.Sleep(testSilence / 2)
 					synctest.Wait()

@@ -82,7 +82,8 @@ func (lt *linkTest) elect(leader string) {
 }
 
 func newLinkTest(t *testing.T, limits leader.Limits) *linkTest {
-	lt := &linkTest{t: t, streams: make(chan *streamStub, 8), leader: "peer", changed: make(chan struct{}), closing: make(chan struct{}), silent: make(chan struct{}, 100)}
+	lt := &linkTest{t: t, streams: make(chan *streamStub, 8), leader: "peer", changed: make(chan struct{}), closing: make(chan struct{}),
+		silent: make(chan struct{}, 100)}
 	life, end := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	t.Cleanup(func() { end(); running.Wait() })
@@ -149,7 +150,8 @@ func TestLinkAnswers(t *testing.T) {
 		{Id: frame.Requests[0].Id, Outcome: peerpb.Outcome_OUTCOME_ANSWERED, Response: response, Index: 7, LogTime: 8},
 	}}
 	o := outcomeOf(t, done)
-	if created, ok := o.Response.Result.(queue.QueueCreated); !ok || created.Queue != "q" || o.Verdict != leader.Answered || o.At != (leader.Position{Index: 7, LogTime: 8}) {
+	if created, ok := o.Response.Result.(queue.QueueCreated); !ok || created.Queue != "q" || o.Verdict != leader.Answered ||
+		o.At != (leader.Position{Index: 7, LogTime: 8}) {
 		t.Fatalf("got %+v", o)
 	}
 }
@@ -192,7 +194,8 @@ func TestLinkBreaks(t *testing.T) {
 			select {
 			case stream := <-lt.streams:
 				frame := <-stream.frames
-				stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: frame.Requests[0].Id, Outcome: peerpb.Outcome_OUTCOME_OVERLOADED}}}
+				stream.answers <- &peerpb.AnswerFrame{Answers: []*peerpb.Answer{{Id: frame.Requests[0].Id,
+					Outcome: peerpb.Outcome_OUTCOME_OVERLOADED}}}
 				o = outcomeOf(t, again)
 			case o = <-again:
 				again = lt.ask(t.Context(), submitted())

@@ -197,9 +197,12 @@ func TestServerRefuses(t *testing.T) {
 		{"another group", func(f *peerpb.RequestFrame, _ *peerpb.Request) { f.GroupId = testGroup + 1 }, peerpb.Outcome_OUTCOME_NOT_LEADER},
 		{"an earlier term", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Term-- }, peerpb.Outcome_OUTCOME_NOT_LEADER},
 		{"a later term", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Term++ }, peerpb.Outcome_OUTCOME_NOT_LEADER},
-		{"a command that cannot be read", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Command = []byte{250, 1} }, peerpb.Outcome_OUTCOME_UNSUPPORTED},
-		{"a command of a later format", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.MinimumVersion = 1000 }, peerpb.Outcome_OUTCOME_UNSUPPORTED},
-		{"a receive that is none", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = Receive }, peerpb.Outcome_OUTCOME_UNSUPPORTED},
+		{"a command that cannot be read", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Command = []byte{250, 1} },
+			peerpb.Outcome_OUTCOME_UNSUPPORTED},
+		{"a command of a later format", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.MinimumVersion = 1000 },
+			peerpb.Outcome_OUTCOME_UNSUPPORTED},
+		{"a receive that is none", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = Receive },
+			peerpb.Outcome_OUTCOME_UNSUPPORTED},
 		{"an unknown kind", func(_ *peerpb.RequestFrame, r *peerpb.Request) { r.Kind = 99 }, peerpb.Outcome_OUTCOME_UNSUPPORTED},
 	}
 	s := newServing(t)

@@ -29,7 +29,8 @@ func (l *instantLog) propose(entry []byte) (func() (fsm.EntryResult, error), err
 func BenchmarkGroupCommitter(b *testing.B) {
 	log, clock := &instantLog{}, clustertest.NewHandClock(1000)
 	c := newGroupCommitter(groupCommitterOptions{
-		propose: log.propose, writing: func(func()) bool { return false }, stamp: func() queue.Timestamp { return 1000 }, monotonic: clock.Monotonic,
+		propose: log.propose, writing: func(func()) bool { return false }, stamp: func() queue.Timestamp { return 1000 },
+		monotonic:     clock.Monotonic,
 		formatVersion: func() uint32 { return format.CurrentVersion }, limits: Limits{}.WithDefaults(), counters: NewCounters(0),
 	})
 	ctx, cancel := context.WithCancel(b.Context())

@@ -28,7 +28,8 @@ func TestDeliveryCounters(t *testing.T) {
 		counts[topic+queue] = count
 		sum += count
 	})
-	if diff := cmp.Diff([]uint64{deliverySeriesMax + 1, 3, 1, 2, deliverySeriesMax + 4}, []uint64{uint64(len(counts)), counts["t0000"], counts["t0999"], counts[""], sum}); diff != "" {
+	if diff := cmp.Diff([]uint64{deliverySeriesMax + 1, 3, 1, 2, deliverySeriesMax + 4},
+		[]uint64{uint64(len(counts)), counts["t0000"], counts["t0999"], counts[""], sum}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

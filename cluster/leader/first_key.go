@@ -23,7 +23,8 @@ type AccessKey struct{ ID, Secret, Account string }
 // Secrets seals and opens the secret of the first access key. Safe for concurrent use.
 type Secrets interface {
 	// Seal returns cmd with a sealed secret. It runs the commands that sealing needs with execute.
-	Seal(ctx context.Context, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey, error)
+	Seal(ctx context.Context, cmd *queue.CreateAccessKey, execute func(context.Context, queue.Command) error) (*queue.CreateAccessKey,
+		error)
 	// Open returns the secret of an access key. It waits until this node can open it.
 	Open(ctx context.Context, a access.Key) (string, error)
 }

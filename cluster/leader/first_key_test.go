@@ -15,7 +15,8 @@ import (
 type handedOver struct{ made, published []AccessKey }
 
 func (h *handedOver) Make() (AccessKey, error) {
-	key := AccessKey{ID: fmt.Sprintf("AKIAFIRSTKEY%04d", len(h.made)), Secret: fmt.Sprintf("secret-of-the-first-key-%d", len(h.made)), Account: "000000000000"}
+	key := AccessKey{ID: fmt.Sprintf("AKIAFIRSTKEY%04d", len(h.made)), Secret: fmt.Sprintf("secret-of-the-first-key-%d", len(h.made)),
+		Account: "000000000000"}
 	h.made = append(h.made, key)
 	return key, nil
 }

@@ -293,7 +293,8 @@ func TestGroupCommitterDropsWhatNobodyWantsAnyMore(t *testing.T) {
 	expiring := make(chan Outcome, 2)
 	c.submit(&Submission{Request: Request{Frame: tickFrame(t), Deadline: time.Second}, Complete: func(o Outcome) { expiring <- o }})
 	unreadable := make(chan Outcome, 2)
-	c.submit(&Submission{Request: Request{Frame: tickFrame(t), MinimumVersion: format.CurrentVersion + 1}, Complete: func(o Outcome) { unreadable <- o }})
+	c.submit(&Submission{Request: Request{Frame: tickFrame(t), MinimumVersion: format.CurrentVersion + 1},
+		Complete: func(o Outcome) { unreadable <- o }})
 	wanted, wantedDone := submitTo(c, tickFrame(t))
 	clock.Pass(time.Second)
 	c.open()
@@ -398,7 +399,8 @@ func TestFullSecondEntryLeaves(t *testing.T) {
 	}
 	c.open()
 	<-log.begun
-	big, err := codec.AppendCommand(nil, &queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, batchBytesMax/2))}}})
+	big, err := codec.AppendCommand(nil,
+		&queue.SendMessages{Queue: "q", Entries: []queue.SendEntry{{Body: string(make([]byte, batchBytesMax/2))}}})
 	if err != nil {
 		t.Fatal(err)
 	}

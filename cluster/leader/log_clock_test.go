@@ -22,12 +22,17 @@ func TestLogClock(t *testing.T) {
 		state    queue.Timestamp
 		readings []reading
 	}{
-		{"follows the wall clock when they agree", 0, []reading{{want: 100_000}, {pass: time.Second, want: 101_000}, {pass: 250 * time.Millisecond, want: 101_250}}},
+		{"follows the wall clock when they agree", 0,
+			[]reading{{want: 100_000}, {pass: time.Second, want: 101_000}, {pass: 250 * time.Millisecond, want: 101_250}}},
 		{"starts at the state when that is ahead", 160_000, []reading{{want: 160_000}}},
-		{"runs at half speed while ahead", 160_000, []reading{{pass: 10 * time.Second, want: 165_000}, {pass: 20 * time.Second, want: 175_000}}},
-		{"meets the wall clock and then keeps its pace", 110_000, []reading{{pass: 30 * time.Second, want: 130_000}, {pass: time.Second, want: 131_000}}},
-		{"a step forward is caught up at double speed", 0, []reading{{step: time.Hour, pass: time.Second, want: 102_000}, {pass: time.Second, want: 104_000}}},
-		{"a small step forward is not overshot", 0, []reading{{step: 100 * time.Millisecond, pass: time.Second, want: 101_100}, {pass: time.Second, want: 102_100}}},
+		{"runs at half speed while ahead", 160_000,
+			[]reading{{pass: 10 * time.Second, want: 165_000}, {pass: 20 * time.Second, want: 175_000}}},
+		{"meets the wall clock and then keeps its pace", 110_000,
+			[]reading{{pass: 30 * time.Second, want: 130_000}, {pass: time.Second, want: 131_000}}},
+		{"a step forward is caught up at double speed", 0,
+			[]reading{{step: time.Hour, pass: time.Second, want: 102_000}, {pass: time.Second, want: 104_000}}},
+		{"a small step forward is not overshot", 0,
+			[]reading{{step: 100 * time.Millisecond, pass: time.Second, want: 101_100}, {pass: time.Second, want: 102_100}}},
 		{"a step back slows it down and nothing else", 0, []reading{{step: -time.Hour, pass: 2 * time.Second, want: 101_000}}},
 		{"a long silence is no jump", 0, []reading{{pass: 5 * time.Hour, want: 100_000 + 5*3_600_000}}},
 	}

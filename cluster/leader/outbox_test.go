@@ -208,7 +208,8 @@ func TestOutboxJudgesAnswers(t *testing.T) {
 		err    error
 		posts  int
 	}{
-		{200, nil, 1}, {299, nil, 1}, {301, nil, 1}, {400, nil, 1}, {404, nil, 1}, {429, nil, 4}, {500, nil, 4}, {599, nil, 4}, {0, errors.New("refused"), 4},
+		{200, nil, 1}, {299, nil, 1}, {301, nil, 1}, {400, nil, 1}, {404, nil, 1}, {429, nil, 4}, {500, nil, 4}, {599, nil, 4},
+		{0, errors.New("refused"), 4},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			confirmed := false
@@ -384,10 +385,13 @@ func TestOutboxPosts(t *testing.T) {
 			}
 			return all
 		}
-		if got, want := fmt.Sprint(names(to.posts[0])), "[Content-Type x-amz-sns-message-type x-amz-sns-message-id x-amz-sns-topic-arn]"; got != want {
+		if got, want := fmt.Sprint(names(to.posts[0])),
+			"[Content-Type x-amz-sns-message-type x-amz-sns-message-id x-amz-sns-topic-arn]"; got != want {
 			t.Errorf("a request to confirm has %s", got)
 		}
-		if got, want := fmt.Sprint(names(to.posts[1])), "[Content-Type x-amz-sns-message-type x-amz-sns-message-id x-amz-sns-topic-arn x-amz-sns-subscription-arn x-amz-sns-rawdelivery]"; got != want {
+		if got, want := fmt.Sprint(names(to.posts[1])),
+			"[Content-Type x-amz-sns-message-type x-amz-sns-message-id x-amz-sns-topic-arn x-amz-sns-subscription-arn "+
+				"x-amz-sns-rawdelivery]"; got != want {
 			t.Errorf("a notification has %s", got)
 		}
 	})

@@ -38,7 +38,8 @@ func (s *solo) waitingCall(ctx context.Context, wait time.Duration, complete fun
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	call := s.NewReceive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)}, Command: cmd, Wait: wait}, complete)
+	call := s.NewReceive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(cmd)}, Command: cmd,
+		Wait: wait}, complete)
 	go call.Begin() // its outcome is counted
 	return call
 }

@@ -22,7 +22,8 @@ func (s *solo) poll(ctx context.Context, cmd queue.ReceiveMessages, wait time.Du
 	if err != nil {
 		panic(err)
 	}
-	return s.receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(&cmd)}, Command: &cmd, Wait: wait})
+	return s.receive(ctx, ReceiveRequest{Request: Request{Frame: frame, MinimumVersion: codec.MinimumVersion(&cmd)}, Command: &cmd,
+		Wait: wait})
 }
 
 // bodies returns the message bodies of an answer.
@@ -90,7 +91,8 @@ func TestLongPollWakes(t *testing.T) {
 			},
 			event: func(s *solo, held []string) {
 				time.Sleep(time.Second)
-				s.do(&queue.ChangeMessageVisibility{Queue: standard, Entries: []queue.VisibilityEntry{{Handle: held[0], VisibilityTimeout: queue.Some(0)}}})
+				s.do(&queue.ChangeMessageVisibility{Queue: standard,
+					Entries: []queue.VisibilityEntry{{Handle: held[0], VisibilityTimeout: queue.Some(0)}}})
 			},
 			want: []string{"given back"}, after: time.Second,
 		},
@@ -349,11 +351,13 @@ func TestShortPollPassesDeadLetters(t *testing.T) {
 				}
 				s.send(standard, "good")
 				time.Sleep(2 * time.Second)
-				if diff := cmp.Diff([]string{"good"}, bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, wait))); diff != "" {
+				if diff := cmp.Diff([]string{"good"},
+					bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, wait))); diff != "" {
 					t.Fatalf("(-want +got):\n%s", diff)
 				}
 				before := s.group.CommitIndex()
-				if got := bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 0)); len(got) != 0 || s.group.CommitIndex() != before {
+				if got := bodies(t, s.poll(t.Context(), queue.ReceiveMessages{Queue: standard}, 0)); len(got) != 0 ||
+					s.group.CommitIndex() != before {
 					t.Fatalf("received %q, and wrote %d entries", got, s.group.CommitIndex()-before)
 				}
 			})

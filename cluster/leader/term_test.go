@@ -98,7 +98,8 @@ func TestMoveTask(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startSolo(t)
 				s.create("dead")
-				s.create("alive", queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":"1"}`})
+				s.create("alive", queue.Attribute{Name: "RedrivePolicy",
+					Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":"1"}`})
 				for i := range test.messages {
 					s.send("dead", fmt.Sprint(i))
 				}
@@ -144,7 +145,8 @@ func TestAwaitClocks(t *testing.T) {
 					time.AfterFunc(test.informed, func() { close(informed) })
 				}
 				l := &Term{options: Options{
-					Clock: clustertest.NewHandClock(int64(state) + test.step.Milliseconds()), ClockStepMax: 30 * time.Second, ClocksKnown: informed, Log: slog.New(slog.DiscardHandler),
+					Clock: clustertest.NewHandClock(int64(state) + test.step.Milliseconds()), ClockStepMax: 30 * time.Second,
+					ClocksKnown: informed, Log: slog.New(slog.DiscardHandler),
 				}}
 				begun := time.Now()
 				if err := l.awaitClocks(t.Context(), test.state); err != nil {

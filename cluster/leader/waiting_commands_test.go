@@ -47,7 +47,8 @@ func TestAcceptNextWakes(t *testing.T) {
 		want  string
 		after time.Duration
 	}{
-		{name: "a message of a new session", event: func(s *solo) { time.Sleep(3 * time.Second); s.sendTo("a", "1") }, want: "a", after: 3 * time.Second},
+		{name: "a message of a new session", event: func(s *solo) { time.Sleep(3 * time.Second); s.sendTo("a", "1") }, want: "a",
+			after: 3 * time.Second},
 		{
 			name:  "the end of a lock",
 			setup: func(s *solo) { s.sendTo("a", "1"); s.do(&queue.AcceptSession{Queue: fifo, LockSeconds: queue.Some(5)}) },
@@ -133,7 +134,8 @@ func TestReceiveInSessionWakes(t *testing.T) {
 			}
 		})
 		waiting.Go(func() {
-			if o := receive(second); o.Response.Err == nil || o.Response.Err.Code != refusal.SessionLockLost || time.Since(begun) != 2*time.Second {
+			if o := receive(second); o.Response.Err == nil || o.Response.Err.Code != refusal.SessionLockLost ||
+				time.Since(begun) != 2*time.Second {
 				t.Errorf("the holder of b was answered %+v after %v", o, time.Since(begun))
 			}
 		})
@@ -161,7 +163,8 @@ func TestWaitingForSessionsEndsWithTheQueue(t *testing.T) {
 			}
 		}
 		others.Go(func() {
-			check(s.poll(t.Context(), queue.ReceiveMessages{Queue: fifo, Options: &queue.ReceiveOptions{Session: refOf(locked)}}, 20*time.Second))
+			check(s.poll(t.Context(), queue.ReceiveMessages{Queue: fifo, Options: &queue.ReceiveOptions{Session: refOf(locked)}},
+				20*time.Second))
 		})
 		others.Go(func() {
 			_, o := s.acceptNext(t.Context(), 20*time.Second)

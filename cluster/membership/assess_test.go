@@ -34,7 +34,8 @@ func TestAssessment(t *testing.T) {
 		t.Run(test.members, func(t *testing.T) {
 			list := MemberList{}
 			for i, kind := range test.members {
-				m := MemberStatus{NodeID: string(rune('1'+i)) + "-x", Name: "n" + string(rune('1'+i)), Role: RoleVoter, Healthy: kind != 'G' && kind != 'g'}
+				m := MemberStatus{NodeID: string(rune('1'+i)) + "-x", Name: "n" + string(rune('1'+i)), Role: RoleVoter,
+					Healthy: kind != 'G' && kind != 'g'}
 				switch kind {
 				case 'L':
 					m.Role, list.LeaderID = RoleLeader, m.NodeID
@@ -46,7 +47,8 @@ func TestAssessment(t *testing.T) {
 				list.Members = append(list.Members, m)
 			}
 			list.assess("it waits")
-			if f := list.Findings[len(list.Findings)-1]; f.Check != health.Quorum || f.Value < 0 != (!strings.Contains(test.summary, "; ")) || f.Value >= 0 && f.Value != float64(test.mayFail) {
+			if f := list.Findings[len(list.Findings)-1]; f.Check != health.Quorum ||
+				f.Value < 0 != (!strings.Contains(test.summary, "; ")) || f.Value >= 0 && f.Value != float64(test.mayFail) {
 				t.Errorf("the finding about the quorum is %+v", f)
 			}
 			if list.Summary != test.summary || list.Healthy != test.healthy || list.MayFail != test.mayFail {
@@ -72,13 +74,17 @@ func TestWhatIsCriticalIsNotHealthy(t *testing.T) {
 	}{
 		{nil, true, "Healthy: 3 of 3", true},
 		{[]health.Finding{health.Found(health.Disk, "", 15, "its disk is low")}, true, "Healthy: 3 of 3", true},
-		{[]health.Finding{health.Found(health.Sends, "", 2, "sends are refused")}, true, "Sends are refused: 3 of 3 voters answer, leader n1", false},
-		{[]health.Finding{health.Found(health.Replicas, "", 2, "they differ"), health.Found(health.Dedup, "q", 100, "it is full")}, true, "Critical (replicas, dedup): 3 of 3", false},
+		{[]health.Finding{health.Found(health.Sends, "", 2, "sends are refused")}, true,
+			"Sends are refused: 3 of 3 voters answer, leader n1", false},
+		{[]health.Finding{health.Found(health.Replicas, "", 2, "they differ"), health.Found(health.Dedup, "q", 100, "it is full")}, true,
+			"Critical (replicas, dedup): 3 of 3", false},
 		{[]health.Finding{health.Found(health.Members, "", 2, "is not ready")}, true, "Critical (members): 3 of 3", false},
 		{[]health.Finding{health.Found(health.Members, "", 2, "does not answer")}, false, "Degraded: 2 of 3", false},
-		{[]health.Finding{health.Found(health.Sends, "", 2, "sends are refused")}, false, "Sends are refused: 2 of 3 voters answer, leader n1; no further node may fail", false},
+		{[]health.Finding{health.Found(health.Sends, "", 2, "sends are refused")}, false,
+			"Sends are refused: 2 of 3 voters answer, leader n1; no further node may fail", false},
 	} {
-		list := MemberList{LeaderID: "n1", Members: []MemberStatus{voter("n1", RoleLeader, true), voter("n2", RoleVoter, true), voter("n3", RoleVoter, test.n3)}}
+		list := MemberList{LeaderID: "n1",
+			Members: []MemberStatus{voter("n1", RoleLeader, true), voter("n2", RoleVoter, true), voter("n3", RoleVoter, test.n3)}}
 		list.found("n1", test.found...)
 		list.assess("")
 		if !strings.HasPrefix(list.Summary, test.summary) || list.Healthy != test.healthy {

@@ -55,9 +55,11 @@ func TestBootstrapChooses(t *testing.T) {
 		{"one has state", []discovery.Member{node("a-1"), node("c-3"), node("d-4", state)}, nil, "must be added"},
 		{"one expects more", []discovery.Member{node("a-1"), node("c-3", five)}, nil, "c-3 expects 5"},
 		{"four, this one is among the first", []discovery.Member{node("a-1"), node("c-3"), node("d-4")}, []string{"a-1", "b-2", "c-3"}, ""},
-		{"four, this one is the last", []discovery.Member{node("a-1"), node("a-2"), node("a-3")}, nil, "other nodes are the initial members"},
+		{"four, this one is the last", []discovery.Member{node("a-1"), node("a-2"), node("a-3")}, nil,
+			"other nodes are the initial members"},
 		{"one has pledged to others", []discovery.Member{node("a-1"), node("c-3", pledged("feed"))}, nil, "has pledged"},
-		{"one has pledged the same", []discovery.Member{node("a-1"), node("c-3", pledged(storage.ClusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
+		{"one has pledged the same", []discovery.Member{node("a-1"),
+			node("c-3", pledged(storage.ClusterIDOf([]string{"a-1", "b-2", "c-3"})))}, []string{"a-1", "b-2", "c-3"}, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -119,9 +121,12 @@ func TestBootstrapOnTheWire(t *testing.T) {
 		value any
 		want  string
 	}{
-		{bootstrapRequest{Op: opPledge, From: "a-1", InitialMembers: members}, `{"op":"pledge","from":"a-1","initialMembers":["a-1","b-2"]}`},
-		{bootstrapRequest{Op: opConfirm, From: "a-1", InitialMembers: members}, `{"op":"confirm","from":"a-1","initialMembers":["a-1","b-2"]}`},
-		{storage.Membership{ClusterID: "c", InitialMembers: members, Joined: true, Added: true}, `{"clusterId":"c","founders":["a-1","b-2"],"joined":true,"admitted":true}`},
+		{bootstrapRequest{Op: opPledge, From: "a-1", InitialMembers: members},
+			`{"op":"pledge","from":"a-1","initialMembers":["a-1","b-2"]}`},
+		{bootstrapRequest{Op: opConfirm, From: "a-1", InitialMembers: members},
+			`{"op":"confirm","from":"a-1","initialMembers":["a-1","b-2"]}`},
+		{storage.Membership{ClusterID: "c", InitialMembers: members, Joined: true, Added: true},
+			`{"clusterId":"c","founders":["a-1","b-2"],"joined":true,"admitted":true}`},
 	} {
 		if got, err := json.Marshal(c.value); err != nil || string(got) != c.want {
 			t.Errorf("%T is %s, %v, want %s", c.value, got, err, c.want)
@@ -147,7 +152,8 @@ func TestProofNeedsTheGossipKey(t *testing.T) {
 	if err := c.checkProof(ProofOf(c.node.GossipKey, "n", "c"), "n", "c"); err != nil {
 		t.Error(err)
 	}
-	for _, proof := range []string{"", ProofOf(c.node.GossipKey, "m", "c"), ProofOf(c.node.GossipKey, "n", ""), ProofOf([]byte("another"), "n", "c")} {
+	for _, proof := range []string{"", ProofOf(c.node.GossipKey, "m", "c"), ProofOf(c.node.GossipKey, "n", ""),
+		ProofOf([]byte("another"), "n", "c")} {
 		if err := c.checkProof(proof, "n", "c"); err == nil || !strings.Contains(err.Error(), "keys differ") {
 			t.Errorf("the proof %q gave %v", proof, err)
 		}

@@ -26,7 +26,8 @@ func (e LogEnd) String() string {
 
 // ParseLogEnd reads the text of a LogEnd.
 func ParseLogEnd(text string) (LogEnd, error) {
-	wrong := fmt.Errorf("%w: %q is not NODE=CLUSTER:TERM/INDEX, as seriatim cluster force-recover prints it on each remaining node", ErrBadRecovery, text)
+	wrong := fmt.Errorf("%w: %q is not NODE=CLUSTER:TERM/INDEX, as seriatim cluster force-recover prints it on each remaining node",
+		ErrBadRecovery, text)
 	node, rest, _ := strings.Cut(strings.TrimSpace(text), "=")
 	clusterID, rest, _ := strings.Cut(rest, ":")
 	term, index, found := strings.Cut(rest, "/")
@@ -84,10 +85,12 @@ func checkLogs(logs []LogEnd, own LogEnd) (sorted, longest []LogEnd, err error) 
 		case i > 0 && sorted[i-1].NodeID == end.NodeID:
 			return nil, nil, fmt.Errorf("%w: node %s is given twice", ErrBadRecovery, end.NodeID)
 		case end.ClusterID != own.ClusterID:
-			return nil, nil, fmt.Errorf("%w: node %s is of cluster %s, but this node of cluster %s. One of them was recovered before, or never belonged to this cluster",
+			return nil, nil, fmt.Errorf("%w: node %s is of cluster %s, but this node of cluster %s. One of them was "+
+				"recovered before, or never belonged to this cluster",
 				ErrBadRecovery, end.NodeID, end.ClusterID, own.ClusterID)
 		case end.NodeID == own.NodeID && end != own:
-			return nil, nil, fmt.Errorf("%w: the log of this node ends at %s, not at %s: read the logs of all remaining nodes again, while all are stopped", ErrBadRecovery, own, end)
+			return nil, nil, fmt.Errorf("%w: the log of this node ends at %s, not at %s: read the logs of all "+
+				"remaining nodes again, while all are stopped", ErrBadRecovery, own, end)
 		}
 		found = found || end == own
 	}

@@ -74,7 +74,8 @@ func (s *Stopped) PlanRecovery(logs []LogEnd) (RecoveryPlan, error) {
 		}
 	}
 	if begun.Interrupted() && !slices.Equal(begun.Logs, plan.logs) {
-		return plan, fmt.Errorf("%w: a recovery with --logs %s was interrupted here; repeat it", ErrBadRecovery, strings.Join(begun.Logs, ","))
+		return plan, fmt.Errorf("%w: a recovery with --logs %s was interrupted here; repeat it", ErrBadRecovery,
+			strings.Join(begun.Logs, ","))
 	}
 	for _, member := range survey.Members {
 		plan.Members = append(plan.Members, member.NodeID)

@@ -34,7 +34,8 @@ func (s *Stopped) Snapshots() ([]StoredSnapshot, error) {
 	}
 	list := make([]StoredSnapshot, 0, len(stored))
 	for _, one := range stored {
-		list = append(list, StoredSnapshot{ID: one.ID, Index: one.Index, Term: one.Term, Bytes: one.Bytes, Members: memberTexts(one.Members)})
+		list = append(list, StoredSnapshot{ID: one.ID, Index: one.Index, Term: one.Term, Bytes: one.Bytes,
+			Members: memberTexts(one.Members)})
 	}
 	return list, nil
 }
@@ -221,7 +222,8 @@ func (s *Stopped) replay(index uint64) (_ *fsm.FSM, replayed ReplayedState, err 
 		index = last
 	}
 	if replayed.Index < index && first > replayed.Index+1 {
-		return nil, replayed, fmt.Errorf("the state at entry %d cannot be computed: the log begins at entry %d and no older snapshot is kept", index, first)
+		return nil, replayed, fmt.Errorf("the state at entry %d cannot be computed: the log begins at entry %d and "+
+			"no older snapshot is kept", index, first)
 	}
 	if err := s.group.Replay(machine, replayed.Index+1, index); err != nil {
 		return nil, replayed, err

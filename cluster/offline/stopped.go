@@ -76,7 +76,8 @@ func (s *Stopped) open(ctx context.Context, logger *slog.Logger) error {
 	}
 	// Errors end a running node, but not this process.
 	guard := storage.NewDiskGuard(stoppedDiskDeadline, func(fault.ExitCode, error) {}, nil)
-	s.bodies, err = bodies.Open(bodies.Options{Life: context.WithoutCancel(ctx), Dir: group.BodiesPath(), Guard: guard, Logger: logger, ReadOnly: true, Keys: s.dir.Keys})
+	s.bodies, err = bodies.Open(bodies.Options{Life: context.WithoutCancel(ctx), Dir: group.BodiesPath(), Guard: guard, Logger: logger,
+		ReadOnly: true, Keys: s.dir.Keys})
 	if err != nil {
 		return err
 	}

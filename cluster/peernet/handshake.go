@@ -192,7 +192,8 @@ func readHandshakeHead(r io.Reader) (byte, FormatRange, error) {
 		return 0, FormatRange{}, errors.New("the other end is not a node of this program")
 	}
 	if head[4] != handshakeVersion {
-		return 0, FormatRange{}, fmt.Errorf("the other end speaks version %d of the handshake, this node version %d", head[4], handshakeVersion)
+		return 0, FormatRange{}, fmt.Errorf("the other end speaks version %d of the handshake, this node version %d", head[4],
+			handshakeVersion)
 	}
 	return head[5], FormatRange{head[6], head[7]}, nil
 }

@@ -86,7 +86,8 @@ func (p *Network) makeRoom(conn *peerConn) {
 	}
 	p.mu.Unlock()
 	if open > connsPerNode {
-		p.refuse(refusedExcess, slog.LevelWarn, "a node has too many connections open, the oldest is closed", "from", conn.node, "open", open)
+		p.refuse(refusedExcess, slog.LevelWarn, "a node has too many connections open, the oldest is closed", "from", conn.node, "open",
+			open)
 		oldest.Close()
 	}
 }
@@ -118,7 +119,8 @@ func (p *Network) handshake(conn *peerConn, limit *hostlimit.Limit) {
 				"from", theirs.from, "remote", conn.RemoteAddr().String(), "kind", theirs.kind.String(), "reason", objection)
 		}
 		conn.Close()
-		if errors.Is(objection, ErrFormats) && theirs.cluster != "" && theirs.cluster == p.options.ClusterID() && own.outdated(theirs.formats) {
+		if errors.Is(objection, ErrFormats) && theirs.cluster != "" && theirs.cluster == p.options.ClusterID() &&
+			own.outdated(theirs.formats) {
 			p.options.Outdated(tooOld(own, theirs.from, theirs.formats))
 		}
 		return

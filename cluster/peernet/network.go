@@ -202,7 +202,8 @@ func (p *Network) Dial(ctx context.Context, nodeID string, kind Kind, group uint
 }
 
 func (p *Network) dialHandshake(conn *peerConn, nodeID string, use purpose) error {
-	own := hello{kind: use.kind, group: use.group, from: p.options.NodeID, to: nodeID, cluster: p.options.ClusterID(), formats: p.options.Formats()}
+	own := hello{kind: use.kind, group: use.group, from: p.options.NodeID, to: nodeID, cluster: p.options.ClusterID(),
+		formats: p.options.Formats()}
 	if use.kind == KindBootstrap {
 		own.cluster = ""
 	} else if own.cluster == "" && use.kind != KindMembership {
@@ -227,7 +228,8 @@ func (p *Network) dialHandshake(conn *peerConn, nodeID string, use purpose) erro
 
 // tooOld returns the error for a node that needs a newer program.
 func tooOld(own FormatRange, nodeID string, theirs FormatRange) error {
-	return fmt.Errorf("this program reads format versions up to %d, but node %s of this cluster has %s in force: an upgrade was finalized. "+
+	return fmt.Errorf("this program reads format versions up to %d, but node %s of this cluster has %s in force: "+
+		"an upgrade was finalized. "+
 		"Start this node with the newer program", own.highest, nodeID, FormatRange{theirs.lowest, theirs.lowest})
 }
 

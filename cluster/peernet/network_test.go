@@ -133,7 +133,8 @@ func TestPeersWithoutClusterDoNotDial(t *testing.T) {
 
 func TestPeersEndSilentAndForeignConnections(t *testing.T) {
 	b := newTestNetwork(t, "b-2", "c", func(o *Options) { o.Timeout = time.Millisecond })
-	for name, text := range map[string]string{"silent": "", "half": "SRT", "http": "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "endless": strings.Repeat("SRTM\x01\x01\x00\x00\x00\x00\x00\x00\xff\xff", 50)} {
+	for name, text := range map[string]string{"silent": "", "half": "SRT", "http": "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"endless": strings.Repeat("SRTM\x01\x01\x00\x00\x00\x00\x00\x00\xff\xff", 50)} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", b.BoundAddr())
 			if err != nil {

@@ -51,7 +51,8 @@ type member struct {
 func members(t *testing.T, names ...string) []*member {
 	var all []*member
 	for _, name := range names {
-		m := &member{t: t, name: name, ended: clustertest.NewFatalRecord(), asked: make(chan struct{}, 1000), dir: filepath.Join(t.TempDir(), "bodies")}
+		m := &member{t: t, name: name, ended: clustertest.NewFatalRecord(), asked: make(chan struct{}, 1000),
+			dir: filepath.Join(t.TempDir(), "bodies")}
 		m.network, m.book = peernettest.Open(t, name, nil)
 		store, err := bodies.Open(bodies.Options{
 			Life: t.Context(), Dir: m.dir, Guard: storage.NewDiskGuard(time.Hour, m.ended.Fatal, nil), Logger: clustertest.Logger(t, 0),

@@ -51,7 +51,8 @@ func TestEveryBitOfABoltFile(t *testing.T) {
 		"term and vote": func(t *testing.T, path string) {
 			backend, err := openStableBackend(path)
 			if err == nil {
-				err = errors.Join(backend.Set(stablePair{[]byte(keyCurrentTerm), []byte("5")}, stablePair{[]byte(keyLastVoteCand), []byte("a")}), backend.Close())
+				err = errors.Join(backend.Set(stablePair{[]byte(keyCurrentTerm), []byte("5")},
+					stablePair{[]byte(keyLastVoteCand), []byte("a")}), backend.Close())
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -101,7 +101,8 @@ func TestFilesThatTheDiskDoesNotGive(t *testing.T) {
 		err := read()
 		record := clustertest.NewFatalRecord()
 		_ = NewDiskGuard(time.Minute, record.Fatal, nil).FailRead(err) // the error is err
-		if codes, _ := record.All(); !errors.Is(err, syscall.EIO) || errors.Is(err, ErrDamaged) || !slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
+		if codes, _ := record.All(); !errors.Is(err, syscall.EIO) || errors.Is(err, ErrDamaged) ||
+			!slices.Equal(codes, []fault.ExitCode{fault.ExitDiskError}) {
 			t.Errorf("%s: ended with %v: %v", name, codes, err)
 		}
 	}
@@ -123,7 +124,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 	} {
 		record := clustertest.NewFatalRecord()
 		err := NewDiskGuard(time.Minute, record.Fatal, nil).FailRead(c.err)
-		if !errors.Is(err, c.err) || strings.Contains(err.Error(), "check the disk") != (c.code == fault.ExitDiskError && !Exhausted(c.err)) {
+		if !errors.Is(err, c.err) || strings.Contains(err.Error(), "check the disk") != (c.code == fault.ExitDiskError &&
+			!Exhausted(c.err)) {
 			t.Error(err)
 		}
 		if codes, _ := record.All(); !slices.Equal(codes, []fault.ExitCode{c.code}) {

@@ -19,7 +19,8 @@ func TestLibraryLogsGoThroughSlog(t *testing.T) {
 	l.Info("chatter")
 	l.Error("failed to heartbeat to", "peer", "b")
 	l.With("node", "b").Warn("was slow", "time", 3)
-	for _, want := range []string{`level=WARN msg="it broke"`, `servers="3 of x"`, "part=store", "a=1", "level=INFO msg=careful", "raft_node=b raft_time=3"} {
+	for _, want := range []string{`level=WARN msg="it broke"`, `servers="3 of x"`, "part=store", "a=1", "level=INFO msg=careful",
+		"raft_node=b raft_time=3"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
@@ -40,7 +41,8 @@ func TestLibraryLinesAreDebug(t *testing.T) {
 	if _, err := l.StandardWriter(nil).Write([]byte("another\n")); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`level=DEBUG msg="one line" component=raft part=store`, "level=DEBUG msg=another component=raft part=store\n"} {
+	for _, want := range []string{`level=DEBUG msg="one line" component=raft part=store`,
+		"level=DEBUG msg=another component=raft part=store\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, text.String())
 		}

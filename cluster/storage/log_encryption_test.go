@@ -58,7 +58,8 @@ func TestEncryptedLog(t *testing.T) {
 			const plain, secret = "what was there before", "what is encrypted"
 			put := func(index uint64, text string) {
 				t.Helper()
-				if err := h.log.StoreLogs([]*raft.Log{{Index: index, Term: 1, Data: []byte(text)}, {Index: index + 1, Term: 1, Type: raft.LogNoop}}); err != nil {
+				if err := h.log.StoreLogs([]*raft.Log{{Index: index, Term: 1, Data: []byte(text)},
+					{Index: index + 1, Term: 1, Type: raft.LogNoop}}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -86,7 +87,8 @@ func TestEncryptedLog(t *testing.T) {
 			for _, keys := range []*encryption.Keyring{nil, newTestKeys(t)} {
 				h.keys = keys
 				err := h.reopen()
-				if codes, _ := h.record.All(); !errors.Is(err, encryption.ErrKeyMissing) || len(codes) == 0 || codes[0] != fault.ExitKeyMissing {
+				if codes, _ := h.record.All(); !errors.Is(err, encryption.ErrKeyMissing) || len(codes) == 0 ||
+					codes[0] != fault.ExitKeyMissing {
 					t.Errorf("without the key: %v, %v", codes, err)
 				}
 			}

@@ -152,7 +152,8 @@ func (s *LogStore) Verify(snapshot uint64, marked bool, visit func(*raft.Log) er
 		return 0, err
 	}
 	lost := func(format string, args ...any) error {
-		return s.guard.Fail(fault.ExitLostData, fmt.Errorf("the log %s: "+format+"; %s", append(append([]any{s.path}, args...), ReplaceNode)...))
+		return s.guard.Fail(fault.ExitLostData,
+			fmt.Errorf("the log %s: "+format+"; %s", append(append([]any{s.path}, args...), ReplaceNode)...))
 	}
 	if s.mark.index > last {
 		return 0, s.damaged(fmt.Errorf("it ends at entry %d, but entry %d was on disk: %w", last, s.mark.index, errLogCut))

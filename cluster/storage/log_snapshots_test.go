@@ -20,7 +20,8 @@ func (h *storeHarness) signalled() bool {
 
 func (h *storeHarness) appendEntry(index uint64) {
 	h.t.Helper()
-	if err := h.log.StoreLogs([]*raft.Log{{Index: index, Term: 1, Type: raft.LogCommand, Data: clustertest.Entry(h.t, int(index))}}); err != nil {
+	if err := h.log.StoreLogs([]*raft.Log{{Index: index, Term: 1, Type: raft.LogCommand,
+		Data: clustertest.Entry(h.t, int(index))}}); err != nil {
 		h.t.Fatal(err)
 	}
 }

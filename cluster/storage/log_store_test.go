@@ -126,7 +126,8 @@ func (h *storeHarness) want(first, last uint64) {
 func testLogs(from, to uint64) []*raft.Log {
 	var logs []*raft.Log
 	for index := from; index <= to; index++ {
-		entry := &raft.Log{Index: index, Term: 1 + index/10, Type: raft.LogCommand, Data: bytes.Repeat([]byte(fmt.Sprintf("entry %04d;", index)), 20)}
+		entry := &raft.Log{Index: index, Term: 1 + index/10, Type: raft.LogCommand,
+			Data: bytes.Repeat([]byte(fmt.Sprintf("entry %04d;", index)), 20)}
 		if index%3 == 0 {
 			entry.Extensions = []byte("of another layer")
 		}
@@ -234,7 +235,8 @@ func TestLogStoreRefusesDamage(t *testing.T) {
 				if err == nil || !slices.Equal(codes, []fault.ExitCode{test.code}) {
 					t.Fatalf("got %v, exit codes %v, want %d", err, codes, test.code)
 				}
-				if !strings.Contains(err.Error(), filepath.Join(h.path, GroupDirName(0), test.names)) || !strings.Contains(err.Error(), "new member") {
+				if !strings.Contains(err.Error(), filepath.Join(h.path, GroupDirName(0), test.names)) ||
+					!strings.Contains(err.Error(), "new member") {
 					t.Errorf("the message does not name the file and say what to do: %v", err)
 				}
 			})

@@ -45,7 +45,8 @@ func (s *SnapshotStore) OpenToRestore(meta *raft.SnapshotMeta) (io.ReadCloser, e
 
 // behindHead checks that the head of a state file matches the snapshot, and decrypts the content
 // after it.
-func (s *SnapshotStore) behindHead(path string, content io.ReadCloser, meta *raft.SnapshotMeta) (_ io.ReadCloser, encrypted bool, err error) {
+func (s *SnapshotStore) behindHead(path string, content io.ReadCloser, meta *raft.SnapshotMeta) (_ io.ReadCloser, encrypted bool,
+	err error) {
 	failed := func(err error) (io.ReadCloser, bool, error) {
 		return nil, false, errors.Join(s.damaged(path, err), content.Close())
 	}

@@ -125,7 +125,8 @@ func (s *SnapshotStore) names() (names []string, err error) {
 	var places []place
 	for _, entry := range entries {
 		p := place{name: entry.Name()}
-		if n, _ := fmt.Sscanf(p.name, "%d-%d-", &p.term, &p.index); n == 2 && entry.IsDir() && !strings.HasSuffix(p.name, snapshotUnfinished) {
+		if n, _ := fmt.Sscanf(p.name, "%d-%d-", &p.term, &p.index); n == 2 && entry.IsDir() &&
+			!strings.HasSuffix(p.name, snapshotUnfinished) {
 			places = append(places, p)
 		}
 	}
@@ -272,7 +273,8 @@ func (s *SnapshotStore) retains(id string) bool {
 		return false
 	}
 	metas, err := s.inner.List()
-	return err != nil || len(metas) < snapshotsRetained || slices.ContainsFunc(metas, func(meta *raft.SnapshotMeta) bool { return meta.ID == id })
+	return err != nil || len(metas) < snapshotsRetained ||
+		slices.ContainsFunc(metas, func(meta *raft.SnapshotMeta) bool { return meta.ID == id })
 }
 
 // Create begins a snapshot.

@@ -296,7 +296,10 @@ func TestSnapshotStoreRefusesDamage(t *testing.T) {
 		name   string
 		damage func(t *testing.T, dir string)
 	}{
-		{"a flipped bit in the state", func(t *testing.T, dir string) { clustertest.FlipBit(t, filepath.Join(dir, SnapshotStateName), 5000) }},
+		{"a flipped bit in the state", func(t *testing.T,
+			dir string) {
+			clustertest.FlipBit(t, filepath.Join(dir, SnapshotStateName), 5000)
+		}},
 		{"the state cut short", func(t *testing.T, dir string) {
 			if err := os.Truncate(filepath.Join(dir, SnapshotStateName), 3000); err != nil {
 				t.Fatal(err)

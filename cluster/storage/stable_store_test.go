@@ -117,7 +117,8 @@ func TestStableStoreIsMadeAgainAfterAPowerCut(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, content[:kept], 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			if err := WriteRecord(filepath.Join(path, identityName), identityRecord{Format: 1, NodeID: "a-00000000", NodeName: "a"}); err != nil {
+			if err := WriteRecord(filepath.Join(path, identityName),
+				identityRecord{Format: 1, NodeID: "a-00000000", NodeName: "a"}); err != nil {
 				t.Fatal(err)
 			}
 			s, record, err := openTestStable(t, path)
@@ -145,8 +146,10 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 		}, fault.ExitChecksum},
 		{"a flipped bit in the vote", func(t *testing.T, file string) { flipAll(t, file, "b-12345678") }, fault.ExitChecksum},
 		{"a flipped bit in a key", func(t *testing.T, file string) { flipAll(t, file, keyLastVoteCand) }, fault.ExitChecksum},
-		{"a flipped bit in the first head", func(t *testing.T, file string) { clustertest.FlipBit(t, file, boltPageHead+50) }, fault.ExitChecksum},
-		{"a flipped bit in the second head", func(t *testing.T, file string) { clustertest.FlipBit(t, file, int64(os.Getpagesize())+boltPageHead+50) }, fault.ExitChecksum},
+		{"a flipped bit in the first head", func(t *testing.T, file string) { clustertest.FlipBit(t, file, boltPageHead+50) },
+			fault.ExitChecksum},
+		{"a flipped bit in the second head",
+			func(t *testing.T, file string) { clustertest.FlipBit(t, file, int64(os.Getpagesize())+boltPageHead+50) }, fault.ExitChecksum},
 		{"a value without checksum", func(t *testing.T, file string) {
 			store, err := raftboltdb.New(raftboltdb.Options{Path: file, BoltOptions: &bbolt.Options{}})
 			if err != nil {
@@ -164,7 +167,8 @@ func TestStableStoreRefusesDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), 7), s.Set([]byte(keyLastVoteCand), []byte("b-12345678")), s.Close()); err != nil {
+			if err := errors.Join(s.SetUint64([]byte(keyCurrentTerm), 7), s.Set([]byte(keyLastVoteCand), []byte("b-12345678")),
+				s.Close()); err != nil {
 				t.Fatal(err)
 			}
 			path = reopenable(t, path)

@@ -42,7 +42,8 @@ var attributePages = []attributePage{
 			"seriatim topic set sales.fifo ContentBasedDeduplication=true\nseriatim topic show sales.fifo\n```\n\n" +
 			"The attributes `...FeedbackRoleArn` and `...FeedbackSampleRate` are stored and listed for AWS clients. They have no effect.\n",
 		does: map[string]string{
-			"ArchivePolicy":              "Keeps published messages for a number of days, so that a subscription can replay them. `{}` removes the archive.",
+			"ArchivePolicy": "Keeps published messages for a number of days, so that a subscription can " +
+				"replay them. `{}` removes the archive.",
 			"ContentBasedDeduplication":  "Takes the SHA-256 of the message as the deduplication id of a message that has none.",
 			"ContentDeduplicationMode":   "With `IdAndContent`, a message is a duplicate if its id or its content repeats.",
 			"DataProtectionPolicy":       "Stored and returned for AWS clients.",
@@ -94,7 +95,8 @@ var attributePages = []attributePage{
 func (p *attributePage) text(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\nFixed attributes can be given at creation only. Attributes of the service `seriatim` are extensions: AWS does not have them.\n"+
+	fmt.Fprintf(&b, "# %s\n\n%s\nFixed attributes can be given at creation only. Attributes of the service "+
+		"`seriatim` are extensions: AWS does not have them.\n"+
 		"`make generate` writes this page from the table of attributes.\n\n"+
 		"| Name | %s | Values | Default | Service | Example | |\n| --- | --- | --- | --- | --- | --- | --- |\n", p.title, p.intro, p.kind)
 	for _, a := range p.rows {

@@ -103,7 +103,8 @@ func TestLimitsAreNamed(t *testing.T) {
 	admin, endpoint := fmt.Sprintf("127.0.0.1:%d", base+1), fmt.Sprintf("127.0.0.1:%d", base)
 	for _, args := range [][]string{
 		{"queue", "create", "failed.fifo"},
-		{"queue", "create", "jobs.fifo", "-a", "MaxDeduplicationEntries=1", "-a", `RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:failed.fifo","maxReceiveCount":1}`},
+		{"queue", "create", "jobs.fifo", "-a", "MaxDeduplicationEntries=1", "-a",
+			`RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:failed.fifo","maxReceiveCount":1}`},
 		{"msg", "send", "jobs.fifo", "m", "-g", "g", "-d", "d"},
 		{"msg", "receive", "jobs.fifo", "--visibility-timeout", "0"},
 	} {

@@ -124,7 +124,8 @@ func TestKilledWhileBeginning(t *testing.T) {
 			keyEnvironment(t, filepath.Join(dir, "first-key"))
 			must(t, "queue", "create", "orders.fifo", "--endpoint", endpoint(base, 1))
 			listed := must(t, "key", "list", "--admin", "127.0.0.1:"+strconv.Itoa(base+1))
-			if ids := regexp.MustCompile(`\bSRTM\w{12,}`).FindAllString(listed, -1); len(ids) != 1 || ids[0] != os.Getenv("AWS_ACCESS_KEY_ID") {
+			if ids := regexp.MustCompile(`\bSRTM\w{12,}`).FindAllString(listed, -1); len(ids) != 1 ||
+				ids[0] != os.Getenv("AWS_ACCESS_KEY_ID") {
 				t.Errorf("the cluster has the keys %v, the file has %s", ids, os.Getenv("AWS_ACCESS_KEY_ID"))
 			}
 			p.signal(t, syscall.SIGTERM)

@@ -81,7 +81,8 @@ func TestNamesAreCompleted(t *testing.T) {
 			t.Errorf("%s offers %q", command, got)
 		}
 	}
-	must(t, "queue", "create", "joblog", "-a", `RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:other","maxReceiveCount":3}`, "--endpoint", endpoint)
+	must(t, "queue", "create", "joblog", "-a",
+		`RedrivePolicy={"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:other","maxReceiveCount":3}`, "--endpoint", endpoint)
 	for command := range strings.SplitSeq("dlq redrive, dlq tasks, dlq cancel", ", ") {
 		if got := completed(t, endpoint, command, ""); got != "other\n:4\n" {
 			t.Errorf("%s offers %q", command, got)

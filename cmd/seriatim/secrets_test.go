@@ -127,7 +127,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 			t.Errorf("the bundle lacks %s: %v", name, names)
 		}
 	}
-	if !strings.Contains(bundle, "seriatim_build_info") || !strings.Contains(bundle, "admin-tokens-file:") || !strings.Contains(bundle, `"msg":"ready"`) {
+	if !strings.Contains(bundle, "seriatim_build_info") || !strings.Contains(bundle, "admin-tokens-file:") ||
+		!strings.Contains(bundle, `"msg":"ready"`) {
 		t.Error("the bundle lacks metrics, settings or the log")
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+admin+"/metrics", nil)
@@ -155,7 +156,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"the key of a certificate": pemBody(t, file("n1.key")), "a body": body, "an attribute of a message": attribute,
 	})
 	for _, line := range []string{
-		`"msg":"admin call".*"node":"n1".*"who":"anna".*"what":"POST /v1/access/keys","target":"` + key.ID + ` of 000000000000/".*"outcome":"done"`,
+		`"msg":"admin call".*"node":"n1".*"who":"anna".*"what":"POST /v1/access/keys","target":"` + key.ID +
+			` of 000000000000/".*"outcome":"done"`,
 		`"msg":"client call".*"action":"PurgeQueue".*"queue":"orders.fifo".*"account":"` + key.ID + `".*"code":""`,
 		`"msg":"refused a call of the admin port".*"reason":"token"`,
 	} {
@@ -167,7 +169,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 		t.Error("the streams are mixed")
 	}
 	id := regexp.MustCompile(`request id ([0-9a-f-]{36})`).FindStringSubmatch(refused)
-	if id == nil || !regexp.MustCompile(`"ts":.*"msg":"request".*"request_id":"`+id[1]+`","action":"SendMessage".*"queue":"orders.fifo".*"dur_ms":[0-9.]+`).MatchString(shown["the log"]) {
+	if id == nil || !regexp.MustCompile(`"ts":.*"msg":"request".*"request_id":"`+id[1]+
+		`","action":"SendMessage".*"queue":"orders.fifo".*"dur_ms":[0-9.]+`).MatchString(shown["the log"]) {
 		t.Errorf("the log lacks the request of the error %s", refused)
 	}
 }

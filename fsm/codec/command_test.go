@@ -105,7 +105,8 @@ func TestDecodeCommandRefuses(t *testing.T) {
 		{"version zero", edit(func(f []byte) []byte { f[1] = 0; return f }), format.ErrUnknownCommand},
 		{"length beyond all bounds", edit(func(f []byte) []byte { f[5] = 0xff; return f }), format.ErrMalformed},
 		{"body that is no protobuf", []byte{11, 1, 1, 0, 0, 0, 0x0a}, format.ErrMalformed},
-		{"content hash of another length", append([]byte{20, 1, 12, 0, 0, 0, 0x0a, 1, 'q', 0x22, 7, 0x3a, 5}, "short"...), format.ErrMalformed},
+		{"content hash of another length", append([]byte{20, 1, 12, 0, 0, 0, 0x0a, 1, 'q', 0x22, 7, 0x3a, 5}, "short"...),
+			format.ErrMalformed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -121,7 +122,8 @@ func TestDecodeCommandRefuses(t *testing.T) {
 // that would end every node. What clients can set is decoded.
 func TestDecodeCommandRefusesRedrivePolicies(t *testing.T) {
 	commands := func(policies queue.Policies) []queue.Command {
-		return []queue.Command{&queue.CreateQueue{Queue: "q", Policies: policies}, &queue.SetQueueAttributes{Queue: "q", Policies: policies}}
+		return []queue.Command{&queue.CreateQueue{Queue: "q", Policies: policies},
+			&queue.SetQueueAttributes{Queue: "q", Policies: policies}}
 	}
 	for _, count := range []int64{math.MinInt64, -1, 0, 1001, math.MaxInt64} {
 		var policies queue.Policies

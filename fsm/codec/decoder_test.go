@@ -21,7 +21,8 @@ func TestDecoderKeepsAnEntry(t *testing.T) {
 			want = append(want,
 				fsmtest.SendBatch(), fsmtest.Send(),
 				&queue.ReceiveMessages{Queue: "q.fifo", MaxMessages: queue.Some(7)}, &queue.ReceiveMessages{Queue: "r"},
-				&queue.DeleteMessages{Queue: "q.fifo", Batch: true, Handles: []string{"a", "b"}}, &queue.DeleteMessages{Queue: "r", Handles: []string{"c"}},
+				&queue.DeleteMessages{Queue: "q.fifo", Batch: true, Handles: []string{"a", "b"}},
+				&queue.DeleteMessages{Queue: "r", Handles: []string{"c"}},
 				&queue.AdvanceClock{})
 		}
 		got := make([]queue.Command, len(want))

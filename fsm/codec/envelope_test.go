@@ -86,7 +86,8 @@ func TestDecodeEntryRefuses(t *testing.T) {
 		{"later format", func(e []byte) []byte { e[0] = 2; return e }, format.ErrUnknownFormat},
 		{"fewer commands than counted", func(e []byte) []byte { e[9]++; return e }, format.ErrMalformed},
 		{"more commands than counted", func(e []byte) []byte { e[9]--; return e }, format.ErrMalformed},
-		{"a command longer than the entry", func(e []byte) []byte { e[entryHeaderBytes+3*requestIDBytes+3]++; return e }, format.ErrMalformed},
+		{"a command longer than the entry", func(e []byte) []byte { e[entryHeaderBytes+3*requestIDBytes+3]++; return e },
+			format.ErrMalformed},
 		{"a count of four thousand million", func(e []byte) []byte { e[12] = 0xff; return e }, format.ErrMalformed},
 	}
 	for _, test := range tests {

@@ -26,12 +26,17 @@ func TestTraits(t *testing.T) {
 		"AdvanceClock": "- - repeat", "SetFormatVersion": "- - -", "SetClusterSetting": "- - -", "Audit": "- - -",
 		"CreateQueue": "- - -", "DeleteQueue": "- - -", "SetQueueAttributes": "- - -", "SetQueueTags": "- - -", "SetQueuePolicy": "- - -",
 		"PurgeQueue": "- - -", "ReleaseGroup": "- - -",
-		"SendMessages": "adds - resend", "ReceiveMessages": "- waits if", "DeleteMessages": "- - repeat", "ChangeMessageVisibility": "- - repeat",
-		"CancelScheduled": "- - repeat", "Defer": "- - repeat", "ReceiveDeferred": "- - -", "DeadLetter": "- - repeat", "ForgetDeduplication": "- - -",
-		"StartMoveTask": "- - -", "CancelMoveTask": "- - -", "MoveMessages": "- - -", "ReplayMessages": "adds - -", "ReportDeliveries": "- - -",
-		"CreateTopic": "- - -", "DeleteTopic": "- - -", "SetTopicAttributes": "- - -", "SetTopicTags": "- - -", "SetTopicPolicy": "- - -",
-		"Subscribe": "- - -", "Unsubscribe": "- - -", "SetSubscriptionAttributes": "- - -", "Publish": "adds - resend", "ConfirmSubscription": "- - -",
-		"AcceptSession": "- waits if", "RenewSession": "- - repeat", "ReleaseSession": "- - repeat", "SetSessionState": "if - repeat",
+		"SendMessages": "adds - resend", "ReceiveMessages": "- waits if", "DeleteMessages": "- - repeat",
+		"ChangeMessageVisibility": "- - repeat",
+		"CancelScheduled":         "- - repeat", "Defer": "- - repeat", "ReceiveDeferred": "- - -", "DeadLetter": "- - repeat",
+		"ForgetDeduplication": "- - -",
+		"StartMoveTask":       "- - -", "CancelMoveTask": "- - -", "MoveMessages": "- - -", "ReplayMessages": "adds - -",
+		"ReportDeliveries": "- - -",
+		"CreateTopic":      "- - -", "DeleteTopic": "- - -", "SetTopicAttributes": "- - -", "SetTopicTags": "- - -",
+		"SetTopicPolicy": "- - -",
+		"Subscribe":      "- - -", "Unsubscribe": "- - -", "SetSubscriptionAttributes": "- - -", "Publish": "adds - resend",
+		"ConfirmSubscription": "- - -",
+		"AcceptSession":       "- waits if", "RenewSession": "- - repeat", "ReleaseSession": "- - repeat", "SetSessionState": "if - repeat",
 		"CreateAccessKey": "- - -", "DeleteAccessKey": "- - -", "UpdateAccessKey": "- - -", "PutUserPolicy": "- - -",
 		"SetSealingKey": "- - repeat", "SealAccessKey": "- - repeat",
 		"CreateAccount": "- - -", "SetAccountQuota": "- - -", "DeleteAccount": "- - -",
@@ -204,7 +209,8 @@ func TestElementsOfVersions(t *testing.T) {
 		before, after := strings.Split(want, "\n"), strings.Split(now, "\n")
 		for _, name := range after {
 			if !slices.Contains(before, name) {
-				t.Errorf("version %d did not have %q: its row needs the version that is not released, %d", version, name, format.CurrentVersion)
+				t.Errorf("version %d did not have %q: its row needs the version that is not released, %d", version, name,
+					format.CurrentVersion)
 			}
 		}
 		for _, name := range before {

@@ -328,7 +328,7 @@ func (x *NameValue) GetValue() string {
 
 type Tag struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"` // @go Key
+	Key           string                 `protobuf:"bytes,1,opt,name=key" json:"key,omitempty"`
 	Value         string                 `protobuf:"bytes,2,opt,name=value" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -364,9 +364,9 @@ func (*Tag) Descriptor() ([]byte, []int) {
 	return file_fsm_command_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *Tag) GetName() string {
+func (x *Tag) GetKey() string {
 	if x != nil {
-		return x.Name
+		return x.Key
 	}
 	return ""
 }
@@ -4053,9 +4053,9 @@ const file_fsm_command_proto_rawDesc = "" +
 	"\x05chain\x18\x03 \x01(\fR\x05chain\"5\n" +
 	"\tNameValue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"/\n" +
-	"\x03Tag\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"-\n" +
+	"\x03Tag\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"g\n" +
 	"\rRedrivePolicy\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x16\n" +

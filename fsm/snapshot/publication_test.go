@@ -16,7 +16,8 @@ import (
 func TestPublicationIsWrittenOnce(t *testing.T) {
 	const topic = "arn:aws:sns:us-east-1:000000000000:t.fifo"
 	broker := queue.New()
-	apply(t, broker, &queue.CreateTopic{Topic: "t.fifo", TopicARN: topic, Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}})
+	apply(t, broker, &queue.CreateTopic{Topic: "t.fifo", TopicARN: topic,
+		Attributes: []queue.Attribute{{Name: "FifoTopic", Value: "true"}}})
 	for i := range limits.SubscriptionsMax {
 		name := fmt.Sprint("q", i, ".fifo")
 		apply(t, broker, &queue.CreateQueue{Queue: name, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
@@ -27,7 +28,8 @@ func TestPublicationIsWrittenOnce(t *testing.T) {
 	const body, messages = 10 << 10, 3
 	for i := range messages {
 		apply(t, broker, &queue.Publish{Topic: "t.fifo", Entries: []queue.PublishEntry{{
-			Message: strings.Repeat("x", body), GroupID: "g", GroupIDGiven: true, DeduplicationID: fmt.Sprint(i), DeduplicationIDGiven: true,
+			Message: strings.Repeat("x", body), GroupID: "g", GroupIDGiven: true, DeduplicationID: fmt.Sprint(i),
+			DeduplicationIDGiven: true,
 		}}})
 	}
 	const each = messages * limits.SubscriptionsMax // deliveries
@@ -42,7 +44,8 @@ func TestPublicationIsWrittenOnce(t *testing.T) {
 	if contents.Publications != messages || contents.Messages != each || contents.Subscriptions != limits.SubscriptionsMax {
 		t.Errorf("read %+v", contents)
 	}
-	if grown := broker.View().StateBytes() - size; grown > messages*(body+1024)+each*1024 || restored.View().StateBytes() != broker.View().StateBytes() {
+	if grown := broker.View().StateBytes() - size; grown > messages*(body+1024)+each*1024 ||
+		restored.View().StateBytes() != broker.View().StateBytes() {
 		t.Errorf("the state grew by %d bytes to %d, restored it has %d", grown, broker.View().StateBytes(), restored.View().StateBytes())
 	}
 	sound(t, data)

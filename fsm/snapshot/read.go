@@ -138,7 +138,8 @@ func readSingle[T any](sections *sectionReader, want sectionKind, of wire.Codec[
 		return err
 	}
 	if kind != want {
-		return fmt.Errorf("snapshot section %d: %w: a section of %s where one of %s belongs", sections.number-1, format.ErrMalformed, kind, want)
+		return fmt.Errorf("snapshot section %d: %w: a section of %s where one of %s belongs", sections.number-1, format.ErrMalformed, kind,
+			want)
 	}
 	if err := of.Read(wire.NewReader(payload), m); err != nil {
 		return fmt.Errorf("snapshot section %d (%s): %w", sections.number-1, kind, err)

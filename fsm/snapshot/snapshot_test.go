@@ -42,8 +42,9 @@ func TestSampleHasEveryKindOfRecord(t *testing.T) {
 	for name, n := range map[string]uint64{
 		"tombstones": contents.Tombstones, "move tasks": contents.MoveTasks, "queues": contents.Queues,
 		"messages": contents.Messages, "deduplication ids": contents.DeduplicationIDs, "attempts": contents.Attempts,
-		"topics": contents.Topics, "subscriptions": contents.Subscriptions, "publications": contents.Publications, "archived publications": contents.Archived,
-		"deliveries over HTTP": contents.Deliveries,
+		"topics": contents.Topics, "subscriptions": contents.Subscriptions, "publications": contents.Publications,
+		"archived publications": contents.Archived,
+		"deliveries over HTTP":  contents.Deliveries,
 	} {
 		if n == 0 {
 			t.Errorf("the sample state has no %s", name)
@@ -145,21 +146,32 @@ func TestSnapshotsThatLieAreRefused(t *testing.T) {
 		want error
 		text string
 	}{
-		{"another state hash", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.StateHash[0] ^= 1 }), format.ErrStateMismatch, "snapshot of entry"},
-		{"another log time", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.At++ }), format.ErrStateMismatch, "log time"},
-		{"a short hash", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.ChainHash = m.ChainHash[:8] }), format.ErrMalformed, "chain hash"},
-		{"another setting", edited(t, data, sectionBroker, &fsmpb.BrokerRecord{}, func(m *fsmpb.BrokerRecord) { m.FormatVersion++ }), format.ErrStateMismatch, "restored state"},
-		{"a setting twice", edited(t, data, sectionBroker, &fsmpb.BrokerRecord{}, func(m *fsmpb.BrokerRecord) { m.Settings = append(m.Settings, m.Settings[0]) }), format.ErrMalformed, "section 1 (broker)"},
-		{"wrong counts", edited(t, data, sectionEnd, &fsmpb.SnapshotEnd{}, func(m *fsmpb.SnapshotEnd) { m.Messages++ }), format.ErrChecksum, "(end)"},
+		{"another state hash", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.StateHash[0] ^= 1 }),
+			format.ErrStateMismatch, "snapshot of entry"},
+		{"another log time", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.At++ }), format.ErrStateMismatch,
+			"log time"},
+		{"a short hash", edited(t, data, sectionHeader, header, func(m *fsmpb.SnapshotHeader) { m.ChainHash = m.ChainHash[:8] }),
+			format.ErrMalformed, "chain hash"},
+		{"another setting", edited(t, data, sectionBroker, &fsmpb.BrokerRecord{}, func(m *fsmpb.BrokerRecord) { m.FormatVersion++ }),
+			format.ErrStateMismatch, "restored state"},
+		{"a setting twice", edited(t, data, sectionBroker, &fsmpb.BrokerRecord{},
+			func(m *fsmpb.BrokerRecord) { m.Settings = append(m.Settings, m.Settings[0]) }), format.ErrMalformed, "section 1 (broker)"},
+		{"wrong counts", edited(t, data, sectionEnd, &fsmpb.SnapshotEnd{}, func(m *fsmpb.SnapshotEnd) { m.Messages++ }), format.ErrChecksum,
+			"(end)"},
 		{"no records", records(func([]byte) []byte { return nil }), format.ErrChecksum, "(end)"},
 		{"records twice", records(func(p []byte) []byte { return append(p, p...) }), format.ErrMalformed, "section 2 (records)"},
 		{"half a record", records(func(p []byte) []byte { return p[:len(p)-1] }), format.ErrMalformed, "its length is wrong"},
 		{"an unknown record", records(func(p []byte) []byte { return append(p, 99, 0) }), format.ErrUnknownFormat, "kind 99"},
-		{"a message before a queue", records(func(p []byte) []byte { return append([]byte{recordMessage, 0}, p...) }), format.ErrMalformed, "record 0"},
-		{"a subscription before a topic", records(func(p []byte) []byte { return append([]byte{recordSubscription, 0}, p...) }), format.ErrMalformed, "record 0"},
-		{"a queue after a topic", records(func(p []byte) []byte { return append(p, recordQueue, 0) }), format.ErrMalformed, "a record of kind 3 after one of kind"},
-		{"a message of a topic", records(func(p []byte) []byte { return append(p, recordMessage, 0) }), format.ErrMalformed, "a record of kind 4 after one of kind"},
-		{"a record that is no protobuf", records(func(p []byte) []byte { return append(p, recordSubscription, 1, 0x0a) }), format.ErrMalformed, "record"},
+		{"a message before a queue", records(func(p []byte) []byte { return append([]byte{recordMessage, 0}, p...) }), format.ErrMalformed,
+			"record 0"},
+		{"a subscription before a topic", records(func(p []byte) []byte { return append([]byte{recordSubscription, 0}, p...) }),
+			format.ErrMalformed, "record 0"},
+		{"a queue after a topic", records(func(p []byte) []byte { return append(p, recordQueue, 0) }), format.ErrMalformed,
+			"a record of kind 3 after one of kind"},
+		{"a message of a topic", records(func(p []byte) []byte { return append(p, recordMessage, 0) }), format.ErrMalformed,
+			"a record of kind 4 after one of kind"},
+		{"a record that is no protobuf", records(func(p []byte) []byte { return append(p, recordSubscription, 1, 0x0a) }),
+			format.ErrMalformed, "record"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -6894,7 +6894,7 @@ func AppendTag(b []byte, m *attributes.Tag) []byte {
 func ReadTag(r Reader, m *attributes.Tag) error {
 	for r.next() {
 		switch r.tag {
-		case 10: // name
+		case 10: // key
 			m.Key = r.text()
 		case 18: // value
 			m.Value = r.text()

@@ -152,10 +152,11 @@ func TestAwkwardMessages(t *testing.T) {
 		return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), v)
 	}
 	for name, body := range map[string][]byte{
-		"order":              text(text(nil, 2, "sender"), 1, "queue"),
-		"twice":              text(text(nil, 1, "first"), 1, "second"),
-		"another form":       number(1, 5),
-		"unknown group":      append(protowire.AppendGroup(protowire.AppendTag(nil, 9, protowire.StartGroupType), 9, text(nil, 1, "x")), text(nil, 1, "q")...),
+		"order":        text(text(nil, 2, "sender"), 1, "queue"),
+		"twice":        text(text(nil, 1, "first"), 1, "second"),
+		"another form": number(1, 5),
+		"unknown group": append(protowire.AppendGroup(protowire.AppendTag(nil, 9, protowire.StartGroupType), 9, text(nil, 1, "x")),
+			text(nil, 1, "q")...),
 		"end of no group":    protowire.AppendTag(nil, 9, protowire.EndGroupType),
 		"flag above one":     number(3, 1<<40),
 		"flag of zero":       number(5, 0),
@@ -225,7 +226,8 @@ func TestStoredBodies(t *testing.T) {
 	for _, digest := range []uint64{0, 1 << 63} {
 		want := queue.MessageRecord{Sequence: 1, Body: content.StoredBody(content.Place{Segment: 3, Offset: 1 << 20}, 300, digest)}
 		data := AppendMessageRecord(nil, &want)
-		if again, err := messageOf("seriatim.fsm.MessageRecord", MessageRecordCodec).library(data); err != nil || !bytes.Equal(again, data) {
+		if again, err := messageOf("seriatim.fsm.MessageRecord", MessageRecordCodec).library(data); err != nil ||
+			!bytes.Equal(again, data) {
 			t.Errorf("%v\nours    %x\nlibrary %x", err, data, again)
 		}
 		var got queue.MessageRecord

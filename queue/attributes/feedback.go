@@ -27,23 +27,26 @@ func feedbackRows() settables[Topic] {
 	var rows settables[Topic]
 	for i, protocol := range feedbackProtocols {
 		role := func(name string, field func(*Feedback) *string) settable[Topic] {
-			return topicTextRow(protocol+name, 1, takesText("text"), func(a *Topic) *string { return field(&a.Feedback[i]) }, func(value string) string {
-				if len(value) > limits.RoleLengthMax || content.BadCharacter(value) {
-					return badValue(protocol+name, value, "Must be at most "+strconv.Itoa(limits.RoleLengthMax)+" bytes of valid characters.")
-				}
-				return ""
-			})
+			return topicTextRow(protocol+name, 1, takesText("text"), func(a *Topic) *string { return field(&a.Feedback[i]) },
+				func(value string) string {
+					if len(value) > limits.RoleLengthMax || content.BadCharacter(value) {
+						return badValue(protocol+name, value,
+							"Must be at most "+strconv.Itoa(limits.RoleLengthMax)+" bytes of valid characters.")
+					}
+					return ""
+				})
 		}
 		rate := protocol + "SuccessFeedbackSampleRate"
 		rows = append(rows,
 			role("FailureFeedbackRoleArn", func(f *Feedback) *string { return &f.FailureRole }),
 			role("SuccessFeedbackRoleArn", func(f *Feedback) *string { return &f.SuccessRole }),
-			topicTextRow(rate, 1, takesNumber(0, 100), func(a *Topic) *string { return &a.Feedback[i].SampleRate }, func(value string) string {
-				if n, ok := content.ParseNumber(value); !ok || n < 0 || n > 100 {
-					return badValue(rate, value, "Must be between 0 and 100.")
-				}
-				return ""
-			}))
+			topicTextRow(rate, 1, takesNumber(0, 100), func(a *Topic) *string { return &a.Feedback[i].SampleRate },
+				func(value string) string {
+					if n, ok := content.ParseNumber(value); !ok || n < 0 || n > 100 {
+						return badValue(rate, value, "Must be between 0 and 100.")
+					}
+					return ""
+				}))
 	}
 	return rows
 }

@@ -29,7 +29,8 @@ func TestFeedback(t *testing.T) {
 	}
 	for _, value := range []string{"", "-1", "101", "x"} {
 		_, err := a.WithChanges([]Attribute{{"SQSSuccessFeedbackSampleRate", value}}, usual)
-		refusaltest.Want(t, err, refusal.SNSInvalidParameter, "Invalid parameter: SQSSuccessFeedbackSampleRate: Invalid value ["+value+"]. Must be between 0 and 100.")
+		refusaltest.Want(t, err, refusal.SNSInvalidParameter,
+			"Invalid parameter: SQSSuccessFeedbackSampleRate: Invalid value ["+value+"]. Must be between 0 and 100.")
 	}
 	_, err := a.WithChanges([]Attribute{{"KafkaSuccessFeedbackSampleRate", "1"}}, usual)
 	refusaltest.Want(t, err, refusal.SNSInvalidParameter, "Invalid parameter: AttributeName")

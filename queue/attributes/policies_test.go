@@ -40,7 +40,8 @@ func TestParseRedrivePolicy(t *testing.T) {
 		},
 		{
 			name: "highest count", text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":1000}`,
-			want: policy.Redrive{Text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":1000}`, Target: "dlq", MaxReceiveCount: 1000},
+			want: policy.Redrive{Text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":1000}`, Target: "dlq",
+				MaxReceiveCount: 1000},
 		},
 		{name: "count 0", text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":0}`, why: count("0")},
 		{name: "count 1001", text: `{"deadLetterTargetArn":"` + dlqARN + `","maxReceiveCount":"1001"}`, why: count("1001")},
@@ -52,7 +53,8 @@ func TestParseRedrivePolicy(t *testing.T) {
 		{name: "no target", text: `{"maxReceiveCount":3}`, why: missing + "deadLetterTargetArn."},
 		{name: "target not an ARN", text: `{"deadLetterTargetArn":"dlq","maxReceiveCount":3}`, why: "Dead letter target does not exist."},
 		{name: "target not a string", text: `{"deadLetterTargetArn":7,"maxReceiveCount":3}`, why: "Dead letter target does not exist."},
-		{name: "target of another service", text: `{"deadLetterTargetArn":"arn:aws:sns:r:1:t","maxReceiveCount":3}`, why: "Dead letter target does not exist."},
+		{name: "target of another service", text: `{"deadLetterTargetArn":"arn:aws:sns:r:1:t","maxReceiveCount":3}`,
+			why: "Dead letter target does not exist."},
 		{name: "not JSON", text: `x`, why: "Redrive policy is not a valid JSON map."},
 		{name: "list", text: `[]`, why: "Redrive policy is not a valid JSON map."},
 		{name: "text after the map", text: `{} {}`, why: "Redrive policy is not a valid JSON map."},
@@ -81,7 +83,8 @@ func TestRedriveErrors(t *testing.T) {
 	refusaltest.Want(t, RedriveTargetWrongType("T"), refusal.InvalidParameterValue,
 		"Value T for parameter RedrivePolicy is invalid. Reason: Dead-letter queue must be same type of queue as the source..")
 	refusaltest.Want(t, RedriveNotAllowed("T"), refusal.InvalidParameterValue,
-		"Value T for parameter RedrivePolicy is invalid. Reason: The RedriveAllowPolicy of the dead letter target does not allow this source queue.")
+		"Value T for parameter RedrivePolicy is invalid. Reason: The RedriveAllowPolicy of the dead letter target "+
+			"does not allow this source queue.")
 }
 
 func TestRedriveAllowPolicy(t *testing.T) {
@@ -96,7 +99,8 @@ func TestRedriveAllowPolicy(t *testing.T) {
 		{"no members", `{}`, false, map[string]bool{"a": true}},
 		{"allow all", `{"redrivePermission":"allowAll"}`, false, map[string]bool{"a": true}},
 		{"deny all", `{"redrivePermission":"denyAll"}`, false, map[string]bool{"a": false}},
-		{"by queue", `{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:r:1:a"]}`, false, map[string]bool{"a": true, "b": false}},
+		{"by queue", `{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:r:1:a"]}`, false,
+			map[string]bool{"a": true, "b": false}},
 		{"by queue without queues", `{"redrivePermission":"byQueue"}`, true, nil},
 		{"by queue with no queue", `{"redrivePermission":"byQueue","sourceQueueArns":[]}`, true, nil},
 		{"by eleven queues", `{"redrivePermission":"byQueue","sourceQueueArns":[` + eleven + `]}`, true, nil},

@@ -79,7 +79,8 @@ var attributeTable = [...]attribute{
 		inverseFlag(namePurgeClears,
 			func(a *Queue) *bool { return &a.Deduplication.PurgeKeepsHistory })).as(extensionPurge),
 	row("ReceiveAttemptWindowSeconds", 1, fifoOnly,
-		"Seconds for which a receive with the same `ReceiveRequestAttemptId` returns the same messages. The lowest value is `minimum-window`.",
+		"Seconds for which a receive with the same `ReceiveRequestAttemptId` returns the same messages. The lowest "+
+			"value is `minimum-window`.",
 		attemptWindow).as(extensionAttemptWindow),
 	row(nameReceiveCompatibility, 1, fifoOnly,
 		"Says whether attempt ids and old receipt handles behave as in AWS SQS or in Yandex Message Queue.",
@@ -140,7 +141,8 @@ func Describe() []Described {
 	for i := range attributeTable {
 		r, queue := &attributeTable[i], Default(true)
 		list[i] = Described{
-			Name: r.name, FIFO: r.kind != anyQueue, Fixed: r.fixed || r.name == NameFIFO, Extension: r.extension != 0, Values: r.takes.values(),
+			Name: r.name, FIFO: r.kind != anyQueue, Fixed: r.fixed || r.name == NameFIFO, Extension: r.extension != 0,
+			Values:  r.takes.values(),
 			Default: r.print(&queue), Since: r.since, Does: r.does,
 		}
 		if r.name == NameFIFO {

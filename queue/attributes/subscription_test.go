@@ -40,21 +40,25 @@ func subscriptionValues() []valueCase {
 		{name: "RawMessageDelivery", value: "maybe", text: "RawMessageDelivery: Invalid value [maybe]. Must be true or false."},
 		{name: "RedrivePolicy", value: fifoDLQ},
 		{name: "RedrivePolicy", value: ` {"deadLetterTargetArn" : "` + dlqARN + `.fifo"} `, want: fifoDLQ},
-		{name: "RedrivePolicy", value: anyDLQ, text: "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."},
+		{name: "RedrivePolicy", value: anyDLQ,
+			text: "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."},
 		{name: "RedrivePolicy", value: `{`, text: "RedrivePolicy: failed to parse JSON."},
 		{name: "RedrivePolicy", value: `null`, text: "RedrivePolicy: failed to parse JSON."},
 		{name: "RedrivePolicy", value: `{"x":1}`, text: "RedrivePolicy: deadLetterTargetArn is an invalid arn"},
 		{name: "RedrivePolicy", value: `{"deadLetterTargetArn":"dlq.fifo"}`, text: "RedrivePolicy: deadLetterTargetArn is an invalid arn"},
-		{name: "RedrivePolicy", value: `{"deadLetterTargetArn":"arn:aws:sns:r:1:t.fifo"}`, text: "RedrivePolicy: deadLetterTargetArn is an invalid arn"},
+		{name: "RedrivePolicy", value: `{"deadLetterTargetArn":"arn:aws:sns:r:1:t.fifo"}`,
+			text: "RedrivePolicy: deadLetterTargetArn is an invalid arn"},
 		{name: "ReplayPolicy", value: replay},
 		{name: "ReplayPolicy", value: point(`"2023-10-01T12:00:00+02:00"`)},
 		{name: "ReplayPolicy", value: point(`null`)},
 		{name: "ReplayPolicy", value: `x`, text: "ReplayPolicy: Unable to parse JSON"},
-		{name: "ReplayPolicy", value: `{"StartingPoint":"2023-10-01T10:00:00.000Z"}`, text: "ReplayPolicy: JSON is missing required fields"},
+		{name: "ReplayPolicy", value: `{"StartingPoint":"2023-10-01T10:00:00.000Z"}`,
+			text: "ReplayPolicy: JSON is missing required fields"},
 		{name: "ReplayPolicy", value: `{"PointType":"Timestamp"}`, text: "ReplayPolicy: JSON is missing required fields"},
 		{name: "ReplayPolicy", value: `{"PointType":"timestamp"}`, text: "ReplayPolicy: PointType value is invalid"},
 		{name: "ReplayPolicy", value: `{"PointType":"Timestamp","StartingPoint":7}`, text: "ReplayPolicy: StartingPoint value is invalid"},
-		{name: "ReplayPolicy", value: `{"PointType":"Timestamp","StartingPoint":"2023-13-01T10:00:00Z"}`, text: "ReplayPolicy: StartingPoint value is invalid"},
+		{name: "ReplayPolicy", value: `{"PointType":"Timestamp","StartingPoint":"2023-13-01T10:00:00Z"}`,
+			text: "ReplayPolicy: StartingPoint value is invalid"},
 		{name: "ReplayPolicy", value: point(`"now"`), text: "ReplayPolicy: EndingPoint value is invalid"},
 		{name: "ReplayPolicy", value: point(`1`), text: "ReplayPolicy: EndingPoint value is invalid"},
 		{name: "ReplayPolicy", value: point(`"2023-10-01T09:59:59.999Z"`), text: "ReplayPolicy: EndingPoint value is invalid"},
@@ -68,8 +72,10 @@ func subscriptionValues() []valueCase {
 			name: "FilterPolicy", value: `{"a":"x"}`,
 			text: "FilterPolicy: \"a\" must be an object or an array\n at [Source: (String)\"{\"a\":\"x\"}\"; line: 1, column: 7]",
 		},
-		{name: "FilterPolicyScope", value: "body", text: "FilterPolicyScope: Invalid value [body]. Please use either MessageBody or MessageAttributes"},
-		{name: "FilterPolicyScope", value: "\xff", text: "FilterPolicyScope: Invalid value [\ufffd]. Please use either MessageBody or MessageAttributes"},
+		{name: "FilterPolicyScope", value: "body",
+			text: "FilterPolicyScope: Invalid value [body]. Please use either MessageBody or MessageAttributes"},
+		{name: "FilterPolicyScope", value: "\xff",
+			text: "FilterPolicyScope: Invalid value [\ufffd]. Please use either MessageBody or MessageAttributes"},
 		{name: "ReplayStatus", value: "Pending", text: "AttributeName"},
 		{name: "DeliveryPolicy", value: "{}", text: "AttributeName"},
 		{name: "SubscriptionArn", value: "x", text: "AttributeName"},
@@ -114,7 +120,8 @@ func TestSubscriptionList(t *testing.T) {
 		{"defaults", nil, []Attribute{raw}},
 		{"scope without policy", []Attribute{{"FilterPolicyScope", "MessageBody"}}, []Attribute{raw}},
 		{"policies that are none", []Attribute{{"FilterPolicy", "{}"}, {"RedrivePolicy", ""}, {"ReplayPolicy", "{}"}}, []Attribute{raw}},
-		{"policy", []Attribute{{"FilterPolicy", `{"a":[1]}`}}, []Attribute{{"FilterPolicy", `{"a":[1]}`}, {"FilterPolicyScope", "MessageAttributes"}, raw}},
+		{"policy", []Attribute{{"FilterPolicy", `{"a":[1]}`}},
+			[]Attribute{{"FilterPolicy", `{"a":[1]}`}, {"FilterPolicyScope", "MessageAttributes"}, raw}},
 		{
 			"the scope counts before the policy",
 			[]Attribute{{"FilterPolicy", nested}, {"FilterPolicyScope", "MessageBody"}},
@@ -133,7 +140,8 @@ func TestSubscriptionList(t *testing.T) {
 
 func TestSubscriptionWithChanges(t *testing.T) {
 	body := Attribute{"FilterPolicyScope", "MessageBody"}
-	a := mustSubscribe(t, fifoEnds, Attribute{"FilterPolicy", nested}, body, Attribute{"ReplayPolicy", replay}, Attribute{"RedrivePolicy", fifoDLQ})
+	a := mustSubscribe(t, fifoEnds, Attribute{"FilterPolicy", nested}, body, Attribute{"ReplayPolicy", replay},
+		Attribute{"RedrivePolicy", fifoDLQ})
 	_, err := a.WithChanges([]Attribute{{"FilterPolicyScope", "MessageAttributes"}})
 	refusaltest.Want(t, err, refusal.SNSInvalidParameter,
 		"Invalid parameter: Filter policy scope MessageAttributes does not support nested filter policy")
@@ -164,7 +172,8 @@ func TestSubscriptionWithChanges(t *testing.T) {
 }
 
 func TestSubscriptionEnds(t *testing.T) {
-	const mustBeFIFO = "Invalid parameter: Attributes Reason: RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
+	const mustBeFIFO = "Invalid parameter: Attributes Reason: RedrivePolicy: must use a FIFO queue as DLQ for a " +
+		"FIFO Subscription to a FIFO Topic."
 	standard := Ends{FIFOTopic: true}
 	cases := []struct {
 		name  string
@@ -199,17 +208,23 @@ func TestSubscriptionMatches(t *testing.T) {
 		text    string
 	}{
 		{name: "nothing given", current: []Attribute{{"RawMessageDelivery", "true"}}},
-		{name: "equal in another case", current: []Attribute{{"RawMessageDelivery", "true"}}, given: []Attribute{{"RawMessageDelivery", "True"}}},
-		{name: "different", current: []Attribute{{"RawMessageDelivery", "true"}}, given: []Attribute{{"RawMessageDelivery", "false"}}, text: different},
-		{name: "default given", given: []Attribute{{"FilterPolicy", "{}"}, {"FilterPolicyScope", "MessageAttributes"}, {"RawMessageDelivery", "false"}}},
-		{name: "filter", current: []Attribute{{"FilterPolicy", `{"a":[1]}`}}, given: []Attribute{{"FilterPolicy", `{"a":[2]}`}}, text: different},
+		{name: "equal in another case", current: []Attribute{{"RawMessageDelivery", "true"}},
+			given: []Attribute{{"RawMessageDelivery", "True"}}},
+		{name: "different", current: []Attribute{{"RawMessageDelivery", "true"}}, given: []Attribute{{"RawMessageDelivery", "false"}},
+			text: different},
+		{name: "default given", given: []Attribute{{"FilterPolicy", "{}"}, {"FilterPolicyScope", "MessageAttributes"},
+			{"RawMessageDelivery", "false"}}},
+		{name: "filter", current: []Attribute{{"FilterPolicy", `{"a":[1]}`}}, given: []Attribute{{"FilterPolicy", `{"a":[2]}`}},
+			text: different},
 		{name: "same filter", current: []Attribute{{"FilterPolicy", `{"a":[1]}`}}, given: []Attribute{{"FilterPolicy", `{"a":[1]}`}}},
 		{name: "no filter", current: []Attribute{{"FilterPolicy", `{"a":[1]}`}}, given: []Attribute{{"FilterPolicy", ``}}, text: different},
 		{name: "scope", given: []Attribute{{"FilterPolicyScope", "MessageBody"}}, text: different},
 		{name: "dead letters", current: []Attribute{{"RedrivePolicy", fifoDLQ}}, given: []Attribute{{"RedrivePolicy", " " + fifoDLQ}}},
-		{name: "no dead letters", current: []Attribute{{"RedrivePolicy", fifoDLQ}}, given: []Attribute{{"RedrivePolicy", "{}"}}, text: different},
+		{name: "no dead letters", current: []Attribute{{"RedrivePolicy", fifoDLQ}}, given: []Attribute{{"RedrivePolicy", "{}"}},
+			text: different},
 		{name: "same replay", current: []Attribute{{"ReplayPolicy", replay}}, given: []Attribute{{"ReplayPolicy", zonedReplay}}},
-		{name: "replay", current: []Attribute{{"ReplayPolicy", replay}}, given: []Attribute{{"ReplayPolicy", otherReplay}}, text: different},
+		{name: "replay", current: []Attribute{{"ReplayPolicy", replay}}, given: []Attribute{{"ReplayPolicy", otherReplay}},
+			text: different},
 		{name: "no replay", current: []Attribute{{"ReplayPolicy", replay}}, given: []Attribute{{"ReplayPolicy", ""}}, text: different},
 		{name: "bad", given: []Attribute{{"x", "y"}}, text: "Invalid parameter: Attributes Reason: AttributeName"},
 	}
@@ -252,7 +267,8 @@ func FuzzSubscription(f *testing.F) {
 		ends := Ends{FIFOTopic: fifoTopic, FIFOQueue: fifoQueue}
 		given := listOf(text)
 		a, err := CreateSubscription(ends, given)
-		if changed, changeErr := (Subscription{Ends: ends}).WithChanges(given); (changeErr == nil) != (err == nil) || !reflect.DeepEqual(a, changed) {
+		if changed, changeErr := (Subscription{Ends: ends}).WithChanges(given); (changeErr == nil) != (err == nil) ||
+			!reflect.DeepEqual(a, changed) {
 			t.Fatalf("%q given: %+v, %v; set: %+v, %v", given, a, err, changed, changeErr)
 		}
 		if err != nil {

@@ -234,7 +234,8 @@ func parseProfile(text string) (Profile, bool) {
 	return Profile(max(i, 0)), i >= 0
 }
 
-var scopes = [...]word{deduplication.ScopeQueue: {"queue", 1}, deduplication.ScopeMessageGroup: {"messageGroup", 1}, deduplication.ScopePartitionKey: {"partitionKey", 1}}
+var scopes = [...]word{deduplication.ScopeQueue: {"queue", 1}, deduplication.ScopeMessageGroup: {"messageGroup", 1},
+	deduplication.ScopePartitionKey: {"partitionKey", 1}}
 
 // ScopeName is the value of DeduplicationScope for a scope.
 func ScopeName(s deduplication.Scope) string { return scopes[s].text }

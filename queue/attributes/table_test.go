@@ -74,13 +74,15 @@ func TestAttributeValues(t *testing.T) {
 		good []string
 		bad  []string
 	}{
-		{"DelaySeconds", false, []string{"0", "1", "900"}, []string{"901", "-1", "3.5", " 6", "6 ", "", "x", "+1", "1e2", "99999999999999999999"}},
+		{"DelaySeconds", false, []string{"0", "1", "900"},
+			[]string{"901", "-1", "3.5", " 6", "6 ", "", "x", "+1", "1e2", "99999999999999999999"}},
 		{"MaximumMessageSize", false, []string{"1024", "262144", "1048576"}, []string{"1023", "1048577", ""}},
 		{"MessageRetentionPeriod", false, []string{"60", "1209600"}, []string{"59", "1209601"}},
 		{"ReceiveMessageWaitTimeSeconds", false, []string{"0", "20"}, []string{"21", "-1"}},
 		{"VisibilityTimeout", false, []string{"0", "43200"}, []string{"43201", "-1", "3.5", " 6", ""}},
 		{"KmsDataKeyReusePeriodSeconds", false, []string{"60", "86400"}, []string{"59", "86401"}},
-		{"KmsMasterKeyId", false, []string{"alias/aws/sqs", string(make([]byte, longKey))}, []string{string(make([]byte, longKey+1)), "\xff"}},
+		{"KmsMasterKeyId", false, []string{"alias/aws/sqs", string(make([]byte, longKey))},
+			[]string{string(make([]byte, longKey+1)), "\xff"}},
 		{"SqsManagedSseEnabled", false, []string{"true", "false"}, []string{"", "yes", "1", " true"}},
 		{"Policy", false, []string{`{}`, `{"Version":"2012-10-17"}`}, []string{"x", "[]", `"{}"`, `{"a":1,"a":2}`, "{\"a\":\"\xff\"}"}},
 		{"FifoQueue", true, []string{"true"}, []string{"", "yes"}},
@@ -123,7 +125,8 @@ func TestBooleansAreReadInAnyCaseAndListedInLower(t *testing.T) {
 		r := &attributeTable[i]
 		for _, v := range []string{"True", "TRUE", "False"} {
 			a := Default(true)
-			if r.parse(&a, "x", Assignment{MinimumWindow: 1}) == nil || r.parse(&a, "true", Assignment{MinimumWindow: 1}) != nil || r.name == "FifoQueue" {
+			if r.parse(&a, "x", Assignment{MinimumWindow: 1}) == nil || r.parse(&a, "true", Assignment{MinimumWindow: 1}) != nil ||
+				r.name == "FifoQueue" {
 				continue // not a boolean, or one that takes only true
 			}
 			if err := r.parse(&a, v, Assignment{MinimumWindow: 1}); err != nil {
@@ -154,7 +157,8 @@ func TestWindowBounds(t *testing.T) {
 		{"above", "604801", 20, "Invalid value for the parameter DeduplicationWindowSeconds. Reason: must be between 20 and 604800."},
 		{"not a number", "a", 20, "Invalid value for the parameter DeduplicationWindowSeconds. Reason: must be between 20 and 604800."},
 		{"lower minimum", "1", 1, ""},
-		{"below lower minimum", "0", 1, "Invalid value for the parameter DeduplicationWindowSeconds. Reason: must be between 1 and 604800."},
+		{"below lower minimum", "0", 1,
+			"Invalid value for the parameter DeduplicationWindowSeconds. Reason: must be between 1 and 604800."},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -50,12 +50,13 @@ var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 	contentModeRow(),
 	dataProtectionRow(),
 	topicWindowRow(),
-	topicTextRow(nameDeliveryPolicy, 1, takesPolicy(policy.DeliveryGrammar), func(a *Topic) *string { return &a.DeliveryPolicy }, func(value string) string {
-		if reason := policy.ParseTopicDelivery(value); reason != "" {
-			return nameDeliveryPolicy + ": " + reason
-		}
-		return ""
-	}),
+	topicTextRow(nameDeliveryPolicy, 1, takesPolicy(policy.DeliveryGrammar), func(a *Topic) *string { return &a.DeliveryPolicy },
+		func(value string) string {
+			if reason := policy.ParseTopicDelivery(value); reason != "" {
+				return nameDeliveryPolicy + ": " + reason
+			}
+			return ""
+		}),
 	displayNameRow(),
 	throughputScopeRow(),
 	fifoTopicRow(),
@@ -76,7 +77,8 @@ var topicTable = sorted(append(feedbackRows(), settables[Topic]{
 }...))
 
 // topicTextRow is a text that is stored as sent and listed unless it is empty.
-func topicTextRow(name string, since uint32, values takes, field func(*Topic) *string, check func(value string) (reason string)) settable[Topic] {
+func topicTextRow(name string, since uint32, values takes, field func(*Topic) *string,
+	check func(value string) (reason string)) settable[Topic] {
 	return settable[Topic]{
 		name: name, since: since, takes: values,
 		parse: func(a *Topic, value string, _ Assignment) string {
@@ -150,7 +152,8 @@ func dataProtectionRow() settable[Topic] {
 // on queues.
 func topicWindowRow() settable[Topic] {
 	return settable[Topic]{
-		name: nameDeduplicationWindow, since: 1, takes: takesText("the least window to " + strconv.FormatInt(limits.DeduplicationSecondsMax, 10)),
+		name: nameDeduplicationWindow, since: 1,
+		takes: takesText("the least window to " + strconv.FormatInt(limits.DeduplicationSecondsMax, 10)),
 		parse: func(a *Topic, value string, in Assignment) string {
 			n, ok := content.ParseNumber(value)
 			if !ok || n < in.MinimumWindow || n > limits.DeduplicationSecondsMax {

@@ -243,7 +243,8 @@ func TestTopicAttributeNames(t *testing.T) {
 			_, err = DefaultTopic(fifo).WithChanges(given, usual)
 			refusaltest.Want(t, err, refusal.SNSInvalidParameter, "Invalid parameter: AttributeName")
 			refusaltest.Want(t, CheckTopicChanges(fifo, given, usual), refusal.SNSInvalidParameter, "Invalid parameter: AttributeName")
-			refusaltest.Want(t, DefaultTopic(fifo).Matches(given, usual), refusal.SNSInvalidParameter, "Invalid parameter: Attributes Reason: AttributeName")
+			refusaltest.Want(t, DefaultTopic(fifo).Matches(given, usual), refusal.SNSInvalidParameter,
+				"Invalid parameter: Attributes Reason: AttributeName")
 		}
 		for _, value := range []string{"true", "false"} {
 			_, err := DefaultTopic(fifo).WithChanges([]Attribute{{"FifoTopic", value}}, usual)
@@ -284,12 +285,14 @@ func TestTopicWithChanges(t *testing.T) {
 			want: []Attribute{{"FifoThroughputScope", "MessageGroup"}},
 		},
 		{
-			name: "no way back", before: []Attribute{{"FifoThroughputScope", "MessageGroup"}}, given: []Attribute{{"FifoThroughputScope", "Topic"}},
-			text: prefix + "FifoThroughputScope: Invalid value [Topic]. Cannot be changed from MessageGroup to Topic.",
+			name: "no way back", before: []Attribute{{"FifoThroughputScope", "MessageGroup"}},
+			given: []Attribute{{"FifoThroughputScope", "Topic"}},
+			text:  prefix + "FifoThroughputScope: Invalid value [Topic]. Cannot be changed from MessageGroup to Topic.",
 		},
 		{
-			name: "same scope", before: []Attribute{{"FifoThroughputScope", "MessageGroup"}}, given: []Attribute{{"FifoThroughputScope", "MessageGroup"}},
-			want: []Attribute{{"FifoThroughputScope", "MessageGroup"}},
+			name: "same scope", before: []Attribute{{"FifoThroughputScope", "MessageGroup"}},
+			given: []Attribute{{"FifoThroughputScope", "MessageGroup"}},
+			want:  []Attribute{{"FifoThroughputScope", "MessageGroup"}},
 		},
 		{name: "id and content", given: content, want: content},
 		{
@@ -362,7 +365,8 @@ func TestTopicMatches(t *testing.T) {
 		{name: "policy", current: []Attribute{{"Policy", "{}"}}, given: []Attribute{{"Policy", `{"Id":"x"}`}}, text: different},
 		{
 			name: "invalid request", fifo: true, given: []Attribute{{"ContentDeduplicationMode", "IdAndContent"}},
-			text: "Invalid parameter: Attributes Reason: ContentDeduplicationMode: Invalid value [IdAndContent]. Requires ContentBasedDeduplication.",
+			text: "Invalid parameter: Attributes Reason: ContentDeduplicationMode: Invalid value [IdAndContent]. " +
+				"Requires ContentBasedDeduplication.",
 		},
 	}
 	for _, c := range cases {

@@ -17,7 +17,8 @@ func TestBadCharacter(t *testing.T) {
 			t.Errorf("%q is refused", s)
 		}
 	}
-	for _, bad := range []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "\xff", "\xc3", "\xed\xa0\x80", "\xc0\x80", "\xf4\x90\x80\x80"} {
+	for _, bad := range []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "\xff", "\xc3", "\xed\xa0\x80", "\xc0\x80",
+		"\xf4\x90\x80\x80"} {
 		for at := range 20 {
 			s := strings.Repeat("a", at) + bad + strings.Repeat("b", 20)
 			if !BadCharacter(s) || !BadCharacter(s[:at+len(bad)]) {

@@ -18,12 +18,15 @@ func several(n int) []MessageAttribute {
 
 func TestCheckMessageAttributes(t *testing.T) {
 	const (
-		nameRule     = "Message (user) attributes name can only contain upper and lower score characters, digits, periods, hyphens and underscores. "
-		reservedRule = "You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. These strings are reserved for internal use. Additionally, they cannot start or end with '.'."
-		nameTooLong  = "Message (user) attribute names must be shorter than 256 Bytes"
-		typeTooLong  = "Message (user) attribute types must be shorter than 256 Bytes"
-		typeRule     = "The type of message (user) attribute 'n' is invalid. You must use only the following supported type prefixes: Binary, Number, String."
-		numberRule   = "Can't cast the value of message (user) attribute 'n' to a number."
+		nameRule = "Message (user) attributes name can only contain upper and lower score characters, digits, " +
+			"periods, hyphens and underscores. "
+		reservedRule = "You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. These strings are " +
+			"reserved for internal use. Additionally, they cannot start or end with '.'."
+		nameTooLong = "Message (user) attribute names must be shorter than 256 Bytes"
+		typeTooLong = "Message (user) attribute types must be shorter than 256 Bytes"
+		typeRule    = "The type of message (user) attribute 'n' is invalid. You must use only the following " +
+			"supported type prefixes: Binary, Number, String."
+		numberRule = "Can't cast the value of message (user) attribute 'n' to a number."
 	)
 	named := func(name string) []MessageAttribute { return []MessageAttribute{{name, "String", "v"}} }
 	typed := func(dataType, value string) []MessageAttribute { return []MessageAttribute{{"n", dataType, value}} }
@@ -64,7 +67,9 @@ func TestCheckMessageAttributes(t *testing.T) {
 		{"empty string", typed("String", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'String'."},
 		{"empty number", typed("Number.x", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'Number'."},
 		{"empty binary", typed("Binary", ""), "Message (user) attribute 'n' must contain a non-empty value of type 'Binary'."},
-		{"bad character", typed("String", "a\x08"), "Invalid characters found in the value of message (user) attribute 'n'. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"},
+		{"bad character", typed("String", "a\x08"),
+			"Invalid characters found in the value of message (user) attribute 'n'. Valid unicode characters are #x9 | " +
+				"#xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"},
 		{"any byte in binary", typed("Binary", "\x00\xff"), ""},
 		{"number", typed("Number", "1493147359900"), ""},
 		{"negative number", typed("Number", "-1.5e-10"), ""},

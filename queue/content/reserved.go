@@ -31,7 +31,8 @@ const (
 
 // SplitReserved splits off the reserved message attributes: the scheduled time (zero: none) and the
 // partition key. rest holds the others, and is attrs itself without reserved ones.
-func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, partitionKey string, rest []MessageAttribute, err *refusal.Error) {
+func SplitReserved(attrs []MessageAttribute) (scheduledAt logtime.Timestamp, partitionKey string, rest []MessageAttribute,
+	err *refusal.Error) {
 	first := -1
 	for i := range attrs {
 		if strings.HasPrefix(attrs[i].Name, reservedPrefix) {

@@ -28,7 +28,8 @@ func TestReserved(t *testing.T) {
 			"seriatim.PartitionKey can only include alphanumeric and punctuation characters. 1 to 128 in length."
 	}
 	isReserved := func(name string) string {
-		return "Message (user) attribute name '" + name + "' is invalid. Reason: names beginning with 'seriatim.' are reserved on this queue."
+		return "Message (user) attribute name '" + name +
+			"' is invalid. Reason: names beginning with 'seriatim.' are reserved on this queue."
 	}
 	cases := []struct {
 		name  string
@@ -40,15 +41,18 @@ func TestReserved(t *testing.T) {
 	}{
 		{name: "none"},
 		{name: "only of the user", attrs: []MessageAttribute{user}, rest: []MessageAttribute{user}},
-		{name: "number", attrs: []MessageAttribute{scheduled("Number", "1763711100123"), user}, at: 1763711100123, rest: []MessageAttribute{user}},
-		{name: "text", attrs: []MessageAttribute{user, scheduled("String", "2025-11-21T07:45:00.5Z")}, at: 1763711100500, rest: []MessageAttribute{user}},
+		{name: "number", attrs: []MessageAttribute{scheduled("Number", "1763711100123"), user}, at: 1763711100123,
+			rest: []MessageAttribute{user}},
+		{name: "text", attrs: []MessageAttribute{user, scheduled("String", "2025-11-21T07:45:00.5Z")}, at: 1763711100500,
+			rest: []MessageAttribute{user}},
 		{name: "custom type", attrs: []MessageAttribute{scheduled("Number.long", "5")}, at: 5},
 		{name: "both", attrs: []MessageAttribute{key("p"), scheduled("Number", "7")}, at: 7, key: "p"},
 		{name: "key between", attrs: []MessageAttribute{user, key("p"), user}, key: "p", rest: []MessageAttribute{user, user}},
 		{name: "last millisecond", attrs: []MessageAttribute{scheduled("Number", "253402300799999")}, at: 253402300799999},
 		{name: "number too large", attrs: []MessageAttribute{scheduled("Number", "253402300800000")}, text: badTime("253402300800000")},
 		{name: "negative", attrs: []MessageAttribute{scheduled("Number", "-1")}, text: badTime("-1")},
-		{name: "before 1970", attrs: []MessageAttribute{scheduled("String", "1969-12-31T23:59:59Z")}, text: badTime("1969-12-31T23:59:59Z")},
+		{name: "before 1970", attrs: []MessageAttribute{scheduled("String", "1969-12-31T23:59:59Z")},
+			text: badTime("1969-12-31T23:59:59Z")},
 		{name: "number as text", attrs: []MessageAttribute{scheduled("String", "5")}, text: badTime("5")},
 		{name: "binary", attrs: []MessageAttribute{scheduled("Binary", "5")}, text: badTime("5")},
 		{name: "twice", attrs: []MessageAttribute{key("a"), key("b")}, text: isReserved("seriatim.PartitionKey")},

@@ -45,7 +45,8 @@ func BenchmarkMatchAttributes(b *testing.B) {
 }
 
 func BenchmarkMatchBody(b *testing.B) {
-	p := mustParse(b, `{"detail":{"state":["running",{"prefix":"stop"}],"items":{"price":[{"numeric":["=",999]}]}},"source":["shop"]}`, MessageBody)
+	p := mustParse(b, `{"detail":{"state":["running",{"prefix":"stop"}],"items":{"price":[{"numeric":["=",999]}]}},"source":["shop"]}`,
+		MessageBody)
 	for _, items := range []int{10, 4000} {
 		body := `{"source":"shop","detail":{"state":"stopped","items":[`
 		for i := range items {

@@ -29,10 +29,12 @@ func TestOperators(t *testing.T) {
 		{`[300]`, []string{`300`, `300.0`, `3.0e2`, `3E+2`, `30000e-2`, `[1,300]`}, []string{`"300"`, `300.00001`, `-300`, `30`, `3000`}},
 		{`[0]`, []string{`0`, `-0`, `0.000`, `0e9`, `-0.0e-9`}, []string{`1e-400`, `-1e-400`, `"0"`, `false`}},
 		{`[0.1]`, []string{`0.1`, `1e-1`, `0.10`}, []string{`0.1000000000000000055511151231257827`, `0.11`}},
-		{`[123456789012345678901234567890]`, []string{`123456789012345678901234567890`, `12345678901234567890123456789e1`}, []string{`123456789012345678901234567891`}},
+		{`[123456789012345678901234567890]`, []string{`123456789012345678901234567890`, `12345678901234567890123456789e1`},
+			[]string{`123456789012345678901234567891`}},
 		{`[true]`, []string{`true`, `[null,true]`}, []string{`false`, `"true"`, `1`, `null`}},
 		{`[false,null]`, []string{`false`, `null`}, []string{`true`, `0`, `""`, `"null"`}},
-		{`[{"exists":true}]`, []string{`"a"`, `null`, `false`, `[1]`, `[[{"x":1},2]]`}, []string{`[]`, `{}`, `{"a":1}`, `[{"x":1}]`, `[[]]`}},
+		{`[{"exists":true}]`, []string{`"a"`, `null`, `false`, `[1]`, `[[{"x":1},2]]`},
+			[]string{`[]`, `{}`, `{"a":1}`, `[{"x":1}]`, `[[]]`}},
 		{`[{"exists":false}]`, []string{`[]`, `{}`, `{"a":1}`}, []string{`"a"`, `null`}},
 		{`[{"exists":false},"a"]`, []string{`[]`, `"a"`}, []string{`"b"`}},
 		{`[{"prefix":"ba"}]`, []string{`"ba"`, `"bas"`, `["x","bar"]`}, []string{`"b"`, `"Bas"`, `"abas"`, `1`}},
@@ -57,7 +59,8 @@ func TestOperators(t *testing.T) {
 		{`[{"numeric":[">=",-2.5]}]`, []string{`-2.5`, `-2.50`}, []string{`-2.500000001`}},
 		{`[{"numeric":[">",0,"<=",150]}]`, []string{`0.00001`, `150`, `[0,1]`}, []string{`0`, `150.00001`, `[0,151]`}},
 		{`[{"numeric":[">=",-1e9,"<",1e9]}]`, []string{`-1000000000`, `999999999.99999`}, []string{`1000000000`, `-1000000000.1`}},
-		{`[{"cidr":"10.0.0.0/24"}]`, []string{`"10.0.0.0"`, `"10.0.0.255"`}, []string{`"10.0.1.0"`, `"10.0.0"`, `"10.0.0.256"`, `"::ffff:a00:1"`, `10.0`}},
+		{`[{"cidr":"10.0.0.0/24"}]`, []string{`"10.0.0.0"`, `"10.0.0.255"`},
+			[]string{`"10.0.1.0"`, `"10.0.0"`, `"10.0.0.256"`, `"::ffff:a00:1"`, `10.0`}},
 		{`[{"cidr":"10.0.0.77/24"}]`, []string{`"10.0.0.1"`, `"10.0.0.200"`}, []string{`"10.0.1.77"`}},
 		{`[{"cidr":"10.0.0.7/32"}]`, []string{`"10.0.0.7"`}, []string{`"10.0.0.6"`}},
 		{`[{"cidr":"0.0.0.0/0"}]`, []string{`"255.1.2.3"`}, []string{`"::1"`, `"host"`}},
@@ -211,8 +214,10 @@ func TestBodyIsNoObject(t *testing.T) {
 		}
 	}
 	for _, body := range []string{
-		``, `Regular string message`, `"Regular string message"`, `[]`, `[{}]`, `null`, `1`, `{`, `{}}`, `{},`, `{"a":}`, `{'a':1}`, "\ufeff{}", "{\"a\":\"\xff\"}", "{\"a\":\"\x00\"}", `{"a":NaN}`,
-		deep(1001, `1`), strings.Repeat(`{"a":`, 1_000_000), `{"a":` + strings.Repeat(`[`, 1_000_000), `{"k":` + strings.Repeat(`[`, 1000) + strings.Repeat(`]`, 1000) + `}`,
+		``, `Regular string message`, `"Regular string message"`, `[]`, `[{}]`, `null`, `1`, `{`, `{}}`, `{},`, `{"a":}`, `{'a':1}`,
+		"\ufeff{}", "{\"a\":\"\xff\"}", "{\"a\":\"\x00\"}", `{"a":NaN}`,
+		deep(1001, `1`), strings.Repeat(`{"a":`, 1_000_000), `{"a":` + strings.Repeat(`[`, 1_000_000),
+		`{"k":` + strings.Repeat(`[`, 1000) + strings.Repeat(`]`, 1000) + `}`,
 	} {
 		if p.Match(NewMessage(nil, body)) {
 			t.Errorf("%.40q matches", body)
@@ -233,7 +238,8 @@ func TestValuesMax(t *testing.T) {
 		if got := mustParse(t, `{"k":[2]}`, MessageBody).Match(NewMessage(nil, `{"l":`+array+`,"k":`+array+`}`)); got != tc.want {
 			t.Errorf("a body with %d values before: %v", tc.before, got)
 		}
-		if got := mustParse(t, `{"k":[2]}`, MessageAttributes).Match(NewMessage([]Attribute{{"k", "String.Array", array}}, "")); got != tc.want {
+		if got := mustParse(t, `{"k":[2]}`,
+			MessageAttributes).Match(NewMessage([]Attribute{{"k", "String.Array", array}}, "")); got != tc.want {
 			t.Errorf("an attribute with %d values before: %v", tc.before, got)
 		}
 	}
@@ -243,7 +249,8 @@ func TestValuesMax(t *testing.T) {
 func TestSurrogates(t *testing.T) {
 	t.Parallel()
 	p := mustParse(t, `{"k":["\ud83d"]}`, MessageBody)
-	for body, want := range map[string]bool{`{"k":"\ud83d"}`: true, `{"k":"\ufffd"}`: true, `{"k":"\ud83d\ude00"}`: false, `{"k":""}`: false} {
+	for body, want := range map[string]bool{`{"k":"\ud83d"}`: true, `{"k":"\ufffd"}`: true, `{"k":"\ud83d\ude00"}`: false,
+		`{"k":""}`: false} {
 		if got := p.Match(NewMessage(nil, body)); got != want {
 			t.Errorf("%s: %v", body, got)
 		}

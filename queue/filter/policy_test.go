@@ -106,7 +106,8 @@ func TestParseErrors(t *testing.T) {
 		{`{"a":[{"anything-but":[1,-1e10]}]}`, "Value must be between -1.0E9 and 1.0E9, inclusive"},
 		{`{"a":[{"anything-but":true}]}`, "Value of anything-but must be an array or single string/number value."},
 		{`{"a":[{"anything-but":[]}]}`, "Inside anything but list, either all values are number or string, mixed type is not supported"},
-		{`{"a":[{"anything-but":["x",1]}]}`, "Inside anything but list, either all values are number or string, mixed type is not supported"},
+		{`{"a":[{"anything-but":["x",1]}]}`,
+			"Inside anything but list, either all values are number or string, mixed type is not supported"},
 		{`{"a":[{"anything-but":["x",null]}]}`, "Inside anything but list, start|null|boolean is not supported."},
 		{`{"a":[{"anything-but":[["x"]]}]}`, "Inside anything but list, start|null|boolean is not supported."},
 		{`{"a":[{"anything-but":"x","y":1}]}`, "Too many elements in numeric expression"},
@@ -116,8 +117,10 @@ func TestParseErrors(t *testing.T) {
 		{`{"a":[{"anything-but":{"suffix":["x"]}}]}`, "suffix match pattern must be a string"},
 		{`{"a":[{"anything-but":{"prefix":"x","suffix":"y"}}]}`, "Only one key allowed in match expression"},
 		{`{"a":[{"anything-but":{"equals-ignore-case":[]}}]}`, "Empty arrays are not allowed"},
-		{`{"a":[{"anything-but":{"equals-ignore-case":["x",1]}}]}`, "Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."},
-		{`{"a":[{"anything-but":{"equals-ignore-case":null}}]}`, "Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."},
+		{`{"a":[{"anything-but":{"equals-ignore-case":["x",1]}}]}`,
+			"Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."},
+		{`{"a":[{"anything-but":{"equals-ignore-case":null}}]}`,
+			"Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."},
 		{`{"$or":[{"numeric":123},{"prefix":"abc"}]}`, "Value of numeric must be an array."},
 		{`{"$or":[{"a":[1]}]}`, "Unrecognized match type a"},
 		{`{"$or":[]}`, "Empty arrays are not allowed"},
@@ -125,7 +128,8 @@ func TestParseErrors(t *testing.T) {
 		{`{"$or":[{"a":[1]},{"b":1}]}`, `"b" must be an object or an array`},
 	} {
 		_, err := Parse(tc.policy, MessageBody)
-		if err == nil || !strings.HasPrefix(err.Error(), "FilterPolicy: "+tc.want+"\n at [Source: (String)\""+tc.policy+"\"; line: 1, column: ") {
+		if err == nil || !strings.HasPrefix(err.Error(),
+			"FilterPolicy: "+tc.want+"\n at [Source: (String)\""+tc.policy+"\"; line: 1, column: ") {
 			t.Errorf("%s: got %v, want %s", tc.policy, err, tc.want)
 		}
 	}
@@ -141,10 +145,14 @@ func TestParseErrorsWithoutPlace(t *testing.T) {
 	}{
 		{sixKeys, MessageAttributes, "FilterPolicy: Filter policy can not have more than 5 keys"},
 		{sixKeys, MessageBody, "FilterPolicy: Filter policy can not have more than 5 keys"},
-		{`{"a":{"b":[1],"c":[1],"d":[1]},"e":{"f":[1],"g":[1],"h":[1]}}`, MessageBody, "FilterPolicy: Filter policy can not have more than 5 keys"},
-		{`{"a":[1],"$or":[{"b":[1],"c":[1]},{"d":[1]},{"e":[1],"f":[1]}]}`, MessageBody, "FilterPolicy: Filter policy can not have more than 5 keys"},
-		{`{"object":{"key":[{"prefix":"auto-"}]}}`, MessageAttributes, "Filter policy scope MessageAttributes does not support nested filter policy"},
-		{`{"$or":[{"a":[1]},{"b":{"c":[1]}}]}`, MessageAttributes, "Filter policy scope MessageAttributes does not support nested filter policy"},
+		{`{"a":{"b":[1],"c":[1],"d":[1]},"e":{"f":[1],"g":[1],"h":[1]}}`, MessageBody,
+			"FilterPolicy: Filter policy can not have more than 5 keys"},
+		{`{"a":[1],"$or":[{"b":[1],"c":[1]},{"d":[1]},{"e":[1],"f":[1]}]}`, MessageBody,
+			"FilterPolicy: Filter policy can not have more than 5 keys"},
+		{`{"object":{"key":[{"prefix":"auto-"}]}}`, MessageAttributes,
+			"Filter policy scope MessageAttributes does not support nested filter policy"},
+		{`{"$or":[{"a":[1]},{"b":{"c":[1]}}]}`, MessageAttributes,
+			"Filter policy scope MessageAttributes does not support nested filter policy"},
 		{`{"a":[{"cidr":"10.0.0.0"}]}`, MessageBody, "FilterPolicy: Malformed CIDR, one '/' required"},
 		{`{"a":[{"cidr":"10.0.0.0/8/8"}]}`, MessageBody, "FilterPolicy: Malformed CIDR, one '/' required"},
 		{`{"a":[{"cidr":"10.0.0.0/x"}]}`, MessageBody, "FilterPolicy: Malformed CIDR, mask bits must be an integer"},
@@ -187,9 +195,13 @@ func TestCombinations(t *testing.T) {
 		{"100 x 51", `{"a":` + list(100) + `,"b":` + list(51) + `}`, false},
 		{"the guide: 3 x 4 x 2 x 3", `{"a":{"b":{"c":` + list(4) + `}},"d":{"e":` + list(3) + `}}`, true},
 		{"the guide: 3 x 4 x 2 x 3 x 1 x 3", `{"a":{"b":{"c":` + list(4) + `}},"d":{"e":` + list(3) + `},"f":` + list(3) + `}`, false},
-		{"recorded: 3x6 + 3x4x4 + 3x4x7 = 150", `{"s":` + list(3) + `,"$or":[{"n":` + list(6) + `},{"t":` + list(4) + `,"$or":[{"i":[1234,4321,5678,9012]},{"j":[1,2,3,4,5,6,7]}]}]}`, true},
-		{"recorded: 4x6 + 4x4x4 + 4x4x4 = 152", `{"s":` + list(4) + `,"$or":[{"n":` + list(6) + `},{"t":` + list(4) + `,"$or":[{"i":[1,2,3,4]},{"j":[1,2,3,4]}]}]}`, false},
-		{"recorded: 160 nested", `{"$or":[{"m":` + list(3) + `},{"n":` + list(2) + `}],"d":{"s":` + list(2) + `,"$or":[{"u":` + list(1) + `},{"t":` + list(3) + `}]}}`, false},
+		{"recorded: 3x6 + 3x4x4 + 3x4x7 = 150",
+			`{"s":` + list(3) + `,"$or":[{"n":` + list(6) + `},{"t":` + list(4) +
+				`,"$or":[{"i":[1234,4321,5678,9012]},{"j":[1,2,3,4,5,6,7]}]}]}`, true},
+		{"recorded: 4x6 + 4x4x4 + 4x4x4 = 152",
+			`{"s":` + list(4) + `,"$or":[{"n":` + list(6) + `},{"t":` + list(4) + `,"$or":[{"i":[1,2,3,4]},{"j":[1,2,3,4]}]}]}`, false},
+		{"recorded: 160 nested", `{"$or":[{"m":` + list(3) + `},{"n":` + list(2) + `}],"d":{"s":` + list(2) + `,"$or":[{"u":` + list(1) +
+			`},{"t":` + list(3) + `}]}}`, false},
 		{"the members of $or in any order", `{"$or":[{"n":` + list(76) + `},{"m":` + list(75) + `}],"s":` + list(1) + `}`, false},
 		{"an anything-but is one value", `{"a":[{"anything-but":` + list(5000) + `}]}`, true},
 		{"150 deep", deep(150, `[1]`), true},
@@ -241,7 +253,8 @@ func TestParseNotJSON(t *testing.T) {
 		{strings.Repeat(`[`, 200_000), "column: 1002]"},
 	} {
 		_, err := Parse(tc.policy, MessageAttributes)
-		if err == nil || !strings.HasPrefix(err.Error(), "FilterPolicy: failed to parse JSON.\n at [Source: (String)\"") || !strings.HasSuffix(err.Error(), tc.at) {
+		if err == nil || !strings.HasPrefix(err.Error(), "FilterPolicy: failed to parse JSON.\n at [Source: (String)\"") ||
+			!strings.HasSuffix(err.Error(), tc.at) {
 			t.Errorf("%.60q: got %v", tc.policy, err)
 		}
 	}
@@ -259,7 +272,8 @@ func TestErrorsAreBounded(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = ParseScope("x" + word)
-	want = "FilterPolicyScope: Invalid value [x" + strings.Repeat("\U0001f600", 63) + "]. Please use either MessageBody or MessageAttributes"
+	want = "FilterPolicyScope: Invalid value [x" + strings.Repeat("\U0001f600", 63) +
+		"]. Please use either MessageBody or MessageAttributes"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

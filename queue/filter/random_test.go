@@ -54,7 +54,8 @@ func (r random) condition() string {
 	case 7:
 		return `{"anything-but":{"` + r.one("prefix", "suffix") + `":` + r.one(`"a"`, `"b"`, `"1"`) + `}}`
 	case 8:
-		return `{"anything-but":` + r.one(r.text(), r.number(), `[`+r.join(1, 3, r.text)+`]`, `[`+r.join(1, 3, r.number)+`]`, `{"equals-ignore-case":[`+r.join(1, 3, r.text)+`]}`) + `}`
+		return `{"anything-but":` + r.one(r.text(), r.number(), `[`+r.join(1, 3, r.text)+`]`, `[`+r.join(1, 3, r.number)+`]`,
+			`{"equals-ignore-case":[`+r.join(1, 3, r.text)+`]}`) + `}`
 	case 9, 10:
 		return `{"numeric":["` + r.one("=", "<", "<=", ">", ">=") + `",` + r.number() + `]}`
 	}
@@ -102,7 +103,8 @@ func (r random) object(depth int) string {
 
 func (r random) attributes() (attributes []Attribute) {
 	for _, name := range []string{"a", "b", "c", "a.b", "$or", "", "é"} {
-		a := Attribute{Name: name, DataType: r.one("String", "String.x", "Number", "Binary", "String.Array", "String.Array", "Number.Array")}
+		a := Attribute{Name: name, DataType: r.one("String", "String.x", "Number", "Binary", "String.Array", "String.Array",
+			"Number.Array")}
 		switch a.DataType {
 		case "Number":
 			a.Value = r.one(r.number(), r.number(), "+1", "1.", ".5", "x")
@@ -154,9 +156,12 @@ func TestRandomPolicies(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		`{"a":["x",1,true,null,{"prefix":"y"}]}`, `{"a":{"b":[{"numeric":[">=",0.5,"<",1e3]}]}}`, `{"$or":[{"a":[1]},{"b":[{"exists":false}]}],"c":[{"anything-but":["x"]}]}`,
-		`{"a":[{"cidr":"10.0.0.0/8"},{"cidr":"::/0"}]}`, `{"a":[{"anything-but":{"equals-ignore-case":["\u00e9","B"]}}]}`, ` { } `, `{"a":[1],"a":[1]}`, `{"$or":[{"prefix":"a"},{}]}`,
-		deep(150, `[1]`), strings.Repeat(`{"$or":[`, 60), `{"a":[1e99999999999999999999,-0,0.000]}`, `{"a":["\ud83d","\ud83d\ude00"]}`, "{\"a\":[\"\xff\"]}", `{"a":[{"numeric":[">",1,"<",`, `{invalidjson}`, "{\r\n\t1",
+		`{"a":["x",1,true,null,{"prefix":"y"}]}`, `{"a":{"b":[{"numeric":[">=",0.5,"<",1e3]}]}}`,
+		`{"$or":[{"a":[1]},{"b":[{"exists":false}]}],"c":[{"anything-but":["x"]}]}`,
+		`{"a":[{"cidr":"10.0.0.0/8"},{"cidr":"::/0"}]}`, `{"a":[{"anything-but":{"equals-ignore-case":["\u00e9","B"]}}]}`, ` { } `,
+		`{"a":[1],"a":[1]}`, `{"$or":[{"prefix":"a"},{}]}`,
+		deep(150, `[1]`), strings.Repeat(`{"$or":[`, 60), `{"a":[1e99999999999999999999,-0,0.000]}`, `{"a":["\ud83d","\ud83d\ude00"]}`,
+		"{\"a\":[\"\xff\"]}", `{"a":[{"numeric":[">",1,"<",`, `{invalidjson}`, "{\r\n\t1",
 	} {
 		f.Add(text, true)
 		f.Add(text, false)

@@ -24,7 +24,8 @@ func referenceMatch(policy string, scope Scope, attributes []Attribute, body str
 	var values []placed
 	var exist []string
 	if scope == MessageBody {
-		if !json.Valid([]byte(body)) || !utf8.ValidString(body) || body[strings.IndexAny(body, "{[\"-0123456789tfn")] != '{' || depthOf(body) > depthMax {
+		if !json.Valid([]byte(body)) || !utf8.ValidString(body) || body[strings.IndexAny(body, "{[\"-0123456789tfn")] != '{' ||
+			depthOf(body) > depthMax {
 			return false
 		}
 		values = flattenBody(body)

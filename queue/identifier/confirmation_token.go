@@ -37,7 +37,8 @@ func OpenConfirmationToken(text string, k statehash.Key, epoch uint32) (subscrip
 	if len(text) != hex.EncodedLen(len(t)) {
 		return 0, 0, false
 	}
-	if _, err := hex.Decode(t[:], []byte(text)); err != nil || t.String() != text || [16]byte(t[16:]) != confirmationSeal(k, epoch, t[:16]) {
+	if _, err := hex.Decode(t[:], []byte(text)); err != nil || t.String() != text ||
+		[16]byte(t[16:]) != confirmationSeal(k, epoch, t[:16]) {
 		return 0, 0, false
 	}
 	return binary.BigEndian.Uint64(t[0:]), binary.BigEndian.Uint64(t[8:]), true

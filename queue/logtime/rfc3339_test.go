@@ -33,7 +33,8 @@ func TestParseRFC3339(t *testing.T) {
 			}
 		})
 	}
-	if lower, ok := ParseRFC3339("2026-11-21t07:25:00z"); !ok || lower != Timestamp(time.Date(2026, 11, 21, 7, 25, 0, 0, time.UTC).UnixMilli()) {
+	if lower, ok := ParseRFC3339("2026-11-21t07:25:00z"); !ok ||
+		lower != Timestamp(time.Date(2026, 11, 21, 7, 25, 0, 0, time.UTC).UnixMilli()) {
 		t.Errorf("lower-case letters: %d, %t", lower, ok)
 	}
 	bad := []string{

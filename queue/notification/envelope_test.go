@@ -43,7 +43,8 @@ func TestEnvelope(t *testing.T) {
 		want     string
 	}{
 		{"plain", func(*Notification) {}, false, numbered + `"Message":"Hello",` + at + unsubscribe + `}`},
-		{"subject", func(n *Notification) { n.Subject = `a "b"` }, false, numbered + `"Subject":"a \"b\"","Message":"Hello",` + at + unsubscribe + `}`},
+		{"subject", func(n *Notification) { n.Subject = `a "b"` }, false,
+			numbered + `"Subject":"a \"b\"","Message":"Hello",` + at + unsubscribe + `}`},
 		{"empty message", func(n *Notification) { n.Message = content.Body{} }, false, numbered + `"Message":"",` + at + unsubscribe + `}`},
 		{
 			"escapes", func(n *Notification) { n.Message = content.NewBody("\x00\x0b\b\f\n\r\t\x7f\"\\/<&>é\u2028🙂") }, false,
@@ -155,8 +156,10 @@ func TestEnvelopeIsReadAgain(t *testing.T) {
 	types := []string{"String", "String.Array", "Number", "Binary", "Binary.é\"", "String.\x01"}
 	for range 500 {
 		n := Notification{
-			TopicARN: text(20), SequenceNumber: identifier.SequenceNumber(random.Uint64N(1 << 40)), Subject: text(10), Message: content.NewBody(text(200)),
-			Timestamp: logtime.Timestamp(random.Int64N(253_402_300_800_000)), Endpoint: text(10), GroupID: text(5), DeduplicationID: text(5),
+			TopicARN: text(20), SequenceNumber: identifier.SequenceNumber(random.Uint64N(1 << 40)), Subject: text(10),
+			Message:   content.NewBody(text(200)),
+			Timestamp: logtime.Timestamp(random.Int64N(253_402_300_800_000)), Endpoint: text(10), GroupID: text(5),
+			DeduplicationID: text(5),
 		}
 		for i := range n.MessageID {
 			n.MessageID[i] = byte(random.Uint32())
@@ -210,7 +213,8 @@ func FuzzEnvelope(f *testing.F) {
 			t.Fatalf("%d bytes were said, %d written", got, want)
 		}
 		binary := name != "" && n.Attributes[0].IsBinary()
-		if !utf8All(arn, subject, message, name, dataType) || !binary && !utf8All(value) || !binary && strings.HasPrefix(dataType, "Binary") {
+		if !utf8All(arn, subject, message, name, dataType) || !binary && !utf8All(value) || !binary &&
+			strings.HasPrefix(dataType, "Binary") {
 			return
 		}
 		if at < 0 || at >= 253_402_300_800_000 { // times that package time can parse
@@ -228,7 +232,8 @@ func BenchmarkEnvelope(b *testing.B) {
 		n := Notification{
 			TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Subject: "subject", Message: content.NewBody(bench.message),
 			Timestamp: 1_767_323_045_006, Endpoint: endpoint,
-			Attributes: []content.MessageAttribute{{Name: "a", DataType: "String", Value: "v"}, {Name: "b", DataType: "Binary", Value: strings.Repeat("\xff", 300)}},
+			Attributes: []content.MessageAttribute{{Name: "a", DataType: "String", Value: "v"},
+				{Name: "b", DataType: "Binary", Value: strings.Repeat("\xff", 300)}},
 		}
 		d := Delivery{SubscriptionARN: subscription}
 		b.Run(bench.name, func(b *testing.B) {
@@ -250,7 +255,8 @@ func BenchmarkEnvelope(b *testing.B) {
 // An envelope is the only allocation.
 func TestEnvelopeAllocatesOnce(t *testing.T) {
 	n := Notification{
-		TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Subject: "s", Message: content.NewBody(`{"a":"b"}`), Timestamp: 1_767_323_045_006,
+		TopicARN: topic, MessageID: messageID, SequenceNumber: 7, Subject: "s", Message: content.NewBody(`{"a":"b"}`),
+		Timestamp:  1_767_323_045_006,
 		Attributes: []content.MessageAttribute{{Name: "b", DataType: "Binary", Value: strings.Repeat("\xff", 1000)}},
 	}
 	d := Delivery{SubscriptionARN: subscription, Replayed: true}

@@ -9,7 +9,8 @@ import (
 
 func TestCheckAttributes(t *testing.T) {
 	t.Parallel()
-	const badType = "The message attribute 'x' has an invalid message attribute type, the set of supported type prefixes is Binary, Number, and String."
+	const badType = "The message attribute 'x' has an invalid message attribute type, the set of supported type " +
+		"prefixes is Binary, Number, and String."
 	cases := []struct {
 		name, dataType, value, want string
 	}{
@@ -28,8 +29,10 @@ func TestCheckAttributes(t *testing.T) {
 		{"x", "", "v", badType},
 		{"x", "string", "v", badType},
 		{"x", "String." + strings.Repeat("s", 250), "v", badType},
-		{"x", "String.", "", "The message attribute 'x' must contain non-empty message attribute value for message attribute type 'String.'."},
-		{"x", "Binary", "", "The message attribute 'x' must contain non-empty message attribute value for message attribute type 'Binary'."},
+		{"x", "String.", "", "The message attribute 'x' must contain non-empty message attribute value for message " +
+			"attribute type 'String.'."},
+		{"x", "Binary", "", "The message attribute 'x' must contain non-empty message attribute value for message " +
+			"attribute type 'Binary'."},
 		{"x", "String", "\x00", "The message attribute 'x' has a value with invalid characters."},
 		{"x", "Number", "ten", "Could not cast message attribute 'x' value to number."},
 	}
@@ -42,7 +45,8 @@ func TestCheckAttributes(t *testing.T) {
 			t.Errorf("%q %q %q: %s, want %s", c.name, c.dataType, c.value, got, c.want)
 		}
 	}
-	twice := []content.MessageAttribute{{Name: "x", DataType: "String", Value: "1"}, {Name: "y", DataType: "String", Value: "1"}, {Name: "x", DataType: "String", Value: "2"}}
+	twice := []content.MessageAttribute{{Name: "x", DataType: "String", Value: "1"}, {Name: "y", DataType: "String", Value: "1"},
+		{Name: "x", DataType: "String", Value: "2"}}
 	if err := CheckAttributes(twice); err == nil || err.Error() != "The message attribute 'x' is given more than once." {
 		t.Errorf("a name twice: %v", err)
 	}

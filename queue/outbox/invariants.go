@@ -17,7 +17,8 @@ func (o *Outbox) Compare(other *Outbox) error {
 	var err error
 	o.lanes.Scan(func(subscription uint64, l *lane) bool {
 		twin, _ := other.lanes.Get(subscription)
-		if have, want := l.due.Items(), twin.due.Items(); l.sum != twin.sum || l.bytes != twin.bytes || l.kept != twin.kept || !slices.Equal(have, want) {
+		if have, want := l.due.Items(), twin.due.Items(); l.sum != twin.sum || l.bytes != twin.bytes || l.kept != twin.kept ||
+			!slices.Equal(have, want) {
 			err = fmt.Errorf("deliveries of subscription %d are due as %v, the records give %v", subscription, have, want)
 		}
 		return err == nil

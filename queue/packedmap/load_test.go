@@ -21,7 +21,8 @@ func TestLoad(t *testing.T) {
 		reused := new(entry)
 		for range random.IntN(20 * pageNumbers) {
 			next += 1 + uint64(random.IntN(8)/7*random.IntN(3*pageNumbers))
-			*reused = entry{number: next, owner: owners[random.IntN(len(owners))], text: strings.Repeat("x", random.IntN(200)*random.IntN(100)/50), whole: random.IntN(8) == 0}
+			*reused = entry{number: next, owner: owners[random.IntN(len(owners))],
+				text: strings.Repeat("x", random.IntN(200)*random.IntN(100)/50), whole: random.IntN(8) == 0}
 			want[next] = *reused
 			l.Add(m, next, reused)
 		}

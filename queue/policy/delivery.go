@@ -209,7 +209,8 @@ func parseRetry(raw string) (*Retry, string) {
 		}
 		n, err := strconv.ParseInt(raw, 10, 32)
 		if err != nil || n < member.from || n > member.up {
-			return nil, member.name + " must be a whole number from " + strconv.FormatInt(member.from, 10) + " to " + strconv.FormatInt(member.up, 10)
+			return nil, member.name + " must be a whole number from " + strconv.FormatInt(member.from, 10) + " to " +
+				strconv.FormatInt(member.up, 10)
 		}
 		*member.to = n
 	}

@@ -39,9 +39,12 @@ func TestRetryDelays(t *testing.T) {
 			[]logtime.Duration{0, 0, 10_000, 10_000, 10_000, 15_000, 20_000, 20_000, 20_000},
 		},
 		{`{"numRetries":2,"numMaxDelayRetries":2,"minDelayTarget":1,"maxDelayTarget":7}`, []logtime.Duration{7000, 7000}},
-		{`{"numRetries":5,"minDelayTarget":10,"maxDelayTarget":20,"backoffFunction":"arithmetic"}`, []logtime.Duration{10_000, 11_000, 13_000, 16_000, 20_000}},
-		{`{"numRetries":5,"minDelayTarget":4,"maxDelayTarget":20,"backoffFunction":"geometric"}`, []logtime.Duration{4000, 6000, 8000, 12_000, 20_000}},
-		{`{"numRetries":4,"minDelayTarget":4,"maxDelayTarget":20,"backoffFunction":"exponential"}`, []logtime.Duration{4000, 5000, 8000, 20_000}},
+		{`{"numRetries":5,"minDelayTarget":10,"maxDelayTarget":20,"backoffFunction":"arithmetic"}`,
+			[]logtime.Duration{10_000, 11_000, 13_000, 16_000, 20_000}},
+		{`{"numRetries":5,"minDelayTarget":4,"maxDelayTarget":20,"backoffFunction":"geometric"}`,
+			[]logtime.Duration{4000, 6000, 8000, 12_000, 20_000}},
+		{`{"numRetries":4,"minDelayTarget":4,"maxDelayTarget":20,"backoffFunction":"exponential"}`,
+			[]logtime.Duration{4000, 5000, 8000, 20_000}},
 	} {
 		if got := delaysOf(t, tc.text); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", tc.text, got, tc.want)
@@ -58,7 +61,8 @@ func TestRetryDelays(t *testing.T) {
 // An invalid policy of a topic has no effect.
 func TestEffectiveDeliveryOfUnreadablePolicies(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "{}", "x", `{"http":1}`, `{"http":{"defaultHealthyRetryPolicy":{"numRetries":"many"}}}`, `{"http":{"defaultRequestPolicy":[]}}`} {
+	for _, text := range []string{"", "{}", "x", `{"http":1}`, `{"http":{"defaultHealthyRetryPolicy":{"numRetries":"many"}}}`,
+		`{"http":{"defaultRequestPolicy":[]}}`} {
 		if r, contentType := EffectiveDelivery(text, Delivery{}); r != defaultRetry || contentType != defaultContentType {
 			t.Errorf("%s: %+v, %s", text, r, contentType)
 		}
@@ -74,12 +78,16 @@ func TestTopicDelivery(t *testing.T) {
 		`{"http":{"defaultThrottlePolicy":null}}`: "",
 		`[]`:         "failed to parse JSON.",
 		`{"http":1}`: "http must be an object",
-		`{"http":{"disableSubscriptionOverrides":"yes"}}`:                                  "disableSubscriptionOverrides must be true or false",
-		`{"http":{"defaultHealthyRetryPolicy":{"maxDelayTarget":3601}}}`:                   "defaultHealthyRetryPolicy maxDelayTarget must be a whole number from 1 to 3600",
-		`{"http":{"defaultHealthyRetryPolicy":{"numRetries":100,"minDelayTarget":37}}}`:    "defaultHealthyRetryPolicy takes more than 3600 seconds for all retries",
-		`{"http":{"defaultHealthyRetryPolicy":{"numRetries":100,"minDelayTarget":36}}}`:    "",
-		`{"http":{"defaultHealthyRetryPolicy":{"numMaxDelayRetries":-1}}}`:                 "defaultHealthyRetryPolicy numMaxDelayRetries must be a whole number from 0 to 100",
-		`{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":0}}}`:                    "defaultThrottlePolicy must be an object in which maxReceivesPerSecond is a whole number from 1 on",
+		`{"http":{"disableSubscriptionOverrides":"yes"}}`: "disableSubscriptionOverrides must be true or false",
+		`{"http":{"defaultHealthyRetryPolicy":{"maxDelayTarget":3601}}}`: "defaultHealthyRetryPolicy " +
+			"maxDelayTarget must be a whole number from 1 to 3600",
+		`{"http":{"defaultHealthyRetryPolicy":{"numRetries":100,"minDelayTarget":37}}}`: "defaultHealthyRetryPolicy " +
+			"takes more than 3600 seconds for all retries",
+		`{"http":{"defaultHealthyRetryPolicy":{"numRetries":100,"minDelayTarget":36}}}`: "",
+		`{"http":{"defaultHealthyRetryPolicy":{"numMaxDelayRetries":-1}}}`: "defaultHealthyRetryPolicy " +
+			"numMaxDelayRetries must be a whole number from 0 to 100",
+		`{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":0}}}`: "defaultThrottlePolicy " +
+			"must be an object in which maxReceivesPerSecond is a whole number from 1 on",
 		`{"http":{"defaultRequestPolicy":{"headerContentType":"a\u0000"}}}`:                "headerContentType must be the value of a header",
 		`{"http":{"defaultRequestPolicy":"application/json"}}`:                             "defaultRequestPolicy must be an object",
 		`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":21,"maxDelayTarget":20}}}`: "defaultHealthyRetryPolicy minDelayTarget must not be above maxDelayTarget",
@@ -123,11 +131,13 @@ func TestEffectiveDelivery(t *testing.T) {
 			}
 			return text
 		}
-		ofTopic := part(EffectiveTopicDeliveryText(tc.topic), `{"http":{"defaultHealthyRetryPolicy":{`, `"disableSubscriptionOverrides":|"defaultRequestPolicy":{"headerContentType":`, `}}}`)
+		ofTopic := part(EffectiveTopicDeliveryText(tc.topic), `{"http":{"defaultHealthyRetryPolicy":{`,
+			`"disableSubscriptionOverrides":|"defaultRequestPolicy":{"headerContentType":`, `}}}`)
 		if ofTopic != tc.wantTopic {
 			t.Errorf("of the topic: %s, want %s", ofTopic, tc.wantTopic)
 		}
-		ofOwn := part(EffectiveDeliveryText(tc.topic, own), `{"healthyRetryPolicy":{`, `,"sicklyRetryPolicy":null,"throttlePolicy":null,"requestPolicy":{"headerContentType":`, `},"guaranteed":false}`)
+		ofOwn := part(EffectiveDeliveryText(tc.topic, own), `{"healthyRetryPolicy":{`,
+			`,"sicklyRetryPolicy":null,"throttlePolicy":null,"requestPolicy":{"headerContentType":`, `},"guaranteed":false}`)
 		if ofOwn != tc.wantOwn {
 			t.Errorf("of the subscription: %s, want %s", ofOwn, tc.wantOwn)
 		}

@@ -78,7 +78,8 @@ var (
 		{"StringLike", 1}, {"StringNotLike", 1}, {"ArnEquals", 1}, {"ArnNotEquals", 1}, {"ArnLike", 1}, {"ArnNotLike", 1},
 		{"NumericEquals", 1}, {"NumericNotEquals", 1}, {"NumericLessThan", 1}, {"NumericLessThanEquals", 1},
 		{"NumericGreaterThan", 1}, {"NumericGreaterThanEquals", 1},
-		{"DateEquals", 1}, {"DateNotEquals", 1}, {"DateLessThan", 1}, {"DateLessThanEquals", 1}, {"DateGreaterThan", 1}, {"DateGreaterThanEquals", 1},
+		{"DateEquals", 1}, {"DateNotEquals", 1}, {"DateLessThan", 1}, {"DateLessThanEquals", 1}, {"DateGreaterThan", 1},
+		{"DateGreaterThanEquals", 1},
 		{"Bool", 1}, {"IpAddress", 1}, {"NotIpAddress", 1}, {"Null", 1}, {"2012-10-17", 1}, {"2008-10-17", 1},
 		{"aws:currenttime", 1}, {"aws:principalaccount", 1}, {"aws:principalarn", 1}, {"aws:securetransport", 1}, {"aws:sourceip", 1},
 		{"aws:useragent", 1}, {"aws:username", 1}, {"aws:calledvia", 1}, {"aws:calledviafirst", 1}, {"aws:calledvialast", 1},
@@ -100,11 +101,13 @@ var (
 		{"healthyRetryPolicy", 1}, {"throttlePolicy", 1}, {"requestPolicy", 1}, {"http", 1}, {"disableSubscriptionOverrides", 1},
 		{"defaultHealthyRetryPolicy", 1}, {"defaultThrottlePolicy", 1}, {"defaultRequestPolicy", 1},
 		{"maxReceivesPerSecond", 1}, {"headerContentType", 1},
-		{"minDelayTarget", 1}, {"maxDelayTarget", 1}, {"numRetries", 1}, {"numNoDelayRetries", 1}, {"numMinDelayRetries", 1}, {"numMaxDelayRetries", 1},
+		{"minDelayTarget", 1}, {"maxDelayTarget", 1}, {"numRetries", 1}, {"numNoDelayRetries", 1}, {"numMinDelayRetries", 1},
+		{"numMaxDelayRetries", 1},
 		{"backoffFunction", 1}, {"linear", 1}, {"arithmetic", 1}, {"geometric", 1}, {"exponential", 1},
 	}
 	FilterGrammar = Grammar{
-		{"$or", 1}, {"exists", 1}, {"prefix", 1}, {"suffix", 1}, {"equals-ignore-case", 1}, {"cidr", 1}, {"numeric", 1}, {"anything-but", 1},
+		{"$or", 1}, {"exists", 1}, {"prefix", 1}, {"suffix", 1}, {"equals-ignore-case", 1}, {"cidr", 1}, {"numeric", 1},
+		{"anything-but", 1},
 		{"=", 1}, {"<", 1}, {"<=", 1}, {">", 1}, {">=", 1},
 	}
 )

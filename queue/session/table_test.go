@@ -112,8 +112,10 @@ func compare(t *testing.T, table *Table, known map[string]Record) {
 	if _, ok := table.OfAttempt(""); ok {
 		t.Fatal("a session has an empty attempt id")
 	}
-	if end, some := table.FirstEnd(); table.Len() != len(known) || table.Locks() != locks || some && end != first || table.Bytes() != bytes {
-		t.Fatalf("%d sessions, %d locks, first end %v, %d bytes; want %d, %d, %v, %d", table.Len(), table.Locks(), end, table.Bytes(), len(known), locks, first, bytes)
+	if end, some := table.FirstEnd(); table.Len() != len(known) || table.Locks() != locks || some && end != first ||
+		table.Bytes() != bytes {
+		t.Fatalf("%d sessions, %d locks, first end %v, %d bytes; want %d, %d, %v, %d", table.Len(), table.Locks(), end, table.Bytes(),
+			len(known), locks, first, bytes)
 	}
 	var listed []Position
 	for page := (Position{}); ; {

@@ -10,11 +10,13 @@ func (r *Registry) Compare(other *Registry) error {
 	if r.sum != other.sum {
 		return fmt.Errorf("the sum of topics is %x, their records give %x", r.sum.Bytes(), other.sum.Bytes())
 	}
-	if have, want := [3]int64{int64(r.topics.Len()), int64(r.fifo), r.bytes}, [3]int64{int64(other.topics.Len()), int64(other.fifo), other.bytes}; have != want {
+	if have, want := [3]int64{int64(r.topics.Len()), int64(r.fifo), r.bytes},
+		[3]int64{int64(other.topics.Len()), int64(other.fifo), other.bytes}; have != want {
 		return fmt.Errorf("topics, FIFO topics and their bytes are %v, the records give %v", have, want)
 	}
 	if have, want := r.Deadline(), other.Deadline(); have != want || r.deadlines.Len() != other.deadlines.Len() {
-		return fmt.Errorf("%d topics have deadlines, the first at %d; the records give %d, %d", r.deadlines.Len(), have, other.deadlines.Len(), want)
+		return fmt.Errorf("%d topics have deadlines, the first at %d; the records give %d, %d", r.deadlines.Len(), have,
+			other.deadlines.Len(), want)
 	}
 	if have, want := r.Replays(), other.Replays(); !slices.Equal(have, want) {
 		return fmt.Errorf("replays run for the subscriptions %v, the records give %v", have, want)

@@ -78,7 +78,8 @@ const (
 // Size estimates the memory of a publication.
 func (p *Publication) Size() int64 {
 	n := p.content
-	bytes := publicationOverhead + n.Message.Len() + len(n.Subject) + len(n.SenderID) + len(n.Endpoint) + len(n.GroupID) + len(n.DeduplicationID) + len(n.TraceHeader)
+	bytes := publicationOverhead + n.Message.Len() + len(n.Subject) + len(n.SenderID) + len(n.Endpoint) + len(n.GroupID) +
+		len(n.DeduplicationID) + len(n.TraceHeader)
 	for i := range n.Attributes {
 		a := &n.Attributes[i]
 		bytes += attributeOverhead + len(a.Name) + len(a.DataType) + len(a.Value)

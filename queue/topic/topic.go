@@ -107,7 +107,8 @@ func (t *Topic) headerSum(k statehash.Key) statehash.Sum {
 		r = r.Text(a.Name).Text(a.Value)
 	}
 	// List omits these.
-	r = r.Text(t.Attributes.DataProtection).Num(uint64(t.Attributes.Extensions)).Num(uint64(t.Attributes.Deduplication.WindowSeconds)).Num(uint64(len(t.Tags)))
+	r = r.Text(t.Attributes.DataProtection).Num(uint64(t.Attributes.Extensions)).
+		Num(uint64(t.Attributes.Deduplication.WindowSeconds)).Num(uint64(len(t.Tags)))
 	for _, tag := range t.Tags {
 		r = r.Text(tag.Key).Text(tag.Value)
 	}

@@ -31,7 +31,8 @@ func filled(t *testing.T, n int) *Registry {
 		for _, queue := range []string{"a", "b"} {
 			number++
 			id := identifier.NewSubscriptionID(key, number, 0)
-			r.Put(key, topic, &Subscription{Number: number, ID: id, ARN: topic.NewARN(id), Queue: queue, Endpoint: "arn:aws:sqs:us-east-1:0:" + queue})
+			r.Put(key, topic, &Subscription{Number: number, ID: id, ARN: topic.NewARN(id), Queue: queue,
+				Endpoint: "arn:aws:sqs:us-east-1:0:" + queue})
 		}
 		topic.LastSequence++
 		topic.Deduplication.Remember(key, deduplication.IDs{Own: "id"}, topic.LastSequence, logtime.Timestamp(1000*(i+1)))
@@ -154,7 +155,8 @@ func TestCompareFinds(t *testing.T) {
 }
 
 func TestPublication(t *testing.T) {
-	n := &notification.Notification{TopicARN: prefix + "t", Message: content.NewBody("message"), Attributes: []content.MessageAttribute{{Name: "n", DataType: "String", Value: "v"}}}
+	n := &notification.Notification{TopicARN: prefix + "t", Message: content.NewBody("message"),
+		Attributes: []content.MessageAttribute{{Name: "n", DataType: "String", Value: "v"}}}
 	var ledger Ledger
 	p := NewPublication(key, n, &ledger)
 	if ledger.Bytes() != 0 || p.Size() < int64(len("message")) {

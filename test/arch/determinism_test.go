@@ -51,7 +51,8 @@ func mapOrderProblems(c checked) []string {
 			switch n := n.(type) {
 			case *ast.RangeStmt:
 				if overMap(c.info.TypeOf(n.X)) && !marked(s, n.Pos()) {
-					problems = append(problems, s.at(n.Pos(), "range over a map in random order: use an ordered map, or say why it does not matter with %q", orderMark))
+					problems = append(problems, s.at(n.Pos(),
+						"range over a map in random order: use an ordered map, or say why it does not matter with %q", orderMark))
 				}
 			case *ast.CallExpr:
 				pkg, name := function(c.info, n)
@@ -62,7 +63,8 @@ func mapOrderProblems(c checked) []string {
 					}
 				case pkg == "maps" && (name == "Keys" || name == "Values" || name == "All"):
 					if !ordered[n] && !marked(s, n.Pos()) {
-						problems = append(problems, s.at(n.Pos(), "maps.%s in random order: sort it, or say why it does not matter with %q", name, orderMark))
+						problems = append(problems, s.at(n.Pos(), "maps.%s in random order: sort it, or say why it does not matter with %q",
+							name, orderMark))
 					}
 				}
 			}
@@ -254,7 +256,8 @@ func f(c chan int) {
 	select {}
 }
 `)
-	wantProblems(t, concurrencyProblems(c), "snippet.go:5: sync.Mutex", "snippet.go:7: channel", "snippet.go:8: goroutine", "snippet.go:9: select")
+	wantProblems(t, concurrencyProblems(c), "snippet.go:5: sync.Mutex", "snippet.go:7: channel", "snippet.go:8: goroutine",
+		"snippet.go:9: select")
 }
 
 // worldly are the functions that ask for the time or start a context of their
@@ -272,7 +275,8 @@ var randomness = []string{"math/rand", "crypto/rand"}
 // dates of signatures itself.
 func worldProblems(s *source) []string {
 	top, _, _ := strings.Cut(s.path, "/")
-	places := []string{"cluster/environment/clock.go", "cluster/environment/environment.go", "transport/grpc/client/ids.go", "transport/grpc/client/sign.go"}
+	places := []string{"cluster/environment/clock.go", "cluster/environment/environment.go", "transport/grpc/client/ids.go",
+		"transport/grpc/client/sign.go"}
 	if s.isTest() || top == "cmd" || top == "test" || slices.Contains(places, s.path) {
 		return nil
 	}

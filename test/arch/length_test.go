@@ -8,11 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
-// Limits of files, functions, structs and folders. Aim lower: 400 lines a file, 70 lines a
-// function.
+// Limits of lines, files, functions, structs and folders. Aim lower: 400 lines a file, 70 lines
+// a function.
 const (
+	lineWidthMax     = 140 // characters, where a tab counts as tabWidth
+	tabWidth         = 4
 	fileLinesMax     = 600
 	testFileLinesMax = 1000
 	functionLinesMax = 100
@@ -37,6 +40,7 @@ func lengthProblems(s *source) []string {
 	if n := bytes.Count(s.text, []byte("\n")); n > limit {
 		problems = append(problems, fmt.Sprintf("%s: %d lines, at most %d", s.path, n, limit))
 	}
+	problems = append(problems, lineProblems(s)...)
 	ast.Inspect(s.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
@@ -53,6 +57,29 @@ func lengthProblems(s *source) []string {
 		}
 		return true
 	})
+	return problems
+}
+
+// lineProblems checks the width of lines. A raw string and a directive cannot be broken.
+func lineProblems(s *source) []string {
+	raw := map[int]bool{}
+	ast.Inspect(s.syntax, func(n ast.Node) bool {
+		if text, ok := n.(*ast.BasicLit); ok && strings.HasPrefix(text.Value, "`") {
+			for l := s.line(text.Pos()); l <= s.line(text.End()); l++ {
+				raw[l] = true
+			}
+		}
+		return true
+	})
+	var problems []string
+	number := 0
+	for line := range bytes.Lines(s.text) {
+		number++
+		width := utf8.RuneCount(bytes.TrimRight(line, "\n")) + bytes.Count(line, []byte("\t"))*(tabWidth-1)
+		if width > lineWidthMax && !raw[number] && !bytes.HasPrefix(line, []byte("//go:")) {
+			problems = append(problems, fmt.Sprintf("%s:%d: %d characters, at most %d", s.path, number, width, lineWidthMax))
+		}
+	}
 	return problems
 }
 
@@ -95,7 +122,8 @@ func TestFolders(t *testing.T) {
 func TestFolderRuleFindsViolations(t *testing.T) {
 	folder := func(name string, n int) (sources []*source) {
 		for range n {
-			sources = append(sources, &source{path: name + "/a.go"}, &source{path: name + "/a_test.go"}, &source{path: name + "/a.pb.go", generated: true})
+			sources = append(sources, &source{path: name + "/a.go"}, &source{path: name + "/a_test.go"},
+				&source{path: name + "/a.pb.go", generated: true})
 		}
 		return sources
 	}
@@ -130,7 +158,8 @@ func TestLengthRuleFindsViolations(t *testing.T) {
 		{"largest struct", "a.go", "package a\n" + fields + "}\n", nil},
 		{"struct too large", "a.go", "package a\n" + fields + "string }\n", []string{"a.go:2: struct with 31 fields"}},
 		{"two private structs", "a.go", "package a\ntype s struct { a; *b; io.Reader; C }\n", nil},
-		{"three private structs", "a.go", "package a\ntype s struct { a; *b; c; io.Reader }\n", []string{"a.go:2: struct with 3 private structs"}},
+		{"three private structs", "a.go", "package a\ntype s struct { a; *b; c; io.Reader }\n",
+			[]string{"a.go:2: struct with 3 private structs"}},
 		{"struct within", "a.go", "package a\nfunc f() {\n" + fields + "string }\n}\n", []string{"a.go:3: struct with 31 fields"}},
 	}
 	for _, c := range cases {

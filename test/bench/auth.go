@@ -152,7 +152,8 @@ func (c *comparison) round(ctx context.Context, binary string, round int, cluste
 			if failed := total(m.Errors); failed > 0 {
 				return fmt.Errorf("%s, %s: %d calls failed", load.name, r.name, failed)
 			}
-			fmt.Fprintf(os.Stderr, "round %d of %d  %-26s %-34s %8.0f messages/s\n", round+1, c.rounds, load.name, r.name, m.MessagesPerSecond)
+			fmt.Fprintf(os.Stderr, "round %d of %d  %-26s %-34s %8.0f messages/s\n", round+1, c.rounds, load.name, r.name,
+				m.MessagesPerSecond)
 			c.measured[i][at] = append(c.measured[i][at], m)
 		}
 	}
@@ -188,11 +189,13 @@ func (verification) Secret(string) (string, bool, error) { return harness.Secret
 
 // cost is the time that verifying a send of 256 bytes takes.
 func (v verification) cost() (time.Duration, error) {
-	body := `{"QueueUrl":"` + queueURL("orders.fifo") + `","MessageGroupId":"group-1","MessageDeduplicationId":"id-1","MessageBody":"` + strings.Repeat("x", 256) + `"}`
+	body := `{"QueueUrl":"` + queueURL("orders.fifo") + `","MessageGroupId":"group-1","MessageDeduplicationId":"id-1","MessageBody":"` +
+		strings.Repeat("x", 256) + `"}`
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:9324/", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	r.Header.Set("X-Amz-Target", "AmazonSQS.SendMessage")
-	signer := sigv4.Signer{KeyID: harness.AccessKeyID, Secret: harness.SecretAccessKey, Region: harness.Region, Service: "sqs", Now: time.Now}
+	signer := sigv4.Signer{KeyID: harness.AccessKeyID, Secret: harness.SecretAccessKey, Region: harness.Region, Service: "sqs",
+		Now: time.Now}
 	signer.Sign(r, body)
 	verifier := sigv4.New(v, time.Now)
 	var failed error
@@ -210,13 +213,17 @@ func (c *comparison) write(w *bytes.Buffer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("# Measured: what signatures and TLS cost\n")
 	say("Written by `make bench-auth`; do not edit. Goals: at most 15 %% fewer sends with auth, at most 35 %% fewer with auth and TLS.\n")
-	say("Each figure is the median of %d rounds, in brackets the lowest and the highest, each part that of the same round; every round measures all ways in turns, on clusters", c.rounds)
-	say("that run at the same time. Three nodes and the load generator share one machine, so what signing and TLS cost the clients is part of it.")
+	say("Each figure is the median of %d rounds, in brackets the lowest and the highest, each part that of the "+
+		"same round; every round measures all ways in turns, on clusters", c.rounds)
+	say("that run at the same time. Three nodes and the load generator share one machine, so what signing and " +
+		"TLS cost the clients is part of it.")
 	say("Clients sign as SDKs do, also where the server does not look; the last way shows what that costs them. Connections are kept open.")
-	say("SQS JSON over HTTP/1.1, FIFO queues, bodies of 256 bytes, every answer after the sync on a majority; each server has its part of the")
+	say("SQS JSON over HTTP/1.1, FIFO queues, bodies of 256 bytes, every answer after the sync on a majority; " +
+		"each server has its part of the")
 	say("processors, %s.\n", processors("")[0])
 	writeMachine(w, c.host)
-	say("Verifying the signature of a send of 256 bytes took %.1f us on one processor (goal: less than 10 us).\n", float64(c.cost.Nanoseconds())/1e3)
+	say("Verifying the signature of a send of 256 bytes took %.1f us on one processor (goal: less than 10 us).\n",
+		float64(c.cost.Nanoseconds())/1e3)
 	say("| Load | Way | Messages/s | Of the first | Goal | Reached | p50 ms | p99 ms | Servers' CPU, us a message |")
 	say("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for i, load := range c.loads {
@@ -226,7 +233,8 @@ func (c *comparison) write(w *bytes.Buffer) {
 			if way.kept > 0 {
 				goal, verdict = fmt.Sprintf("at least %.0f %%", 100*way.kept), c.verdict(i, j)
 			}
-			say("| %s | %s | %s | %.1f %% | %s | %s | %s | %s | %s |", load.name, way.name, spread(of(list, rate), 0), 100*c.share(i, j), goal, verdict,
+			say("| %s | %s | %s | %.1f %% | %s | %s | %s | %s | %s |", load.name, way.name, spread(of(list, rate), 0), 100*c.share(i, j),
+				goal, verdict,
 				spread(of(list, func(m measurement) float64 { return m.Latency["send"].P50Us / 1e3 }), 2),
 				spread(of(list, func(m measurement) float64 { return m.Latency["send"].P99Us / 1e3 }), 2),
 				spread(of(list, func(m measurement) float64 { return m.processorMicros }), 1))

@@ -166,7 +166,8 @@ func (s *testbed) kills(ctx context.Context, w *writers) error {
 		s.atMost(100, "write gap, "+way.what+", median", "ms", gaps...)
 		s.noneAbove(300, "write gap, "+way.what+", worst", "ms", gaps...)
 	}
-	s.noneAbove(0, fmt.Sprintf("long polls at the survivors that failed, of %d waiting at each kill", failoverPolls), "", float64(polls.failed.Load()))
+	s.noneAbove(0, fmt.Sprintf("long polls at the survivors that failed, of %d waiting at each kill", failoverPolls), "",
+		float64(polls.failed.Load()))
 	return nil
 }
 
@@ -252,7 +253,8 @@ func (s *testbed) catchUps(ctx context.Context) error {
 		var load report
 		go func() {
 			var err error
-			load, err = s.benchAt(ctx, []*harness.Node{leader, followers[1]}, "send", "--clients", "64", "--duration", "10s", "--rate", fmt.Sprint(catchUpRate))
+			load, err = s.benchAt(ctx, []*harness.Node{leader, followers[1]}, "send", "--clients", "64", "--duration", "10s", "--rate",
+				fmt.Sprint(catchUpRate))
 			loaded <- err
 		}()
 		pause(ctx, time.Second)

@@ -73,7 +73,8 @@ func (s *testbed) keeps(ctx context.Context, queue string, shares keptShares, af
 // sends measures sends of 64 clients into a queue that exists.
 func (s *testbed) sends(ctx context.Context, queue, batch string, after func(*testbed, context.Context, string) error) (sent, error) {
 	before := s.cpuSeconds()
-	got, writing, err := s.watched(ctx, "send", "--queue", queue, "--existing", "--clients", "64", "--batch", batch, "--duration", "3s", "--warmup", "0s")
+	got, writing, err := s.watched(ctx, "send", "--queue", queue, "--existing", "--clients", "64", "--batch", batch, "--duration", "3s",
+		"--warmup", "0s")
 	took := s.cpuSeconds() - before
 	if err == nil && after != nil {
 		err = after(s, ctx, queue)

@@ -12,7 +12,8 @@ const parkedBody = 1024
 
 // park fills a queue.
 func (s *testbed) park(ctx context.Context, n int) error {
-	_, err := s.bench(ctx, "send", "--queue", "parked.fifo", "--keep", "--clients", "64", "--batch", "10", "--size", fmt.Sprint(parkedBody), "--count", fmt.Sprint(n),
+	_, err := s.bench(ctx, "send", "--queue", "parked.fifo", "--keep", "--clients", "64", "--batch", "10", "--size", fmt.Sprint(parkedBody),
+		"--count", fmt.Sprint(n),
 		"--duration", "1h", "--warmup", "0s", "--groups", "1000")
 	if err == nil {
 		s.note("messages parked", "", float64(n))

@@ -66,7 +66,8 @@ func (s *testbed) purge(ctx context.Context, queue string) error {
 
 // liveInUse is live once what nodes keep whatever their state has its size.
 func (s *testbed) liveInUse(ctx context.Context) (float64, error) {
-	if _, err := s.bench(ctx, "send", "--clients", "64", "--batch", "10", "--count", "250000", "--duration", "1h", "--warmup", "0s"); err != nil {
+	if _, err := s.bench(ctx, "send", "--clients", "64", "--batch", "10", "--count", "250000", "--duration", "1h", "--warmup",
+		"0s"); err != nil {
 		return 0, err
 	}
 	return s.live(ctx)
@@ -150,7 +151,8 @@ const snapshotsTaken = "seriatim_raft_snapshots_taken_total"
 
 // chunk sends for some seconds.
 func (s *testbed) chunk(ctx context.Context) (chunk, error) {
-	got, share, err := s.watched(ctx, "send", "--queue", "churn.fifo", "--existing", "--keep", "--clients", "64", "--batch", "10", "--size", "1024", "--duration", "3s", "--warmup", "0s")
+	got, share, err := s.watched(ctx, "send", "--queue", "churn.fifo", "--existing", "--keep", "--clients", "64", "--batch", "10", "--size",
+		"1024", "--duration", "3s", "--warmup", "0s")
 	return chunk{p99: got.Latency["send"].P99Us / 1e3, share: share}, err
 }
 
@@ -215,7 +217,8 @@ func (s *testbed) crowds(ctx context.Context) error {
 		queue            string
 		groups, messages int
 	}{{"groups.fifo", s.times(1_000_000), s.times(1_000_000)}, {"long.fifo", 1, s.times(100_000)}} {
-		if _, err := s.bench(ctx, "send", "--queue", crowd.queue, "--keep", "--clients", "64", "--batch", "10", "--groups", fmt.Sprint(crowd.groups),
+		if _, err := s.bench(ctx, "send", "--queue", crowd.queue, "--keep", "--clients", "64", "--batch", "10", "--groups",
+			fmt.Sprint(crowd.groups),
 			"--count", fmt.Sprint(crowd.messages), "--duration", "1h", "--warmup", "0s"); err != nil {
 			return err
 		}

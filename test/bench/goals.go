@@ -33,13 +33,29 @@ type scenario struct {
 // scenarios are the goals beyond the workloads.
 func scenarios() []scenario {
 	return []scenario{
-		{name: "deduplication ids", numbers: []int{5}, goal: "with 10,000,000 live ids 90 % of the rate; at most 120 B an id", run: (*testbed).manyIDs},
-		{name: "parked messages", numbers: []int{5, 6}, goal: "with 1,000,000 of 1 KiB 95 % of the rate, 90 % while the state is written, 300 MB of memory, and at most 160 B each with its id beside the body; p99 at most twice its usual value while the state is written, and no pause above 1 ms; serving 4 s after all nodes were killed", run: (*testbed).parked, within: 20 * time.Minute},
-		{name: "ten million messages", numbers: []int{6}, goal: "of 1 KiB parked: at most 2 GiB of memory, serving 20 s after all nodes were killed", run: (*testbed).tenMillion, within: time.Hour, byName: true},
-		{name: "failover", numbers: []int{7}, goal: "write gap after SIGKILL of the leader with 150,000 entries in its log, which is started again at once or three seconds later, 100 ms median and 300 ms worst of 40, none of 100 long polls at the survivors fails; after SIGSTOP 2 s; nothing lost, nothing twice; a restarted node caught up in 2 s at 10,000 sends/s", run: (*testbed).failover},
-		{name: "waiting consumers", numbers: []int{8}, goal: "10,000 of them: no disk writes, under 5 % of a core, at most 16 KiB each; a send reaches one in 1.5 ms", run: (*testbed).waiting},
-		{name: "many queues and groups", numbers: []int{9}, goal: "10,000 queues, 1,000,000 groups in a queue, 100,000 messages in a group: no operation 3 times slower", run: (*testbed).crowds},
-		{name: "large bodies", numbers: []int{10}, goal: "1 MiB: 150 MB/s, or what the disk takes of three copies; bounded memory", run: (*testbed).large},
+		{name: "deduplication ids", numbers: []int{5}, goal: "with 10,000,000 live ids 90 % of the rate; at most 120 B an id",
+			run: (*testbed).manyIDs},
+		{name: "parked messages", numbers: []int{5, 6},
+			goal: "with 1,000,000 of 1 KiB 95 % of the rate, 90 % while the state is written, 300 MB of memory, and at " +
+				"most 160 B each with its id beside the body; p99 at most twice its usual value while the state is " +
+				"written, and no pause above 1 ms; serving 4 s after all nodes were killed", run: (*testbed).parked,
+			within: 20 * time.Minute},
+		{name: "ten million messages", numbers: []int{6},
+			goal: "of 1 KiB parked: at most 2 GiB of memory, serving 20 s after all nodes were killed", run: (*testbed).tenMillion,
+			within: time.Hour, byName: true},
+		{name: "failover", numbers: []int{7},
+			goal: "write gap after SIGKILL of the leader with 150,000 entries in its log, which is started again at " +
+				"once or three seconds later, 100 ms median and 300 ms worst of 40, none of 100 long polls at the " +
+				"survivors fails; after SIGSTOP 2 s; nothing lost, nothing twice; a restarted node caught up in 2 s at 10,000 sends/s",
+			run: (*testbed).failover},
+		{name: "waiting consumers", numbers: []int{8},
+			goal: "10,000 of them: no disk writes, under 5 % of a core, at most 16 KiB each; a send reaches one in 1.5 ms",
+			run:  (*testbed).waiting},
+		{name: "many queues and groups", numbers: []int{9},
+			goal: "10,000 queues, 1,000,000 groups in a queue, 100,000 messages in a group: no operation 3 times slower",
+			run:  (*testbed).crowds},
+		{name: "large bodies", numbers: []int{10}, goal: "1 MiB: 150 MB/s, or what the disk takes of three copies; bounded memory",
+			run: (*testbed).large},
 	}
 }
 
@@ -74,7 +90,8 @@ type testbed struct {
 
 // newTestbed starts a cluster. The caller closes it and removes the directory.
 func newTestbed(ctx context.Context, binary, dir string, scale float64) (*testbed, error) {
-	cluster, err := harness.Start(ctx, harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Env: processors, Args: []string{"--profiles"}})
+	cluster, err := harness.Start(ctx,
+		harness.Options{Binary: binary, Dir: dir, Nodes: nodes, Env: processors, Args: []string{"--profiles"}})
 	if err != nil {
 		return nil, err
 	}

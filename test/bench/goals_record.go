@@ -124,7 +124,8 @@ func writeGoals(w io.Writer, sections map[string]section) {
 	say("[RESULTS.md](RESULTS.md). Three nodes and the load share one machine and its loopback interface; each section has a fresh")
 	say("cluster. A figure measured more than once is the median, in brackets the lowest and the highest; the column Runs says how")
 	say("often. SQS JSON over HTTP/1.1, bodies of 256 bytes unless said, every answer after the sync on a majority.")
-	say("Each server has its part of the processors, as `seriatim dev --nodes 3` gives it; sections from before 04:00 UTC on 2026-11-22 had all.\n")
+	say("Each server has its part of the processors, as `seriatim dev --nodes 3` gives it; sections from before " +
+		"04:00 UTC on 2026-11-22 had all.\n")
 	say("| Goal | What | Figures that reach it | Measured at |\n| --- | --- | --- | --- |")
 	for _, sc := range scenarios() {
 		say("| %s | %s | %s |", sc.numberText(), sc.name, sections[sc.name].summary(sc))
@@ -135,7 +136,8 @@ func writeGoals(w io.Writer, sections map[string]section) {
 			continue
 		}
 		say("\n## Goal %s: %s\n\nGoal: %s.\n", sc.numberText(), sc.name, sc.goal)
-		say("`make bench-goals BENCH_SCALE=%g GOALS=%s` on %s, commit %s, %s; others used %.0f %% of the processors before; it took %.0f s.",
+		say("`make bench-goals BENCH_SCALE=%g GOALS=%s` on %s, commit %s, %s; others used %.0f %% of the processors "+
+			"before; it took %.0f s.",
 			got.Scale, sc.only(), got.At.Format("2006-01-02 15:04 UTC"), got.Commit, got.Processor, got.Others, got.Seconds)
 		if got.Scale != 1 {
 			say("\n**The numbers of ids, messages, queues, kills and consumers are %g of those in the goal.**", got.Scale)
@@ -151,7 +153,8 @@ func writeGoals(w io.Writer, sections map[string]section) {
 		}
 		say("\n| | Measured | Runs | Goal | Reached |\n| --- | --- | --- | --- | --- |")
 		for _, f := range got.Findings {
-			say("| %s | %s | %d | %s | %s |", f.What, strings.TrimSpace(f.text()+" "+f.Unit), len(f.Values), f.limit(), f.reached(got.busy()))
+			say("| %s | %s | %d | %s | %s |", f.What, strings.TrimSpace(f.text()+" "+f.Unit), len(f.Values), f.limit(),
+				f.reached(got.busy()))
 		}
 	}
 }

@@ -49,7 +49,8 @@ func main() {
 	runs := flag.Int("runs", 3, "runs of each workload, of which the median is taken")
 	duration := flag.Duration("duration", 5*time.Second, "measured time of one run")
 	out := flag.String("out", "bin/bench/RESULTS.md", "file to write")
-	only := flag.String("only", "", "run only workloads whose name contains this; with -goals: numbers of goals with commas, or a part of a name")
+	only := flag.String("only", "",
+		"run only workloads whose name contains this; with -goals: numbers of goals with commas, or a part of a name")
 	goals := flag.Bool("goals", false, "measure the goals that need a state, a fault or a look at the servers")
 	scale := flag.Float64("scale", 1, "of the numbers in those goals")
 	auth := flag.Bool("auth", false, "compare the rates with auth, with auth and TLS, and without")

@@ -90,7 +90,8 @@ func commit() string {
 		return "unknown"
 	}
 	name := strings.TrimSpace(string(text))
-	changed, err := exec.Command("git", "status", "--porcelain", "--", ":/", ":(exclude,top)test/bench/*.md", ":(exclude,top)test/bench/results").Output()
+	changed, err := exec.Command("git", "status", "--porcelain", "--", ":/", ":(exclude,top)test/bench/*.md",
+		":(exclude,top)test/bench/results").Output()
 	if err != nil || len(changed) > 0 {
 		name += " with changes"
 	}

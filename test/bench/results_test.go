@@ -78,10 +78,12 @@ func TestResultsWithFailures(t *testing.T) {
 	list := []workload{{"all failed", []string{"send"}, goal{number: 1}}, {"one failed", []string{"send"}, goal{timed: "send"}}}
 	one := measurement{}
 	one.MessagesPerSecond = 5
-	found := results{list: list, measured: [][]measurement{nil, {one}}, problems: []error{errors.New("a|b\nc"), errors.New("refused")}, runs: 2}
+	found := results{list: list, measured: [][]measurement{nil, {one}}, problems: []error{errors.New("a|b\nc"), errors.New("refused")},
+		runs: 2}
 	var out bytes.Buffer
 	found.write(&out)
-	for _, want := range []string{"| all failed | 1: | failed: a/b | | | | not measured |", "| one failed | - | 5 | 0.00 | 0.00 | 0.0 | -; 1 of 2 runs failed: refused |"} {
+	for _, want := range []string{"| all failed | 1: | failed: a/b | | | | not measured |",
+		"| one failed | - | 5 | 0.00 | 0.00 | 0.0 | -; 1 of 2 runs failed: refused |"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -114,9 +116,11 @@ func TestGoals(t *testing.T) {
 	var out bytes.Buffer
 	writeGoals(&out, sections)
 	for _, want := range []string{
-		"## Goal 7: failover\n", "| gap | 200 (100-900) ms | 3 | at most 250 ms | yes |", "| worst gap | 900 ms | 3 | worst at most 600 ms | no |",
+		"## Goal 7: failover\n", "| gap | 200 (100-900) ms | 3 | at most 250 ms | yes |",
+		"| worst gap | 900 ms | 3 | worst at most 600 ms | no |",
 		"| lost | 0 | 1 | worst at most 0 | yes |", "| 7 | failover | 2 of 3; missed: worst gap | 0.5 of the numbers, 2026-01-02 |",
-		"| rate | 150 MB/s | 1 | at least 150 MB/s | yes |", "| slow rate | 1.23 MB/s | 1 | at least 150 MB/s | not here |", "| no goal | 7 | 1 |  |  |",
+		"| rate | 150 MB/s | 1 | at least 150 MB/s | yes |", "| slow rate | 1.23 MB/s | 1 | at least 150 MB/s | not here |",
+		"| no goal | 7 | 1 |  |  |",
 		"are 0.5 of those in the goal", "make bench-goals BENCH_SCALE=0.5 GOALS=7", "come to its end: it / broke**",
 		"| 8 | waiting consumers | not measured: `make bench-goals BENCH_SCALE=1 GOALS=8` |",
 	} {
@@ -130,7 +134,8 @@ func TestGoals(t *testing.T) {
 }
 
 func TestChosen(t *testing.T) {
-	for only, want := range map[string]int{"": 6, "5": 2, "parked": 1, "6": 1, "ten": 1, "deduplication": 1, "7,8": 2, " 9 , large": 2, "nothing": 0, "1": 0} {
+	for only, want := range map[string]int{"": 6, "5": 2, "parked": 1, "6": 1, "ten": 1, "deduplication": 1, "7,8": 2, " 9 , large": 2,
+		"nothing": 0, "1": 0} {
 		n := 0
 		for _, sc := range scenarios() {
 			if sc.chosen(only) {
@@ -172,7 +177,8 @@ func TestAGoalWithoutAFigureIsNotReached(t *testing.T) {
 		}
 	}
 	got := section{At: time.Now(), Findings: s.found}
-	if text := got.summary(scenario{name: "waiting", numbers: []int{8}}); !strings.HasPrefix(text, "0 of 2; missed: written to the disks, states") {
+	if text := got.summary(scenario{name: "waiting", numbers: []int{8}}); !strings.HasPrefix(text,
+		"0 of 2; missed: written to the disks, states") {
 		t.Error(text)
 	}
 }

@@ -136,7 +136,8 @@ func inBubble(t *testing.T, f func()) (owed bool) {
 		stacks := make([]byte, 8<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-			if strings.Contains(stack, ", synctest bubble") && !strings.Contains(stack, "consensus.(*Group).await") && !strings.Contains(stack, "inBubble") {
+			if strings.Contains(stack, ", synctest bubble") && !strings.Contains(stack, "consensus.(*Group).await") &&
+				!strings.Contains(stack, "inBubble") {
 				t.Errorf("left behind:\n%s", stack)
 			}
 		}
@@ -164,7 +165,8 @@ func TestForgetfulDiskIsNoticed(t *testing.T) {
 	}
 	const seeds = 40
 	for seed := uint64(20); seed < 20+seeds; seed++ {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-forgetful", workDir(t), "-seed", fmt.Sprint(seed))
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-forgetful", workDir(t), "-seed",
+			fmt.Sprint(seed))
 		out, err := child.CombinedOutput()
 		for _, sign := range []string{noticed, fsm.ErrBrokenInvariant.Error()} {
 			if err != nil && bytes.Contains(out, []byte(sign)) {

@@ -53,7 +53,8 @@ func (c *client) queue() string { return c.workload + ".fifo" }
 
 // call makes one call through a machine and classifies it. It is not written down
 // if the machine is down. done says whether it was answered.
-func (c *client) call(m *machine, e *history.Event, do func(context.Context, *cluster.Node) (cluster.Reply, error)) (result queue.Result, done bool) {
+func (c *client) call(m *machine, e *history.Event, do func(context.Context, *cluster.Node) (cluster.Reply, error)) (result queue.Result,
+	done bool) {
 	node, p := m.present()
 	if node == nil {
 		return nil, false

@@ -20,7 +20,8 @@ func TestRefereeNotices(t *testing.T) {
 		return &raft.RequestVoteRequest{RPCHeader: raft.RPCHeader{ID: []byte(candidate)}, Term: 3}
 	}
 	confirmed := func(r *referee) {
-		r.answered(0, 1, &raft.AppendEntriesRequest{Term: 3, Entries: entries(4, 5)}, &raft.AppendEntriesResponse{Term: 3, LastLog: 5, Success: true}, 0)
+		r.answered(0, 1, &raft.AppendEntriesRequest{Term: 3, Entries: entries(4, 5)},
+			&raft.AppendEntriesResponse{Term: 3, LastLog: 5, Success: true}, 0)
 	}
 	cases := []struct {
 		name string

@@ -199,7 +199,8 @@ func (s *seat) ListenPacket(_ context.Context, address string) (net.PacketConn, 
 	if err != nil {
 		return nil, err
 	}
-	c := &packetConn{owner: s.process, address: net.UDPAddrFromAddrPort(at), queue: make(chan packet, packetQueue), closed: make(chan struct{})}
+	c := &packetConn{owner: s.process, address: net.UDPAddrFromAddrPort(at), queue: make(chan packet, packetQueue),
+		closed: make(chan struct{})}
 	n := s.network
 	n.mu.Lock()
 	defer n.mu.Unlock()

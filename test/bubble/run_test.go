@@ -31,7 +31,8 @@ type plan struct {
 }
 
 func newPlan(random *rand.Rand) plan {
-	p := plan{initialMembers: 3, spare: random.IntN(3) == 0, store: cluster.LogStoreWAL, load: 6*time.Second + time.Duration(random.Int64N(int64(12*time.Second)))}
+	p := plan{initialMembers: 3, spare: random.IntN(3) == 0, store: cluster.LogStoreWAL,
+		load: 6*time.Second + time.Duration(random.Int64N(int64(12*time.Second)))}
 	switch random.IntN(12) {
 	case 0:
 		p.initialMembers = 5
@@ -50,7 +51,8 @@ func newPlan(random *rand.Rand) plan {
 	case 1:
 		p.timing = cluster.Timing{Heartbeat: 300 * time.Millisecond, Election: 300 * time.Millisecond, Lease: 150 * time.Millisecond}
 	case 2:
-		p.timing = cluster.Timing{Heartbeat: 800 * time.Millisecond, Election: 900 * time.Millisecond, Lease: 400 * time.Millisecond, RPC: 2 * time.Second}
+		p.timing = cluster.Timing{Heartbeat: 800 * time.Millisecond, Election: 900 * time.Millisecond, Lease: 400 * time.Millisecond,
+			RPC: 2 * time.Second}
 	}
 	p.timing.DiskDeadline = 4 * time.Second
 	return p
@@ -311,7 +313,8 @@ func (r *run) heal() {
 			continue
 		}
 		c := r.newClient(100+m.number, "probe")
-		e := history.Event{Kind: history.KindLive, Node: nameOf(m.number), Action: history.Send, Call: r.now(), Result: history.Fail, Error: "no success"}
+		e := history.Event{Kind: history.KindLive, Node: nameOf(m.number), Action: history.Send, Call: r.now(), Result: history.Fail,
+			Error: "no success"}
 		probing.Go(func() {
 			limit, cancel := context.WithTimeout(r.ctx, liveLimit)
 			defer cancel()

@@ -53,7 +53,8 @@ type wanted struct {
 
 // receive tries once.
 func (c *client) receive(ctx context.Context, node *harness.Node, queue string, w wanted) ([]history.Message, history.Result) {
-	in := map[string]any{"QueueUrl": c.url(queue), "MaxNumberOfMessages": w.most, "MessageSystemAttributeNames": []string{"All"}, "MessageAttributeNames": []string{"All"}}
+	in := map[string]any{"QueueUrl": c.url(queue), "MaxNumberOfMessages": w.most, "MessageSystemAttributeNames": []string{"All"},
+		"MessageAttributeNames": []string{"All"}}
 	if w.attempt != "" {
 		in["ReceiveRequestAttemptId"] = w.attempt
 	}
@@ -122,7 +123,8 @@ func (c *client) record(ctx context.Context, node *harness.Node, action string, 
 func (c *client) batch(ctx context.Context, node *harness.Node, queue, action string, entries []history.Entry) history.Event {
 	e := history.Event{Action: action, Queue: queue, Detail: history.Detail{Entries: entries}}
 	call := map[string]string{
-		history.SendBatch: "SendMessageBatch", history.DeleteBatch: "DeleteMessageBatch", history.VisibilityBatch: "ChangeMessageVisibilityBatch",
+		history.SendBatch: "SendMessageBatch", history.DeleteBatch: "DeleteMessageBatch",
+		history.VisibilityBatch: "ChangeMessageVisibilityBatch",
 	}[action]
 	var list []map[string]any
 	for i, entry := range entries {
@@ -175,10 +177,12 @@ func (c *client) create(ctx context.Context, queue string, attributes map[string
 func attributesOf(rules history.Rules, queue string) map[string]string {
 	attributes := map[string]string{
 		"FifoQueue": "true", "VisibilityTimeout": fmt.Sprint(rules.Visibility / 1e6),
-		"DeduplicationWindowSeconds": fmt.Sprint(rules.WindowOf(queue) / 1e6), "ReceiveAttemptWindowSeconds": fmt.Sprint(rules.Attempt / 1e6),
+		"DeduplicationWindowSeconds":  fmt.Sprint(rules.WindowOf(queue) / 1e6),
+		"ReceiveAttemptWindowSeconds": fmt.Sprint(rules.Attempt / 1e6),
 	}
 	if most, found := rules.DeadLetter[queue]; found {
-		attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:%s","maxReceiveCount":%d}`, history.DeadLetterOf(queue), most)
+		attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:%s","maxReceiveCount":%d}`,
+			history.DeadLetterOf(queue), most)
 	}
 	return attributes
 }

@@ -55,7 +55,8 @@ func (s *testbed) secure(r Run) error {
 		return err
 	}
 	signer := func(service string) *sigv4.Signer {
-		return &sigv4.Signer{KeyID: harness.AccessKeyID, Secret: harness.SecretAccessKey, Region: harness.Region, Service: service, Now: time.Now}
+		return &sigv4.Signer{KeyID: harness.AccessKeyID, Secret: harness.SecretAccessKey, Region: harness.Region, Service: service,
+			Now: time.Now}
 	}
 	s.access = &access{
 		tls: config, key: &native.Key{ID: harness.AccessKeyID, Secret: harness.SecretAccessKey, Region: harness.Region},

@@ -60,7 +60,8 @@ func (s *testbed) newClient(number int, workload string) *client {
 		recorder: s.recorder, nodes: s.cluster.Nodes, number: number + 1000*s.part, workload: workload, suffix: s.suffix(), pace: s.pace,
 		rules: s.rules, singles: s.singles, access: s.access,
 		random: rand.New(rand.NewPCG(s.seed, uint64(number+1000*s.part))),
-		http:   &http.Client{Timeout: tryTimeout, Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: s.access.config()}},
+		http: &http.Client{Timeout: tryTimeout,
+			Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: s.access.config()}},
 	}
 }
 
@@ -140,7 +141,8 @@ func (c *client) do(ctx context.Context, node *harness.Node, action string, in m
 
 // post is do for a request that is ready.
 func (c *client) post(ctx context.Context, node *harness.Node, action string, payload []byte, e *history.Event) (out answer, sent bool) {
-	status, text, sent := c.exchange(ctx, node, map[string]string{"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS." + action}, payload, e)
+	status, text, sent := c.exchange(ctx, node,
+		map[string]string{"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS." + action}, payload, e)
 	if status == 0 {
 		return out, sent
 	}
@@ -157,7 +159,8 @@ func (c *client) begin(node *harness.Node, e *history.Event) {
 }
 
 // exchange makes one call over HTTP. Its status is 0 if there was no whole answer.
-func (c *client) exchange(ctx context.Context, node *harness.Node, header map[string]string, payload []byte, e *history.Event) (status int, text []byte, sent bool) {
+func (c *client) exchange(ctx context.Context, node *harness.Node, header map[string]string, payload []byte, e *history.Event) (status int,
+	text []byte, sent bool) {
 	c.begin(node, e)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.access.scheme()+"://"+node.Client+"/", bytes.NewReader(payload))
 	if err != nil {

@@ -26,7 +26,8 @@ func (c *client) conn(node *harness.Node) *grpc.ClientConn {
 	}
 	conn, err := grpc.NewClient("passthrough:///"+node.Client, append(c.access.native(),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			MinConnectTimeout: time.Second, Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
+			MinConnectTimeout: time.Second,
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 500 * time.Millisecond},
 		}))...)
 	if err != nil {
 		panic(err) // of options that contradict each other
@@ -41,7 +42,8 @@ func (c *client) conn(node *harness.Node) *grpc.ClientConn {
 // ask makes one call of the native API to any node and classifies it. sent is false if
 // nothing left, so that there is nothing to write down.
 func ask[S, In, Out any](
-	ctx context.Context, c *client, e *history.Event, service func(grpc.ClientConnInterface) S, method func(S, context.Context, In, ...grpc.CallOption) (Out, error), in In,
+	ctx context.Context, c *client, e *history.Event, service func(grpc.ClientConnInterface) S,
+	method func(S, context.Context, In, ...grpc.CallOption) (Out, error), in In,
 ) (out Out, sent bool) {
 	node := c.any()
 	c.begin(node, e)
@@ -125,11 +127,14 @@ func deliveredNatively(in []*seriatimpb.Message) []history.Message {
 	for _, m := range in {
 		var attributes []history.Attribute
 		for name, a := range m.GetAttributes() {
-			attributes = append(attributes, history.Attribute{Name: name, Type: a.GetDataType(), Value: a.GetText() + string(a.GetBinary())})
+			attributes = append(attributes,
+				history.Attribute{Name: name, Type: a.GetDataType(), Value: a.GetText() + string(a.GetBinary())})
 		}
 		messages = append(messages, history.Message{
-			ID: m.GetMessageId(), Body: m.GetBody(), Group: m.GetGroupId(), Dedup: m.GetDeduplicationId(), Sequence: numberText(m.GetSequenceNumber()),
-			Handle: m.GetReceiptHandle(), Count: int(m.GetReceiveCount()), Sent: m.GetSentAtMs(), Extra: history.AttributesText(attributes),
+			ID: m.GetMessageId(), Body: m.GetBody(), Group: m.GetGroupId(), Dedup: m.GetDeduplicationId(),
+			Sequence: numberText(m.GetSequenceNumber()),
+			Handle:   m.GetReceiptHandle(), Count: int(m.GetReceiveCount()), Sent: m.GetSentAtMs(),
+			Extra: history.AttributesText(attributes),
 		})
 	}
 	return messages

@@ -180,7 +180,8 @@ func (s *injection) run(ctx context.Context) {
 	}
 	s.recorder.Add(e)
 	if seen, ok := errors.AsType[breach](err); ok {
-		s.recorder.Add(history.Event{Kind: history.KindBreach, Action: seen.invariant, Node: e.Node, Call: e.Call, Return: e.Return, Error: seen.text})
+		s.recorder.Add(history.Event{Kind: history.KindBreach, Action: seen.invariant, Node: e.Node, Call: e.Call, Return: e.Return,
+			Error: seen.text})
 	}
 }
 

@@ -17,7 +17,8 @@ func clockFaults() []fault {
 		100 * time.Millisecond, -100 * time.Millisecond, 5 * time.Second, -5 * time.Second,
 		10 * time.Minute, -10 * time.Minute, time.Hour, -time.Hour,
 	} {
-		faults = append(faults, fault{name: fmt.Sprintf("clock %+.1fs", offset.Seconds()), area: areaClock, least: 2 * time.Second, most: 15 * time.Second, begin: jump(offset)})
+		faults = append(faults, fault{name: fmt.Sprintf("clock %+.1fs", offset.Seconds()), area: areaClock, least: 2 * time.Second,
+			most: 15 * time.Second, begin: jump(offset)})
 	}
 	return append(faults,
 		fault{name: "clock slow", area: areaClock, least: 5 * time.Second, most: 15 * time.Second, begin: rate(0.5)},

@@ -46,7 +46,8 @@ func diskFaults() []fault {
 	}
 	if disk.CanInject() == nil {
 		faults = append(faults,
-			fault{name: "sync error on leader", area: areaDisk, least: 2 * time.Second, most: 4 * time.Second, single: true, begin: failSyncs},
+			fault{name: "sync error on leader", area: areaDisk, least: 2 * time.Second, most: 4 * time.Second, single: true,
+				begin: failSyncs},
 			fault{name: "slow syncs on one", area: areaDisk, least: 2 * time.Second, most: 8 * time.Second, single: true, begin: slowOne},
 		)
 		faults = append(faults, unequalFaults()...)

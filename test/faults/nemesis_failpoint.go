@@ -63,7 +63,8 @@ var places = [...]place{
 }
 
 // placeErrors are the places at which a call may get an error instead of its answer.
-var placeErrors = [...]string{"append-entries-answer", "install-snapshot-answer", "forward-sent", "forward-answered", "answer", "reply", "snapshot-begin"}
+var placeErrors = [...]string{"append-entries-answer", "install-snapshot-answer", "forward-sent", "forward-answered", "answer", "reply",
+	"snapshot-begin"}
 
 // failpointFaults need a fault build.
 func failpointFaults() []fault {

@@ -94,7 +94,8 @@ func (s *injection) wire(p network.Policy) error {
 		did := s.network.Traffic().Of("", "").Since(before)
 		for what, count := range map[string]uint64{
 			"frames cut": did.Cut, "frames lost": did.Lost, "frames delayed": did.Delayed, "frames duplicated": did.Duplicated,
-			"frames corrupted": did.Corrupted, "frames garbled": did.Garbled, "connections reset": did.Reset, "ends of connections hidden": did.Hidden, "frames overflowed": did.Overflowed,
+			"frames corrupted": did.Corrupted, "frames garbled": did.Garbled, "connections reset": did.Reset,
+			"ends of connections hidden": did.Hidden, "frames overflowed": did.Overflowed,
 		} {
 			if count > 0 {
 				s.observe(what, p.Name, int64(count))

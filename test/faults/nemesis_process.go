@@ -20,7 +20,8 @@ func processFaults() []fault {
 		{name: "pause one", area: areaProcess, least: 500 * time.Millisecond, most: 20 * time.Second, single: true, begin: pauseOne},
 		{name: "pause majority", area: areaProcess, least: 500 * time.Millisecond, most: 5 * time.Second, begin: pauseMajority},
 		{name: "hop", area: areaProcess, least: 2 * time.Second, most: 4 * time.Second, begin: hop},
-		{name: "pause leader, kill follower", area: areaProcess, least: 2 * time.Second, most: 5 * time.Second, begin: pauseLeaderKillFollower},
+		{name: "pause leader, kill follower", area: areaProcess, least: 2 * time.Second, most: 5 * time.Second,
+			begin: pauseLeaderKillFollower},
 		{name: "rolling restart", area: areaProcess, least: 0, most: 0, begin: rollingRestart},
 	}
 }

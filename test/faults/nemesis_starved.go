@@ -22,7 +22,8 @@ const starvedTurns = "turns of a starved process"
 // starvationFaults need no privileges.
 func starvationFaults() []fault {
 	return []fault{
-		{name: "leader starved of CPU", area: areaProcess, least: 3 * time.Second, most: 15 * time.Second, single: true, begin: starveLeader},
+		{name: "leader starved of CPU", area: areaProcess, least: 3 * time.Second, most: 15 * time.Second, single: true,
+			begin: starveLeader},
 		{name: "one starved of CPU", area: areaProcess, least: 3 * time.Second, most: 15 * time.Second, single: true, begin: starveOne},
 		{name: "all starved of CPU", area: areaProcess, least: 2 * time.Second, most: 8 * time.Second, begin: starveAll},
 	}

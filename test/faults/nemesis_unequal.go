@@ -24,8 +24,10 @@ const (
 // alone when the power goes, with the faster one on that of the leader alone.
 func unequalFaults() []fault {
 	return []fault{
-		{name: "power cut, slower disk at the leader", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second, begin: cutUnequal(slowerSync, fasterSync)},
-		{name: "power cut, faster disk at the leader", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second, begin: cutUnequal(fasterSync, slowerSync)},
+		{name: "power cut, slower disk at the leader", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second,
+			begin: cutUnequal(slowerSync, fasterSync)},
+		{name: "power cut, faster disk at the leader", area: areaDisk, least: 500 * time.Millisecond, most: 2 * time.Second,
+			begin: cutUnequal(fasterSync, slowerSync)},
 	}
 }
 

@@ -201,7 +201,8 @@ func (o *observer) compare(s harness.Status) {
 	} else if first.StateHash != s.StateHash {
 		o.recorder.Add(history.Event{
 			Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail,
-			Error: fmt.Sprintf("at index %d %s has %s, %s has %s", s.AppliedIndex, first.NodeName, first.StateHash, s.NodeName, s.StateHash),
+			Error: fmt.Sprintf("at index %d %s has %s, %s has %s", s.AppliedIndex, first.NodeName, first.StateHash, s.NodeName,
+				s.StateHash),
 		})
 	}
 	if len(o.hashes) > hashesKept {
@@ -211,7 +212,8 @@ func (o *observer) compare(s harness.Status) {
 		return
 	}
 	if other, known := o.leaders[s.Term]; known && other != s.NodeName {
-		o.recorder.Add(history.Event{Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail, Error: fmt.Sprintf("%s and %s lead in term %d", other, s.NodeName, s.Term)})
+		o.recorder.Add(history.Event{Kind: history.KindAgree, Call: now, Return: now, Result: history.Fail,
+			Error: fmt.Sprintf("%s and %s lead in term %d", other, s.NodeName, s.Term)})
 	}
 	o.leaders[s.Term] = s.NodeName
 	o.leading(s.NodeName)

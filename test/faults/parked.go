@@ -25,7 +25,8 @@ const parkedQueue = "parked.fifo"
 // parkedSettings take the place of others beside a backlog: every snapshot lists all that
 // is parked, and a power cut opens every file.
 var parkedSettings = []string{
-	"--log-segment-size", "1MiB", "--snapshot-log-size", "1MiB", "--trailing-log-size", "256KiB", "--body-segment-size", "8MiB", "--snapshot-rate", "256MiB",
+	"--log-segment-size", "1MiB", "--snapshot-log-size", "1MiB", "--trailing-log-size", "256KiB", "--body-segment-size", "8MiB",
+	"--snapshot-rate", "256MiB",
 	"--body-scrub-rate", fmt.Sprint(parkedScrubRate) + "B",
 }
 
@@ -66,7 +67,8 @@ func (r Run) park(ctx context.Context, s *testbed) error {
 	s.reading = time.Duration(float64(readTime) * float64(r.Backlog) / (1 << 30))
 	p := &parked{testbed: s, bytes: r.Backlog, clients: map[string]*http.Client{}}
 	for _, n := range s.cluster.Nodes {
-		p.clients[n.Name] = &http.Client{Timeout: tryTimeout, Transport: &http.Transport{TLSClientConfig: s.access.config(), MaxIdleConnsPerHost: 8}}
+		p.clients[n.Name] = &http.Client{Timeout: tryTimeout,
+			Transport: &http.Transport{TLSClientConfig: s.access.config(), MaxIdleConnsPerHost: 8}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, fillTime)
 	defer cancel()

@@ -47,7 +47,8 @@ func (r Run) prepare(ctx context.Context) (*testbed, error) {
 	if err := s.addLabs(nodes, r); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	s.place.Binary, s.place.Dir, s.place.Nodes, s.place.Args, s.place.Env = r.Binary, nodes, r.nodes(), r.args(), func(node string) []string { return s.environment(r.Dir, node) }
+	s.place.Binary, s.place.Dir, s.place.Nodes, s.place.Args, s.place.Env = r.Binary, nodes, r.nodes(), r.args(),
+		func(node string) []string { return s.environment(r.Dir, node) }
 	if err := s.secure(r); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

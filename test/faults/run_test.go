@@ -34,9 +34,11 @@ var (
 	every     = flag.Bool("every", false, "run every fixed scenario")
 	keepGoing = flag.Bool("go-on", false, "do not end a soak at the first violation")
 	secure    = flag.Bool("tls", false, "the nodes know each other by certificate, which is renewed all the time, and gossip has a key")
-	bodies    = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
-	parks     = flag.String("backlog", "", "how much is parked in a queue from before the first fault until after the last, as 2GB or 300MB; empty: nothing")
-	commit    = flag.String("commit", "", "what is run, for the report")
+	bodies    = flag.String("bodies", "",
+		"where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
+	parks = flag.String("backlog", "",
+		"how much is parked in a queue from before the first fault until after the last, as 2GB or 300MB; empty: nothing")
+	commit = flag.String("commit", "", "what is run, for the report")
 )
 
 // parseBytes is a number of bytes, MB or GB, 0 for an empty text.
@@ -112,7 +114,8 @@ func writeSummary(path string, parts []Part, recoveries []report.Recovery) error
 	}
 	b.WriteString("\n| Fault | Times | Silent, median | Silent, worst | Healed, median | Healed, worst |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, r := range recoveries {
-		fmt.Fprintf(&b, "| %s | %d | %.2f s | %.2f s | %.2f s | %.2f s |\n", r.Fault, len(r.Silent), float64(report.Median(r.Silent))/1e6, float64(report.Worst(r.Silent))/1e6,
+		fmt.Fprintf(&b, "| %s | %d | %.2f s | %.2f s | %.2f s | %.2f s |\n", r.Fault, len(r.Silent), float64(report.Median(r.Silent))/1e6,
+			float64(report.Worst(r.Silent))/1e6,
 			float64(report.Median(r.Healed))/1e6, float64(report.Worst(r.Healed))/1e6)
 	}
 	return os.WriteFile(path, []byte(b.String()), 0o644)
@@ -135,7 +138,8 @@ func TestScenarios(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: 100 * time.Second, Profile: Fixed, Scenario: x, Hooks: *hooks, TLS: *secure, Bodies: *bodies, Commit: *commit}
+			run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: 100 * time.Second, Profile: Fixed, Scenario: x, Hooks: *hooks,
+				TLS: *secure, Bodies: *bodies, Commit: *commit}
 			outcome, err := run.Do(t.Context())
 			if errors.Is(err, errLacks) {
 				t.Logf("not here: %v", err)
@@ -228,7 +232,8 @@ func obtain(t *testing.T, dir string) ([]Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, TLS: *secure, Bodies: *bodies, Commit: *commit, KeepGoing: *keepGoing, Without: strings.Split(*without, ",")}
+	run := Run{Binary: binary, Dir: dir, Seed: *seed, Duration: *duration, Profile: Profile(*profile), Hooks: *hooks, TLS: *secure,
+		Bodies: *bodies, Commit: *commit, KeepGoing: *keepGoing, Without: strings.Split(*without, ",")}
 	if *drawn != "" {
 		run.Only = strings.Split(*drawn, ",")
 	}

@@ -28,28 +28,35 @@ func Scenarios() []Scenario { return append(plainScenarios(), diskScenarios()...
 // plainScenarios need no disks.
 func plainScenarios() []Scenario {
 	return []Scenario{
-		repeated("bits flipped in bodies", "a disk that lies is noticed by the scrub, and nobody else need know", []area{areaBodies}, "observed bodies healed"),
+		repeated("bits flipped in bodies", "a disk that lies is noticed by the scrub, and nobody else need know", []area{areaBodies},
+			"observed bodies healed"),
 		repeated("pause leader, kill follower", "known from NATS JetStream", nil),
-		{Name: "stale leader after a pause", About: "a leader that was paused answers reads: etcd 20418", must: did("hop"), play: thrice("hop")},
+		{Name: "stale leader after a pause", About: "a leader that was paused answers reads: etcd 20418", must: did("hop"),
+			play: thrice("hop")},
 		{
 			Name: "snapshot after snapshot", About: "a second snapshot meets the first: etcd 18055",
 			must: append(did("follower behind twice"), "observed snapshot installed"), play: thrice("follower behind twice"),
 		},
 		{
-			Name: "crash after crash", About: "logs are cut and compacted meanwhile: etcd 17780", must: did("kill one", "kill leader", "kill all", "follower behind"),
+			Name: "crash after crash", About: "logs are cut and compacted meanwhile: etcd 17780",
+			must: did("kill one", "kill leader", "kill all", "follower behind"),
 			play: inTurn("kill one", "kill leader", "kill all", "follower behind", "kill leader", "kill all"),
 		},
 		{
-			Name: "idle, then a burst", About: "nothing is written while leaders come and go", idle: true, must: did("kill leader", "pause leader", "stop leader"),
+			Name: "idle, then a burst", About: "nothing is written while leaders come and go", idle: true,
+			must: did("kill leader", "pause leader", "stop leader"),
 			play: inTurn("kill leader", "pause leader", "stop leader"),
 		},
-		repeated("crash between apply and answer", "what was done and never told is asked for again", []area{areaFailpoint}, "observed "+answerCrashes),
+		repeated("crash between apply and answer", "what was done and never told is asked for again", []area{areaFailpoint},
+			"observed "+answerCrashes),
 		{
-			Name: "starved leader", About: "it answers everything, late, and for ever", must: append(did("leader starved of CPU"), "observed "+starvedTurns),
+			Name: "starved leader", About: "it answers everything, late, and for ever",
+			must: append(did("leader starved of CPU"), "observed "+starvedTurns),
 			play: freeze("leader starved of CPU"),
 		},
 		{
-			Name: "deaf or mute node", About: "it keeps starting elections: TigerBeetle's liveness case", needs: []area{areaNetwork}, must: did("one-way cut"),
+			Name: "deaf or mute node", About: "it keeps starting elections: TigerBeetle's liveness case", needs: []area{areaNetwork},
+			must: did("one-way cut"),
 			play: freeze("one-way cut"),
 		},
 		{
@@ -61,12 +68,14 @@ func plainScenarios() []Scenario {
 			must: did("loss at one"), play: freeze("loss at one"),
 		},
 		{
-			Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork}, must: did("isolate one", "node added and removed"),
+			Name: "members change during a partition", About: "by the majority", needs: []area{areaNetwork},
+			must: did("isolate one", "node added and removed"),
 			play: during("isolate one", "node added and removed"),
 		},
 		{
-			Name: "leader removed with entries of its own", About: "they are nobody else's, and must not come back", needs: []area{areaNetwork},
-			must: did(leaderRemoved), play: removeIsolatedLeader,
+			Name: "leader removed with entries of its own", About: "they are nobody else's, and must not come back",
+			needs: []area{areaNetwork},
+			must:  did(leaderRemoved), play: removeIsolatedLeader,
 		},
 	}
 }
@@ -82,12 +91,16 @@ func diskScenarios() []Scenario {
 		},
 		repeated("power cut of all while one is cut off", "known from NATS JetStream", both, bytesDropped),
 		repeated("power cut of one, slow lines", "known from NATS JetStream", both, bytesDropped),
-		repeated("power cut of a node that is sent a snapshot", "half a snapshot must not count", disks, "observed "+cutInstalls, "observed snapshot installed"),
+		repeated("power cut of a node that is sent a snapshot", "half a snapshot must not count", disks, "observed "+cutInstalls,
+			"observed snapshot installed"),
 		repeated("bit flipped in a follower, leader killed", "known from NATS JetStream", disks, "observed "+refusals),
-		repeated("sync error, same leader again", "what a failed sync left must not count", disks, "observed "+diskErrors, "observed "+sameLeaders),
+		repeated("sync error, same leader again", "what a failed sync left must not count", disks, "observed "+diskErrors,
+			"observed "+sameLeaders),
 		repeated("empty disk beside a node that lags", "an empty node must not vote", disks, "observed "+noElections),
-		repeated("power cut, slower disk at the leader", "entries leave before the leader's disk has them", disks, bytesDropped, "observed "+unequalCuts),
-		repeated("power cut, faster disk at the leader", "the leader's disk alone has entries that left early", disks, bytesDropped, "observed "+unequalCuts),
+		repeated("power cut, slower disk at the leader", "entries leave before the leader's disk has them", disks, bytesDropped,
+			"observed "+unequalCuts),
+		repeated("power cut, faster disk at the leader", "the leader's disk alone has entries that left early", disks, bytesDropped,
+			"observed "+unequalCuts),
 		repeated("crash while the log is shortened", "known from etcd 17780", disks, "observed "+killsAtRemoval),
 	}
 }

@@ -43,7 +43,8 @@ const (
 // smokeOrder is the fixed beginning of a full run. What time is left is filled
 // with faults by chance.
 var smokeOrder = []string{
-	"kill leader", "one-way cut of leader", "pause leader", "power cut of follower", "power cut of all", "bits flipped in bodies", "disk hang on leader",
+	"kill leader", "one-way cut of leader", "pause leader", "power cut of follower", "power cut of all", "bits flipped in bodies",
+	"disk hang on leader",
 	"clock +600.0s", "follower behind", "stop leader", "kill all",
 }
 

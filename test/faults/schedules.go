@@ -19,7 +19,8 @@ func (c *client) schedule(ctx context.Context, queue, group, dedup, body string,
 	out, sent := ask(ctx, c, &e, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.ScheduleMessages,
 		&seriatimpb.ScheduleMessagesRequest{Queue: queue, Messages: []*seriatimpb.OutgoingMessage{m}})
 	if results := out.GetResults(); done(&e) && len(results) == 1 {
-		e.Error, e.Message, e.Sequence = results[0].GetFailure().GetReason(), results[0].GetMessageId(), numberText(results[0].GetSequenceNumber())
+		e.Error, e.Message, e.Sequence = results[0].GetFailure().GetReason(), results[0].GetMessageId(),
+			numberText(results[0].GetSequenceNumber())
 	}
 	if !c.note(sent, e) {
 		return ""

@@ -24,10 +24,12 @@ func bodyBugs() []plantedBug {
 			args: []string{"--body-store", "segments", "--body-segment-size", "64MiB"}, script: playUnsyncedBodies,
 		},
 		{
-			number: 36, text: "bodies given back before the snapshot without them is on disk", how: "server; it is killed while it writes one (failpoint)",
+			number: 36, text: "bodies given back before the snapshot without them is on disk",
+			how:  "server; it is killed while it writes one (failpoint)",
 			must: []string{"I17 ends"}, nodes: 1, args: segments, script: playEarlyFree,
 		},
-		{number: 37, text: "damaged body answered", how: "server; a bit of a segment is flipped while it is stopped", must: []string{"I2 content"}, nodes: 1, args: segments, script: playDamagedBody},
+		{number: 37, text: "damaged body answered", how: "server; a bit of a segment is flipped while it is stopped",
+			must: []string{"I2 content"}, nodes: 1, args: segments, script: playDamagedBody},
 	}
 }
 

@@ -138,7 +138,8 @@ func (b plantedBug) hunt(t *testing.T, binary, dir string, planted bool) finding
 	f.took = time.Since(began)
 	for _, v := range violations {
 		name := v.Invariant + " " + v.Checker
-		if f.first == "" || slices.Contains(b.must, name) && !slices.ContainsFunc(f.fired, func(n string) bool { return slices.Contains(b.must, n) }) {
+		if f.first == "" || slices.Contains(b.must, name) &&
+			!slices.ContainsFunc(f.fired, func(n string) bool { return slices.Contains(b.must, n) }) {
 			f.first = v.Text
 		}
 		if !slices.Contains(f.fired, name) {
@@ -286,7 +287,10 @@ func (p *plot) empty() {
 func writeFindings(dir string, found []finding) error {
 	var md, page strings.Builder
 	md.WriteString("| # | bug | planted | how | must fire | fired | seconds | verdict |\n|---|---|---|---|---|---|---|---|\n")
-	page.WriteString("<!doctype html><meta charset=utf-8><title>planted bugs</title><style>body{font:14px sans-serif}td,th{border:1px solid #999;padding:3px 8px;text-align:left}table{border-collapse:collapse}</style><h1>Planted bugs</h1><table><tr><th>#<th>bug<th>planted<th>how<th>must fire<th>fired<th>seconds<th>verdict<th>first violation\n")
+	page.WriteString("<!doctype html><meta charset=utf-8><title>planted bugs</title><style>body{font:14px " +
+		"sans-serif}td,th{border:1px solid #999;padding:3px " +
+		"8px;text-align:left}table{border-collapse:collapse}</style><h1>Planted " +
+		"bugs</h1><table><tr><th>#<th>bug<th>planted<th>how<th>must fire<th>fired<th>seconds<th>verdict<th>first violation\n")
 	clean := strings.NewReplacer("&", "&amp;", "<", "&lt;", "\n", " ")
 	for _, f := range found {
 		planted, must := "no", ""
@@ -294,12 +298,14 @@ func writeFindings(dir string, found []finding) error {
 			planted, must = "yes", strings.Join(f.bug.must, ", ")
 		}
 		fired := strings.Join(f.fired, ", ")
-		fmt.Fprintf(&md, "| %d | %s | %s | %s | %s | %s | %.0f | %s |\n", f.bug.number, f.bug.text, planted, f.bug.how, must, fired, f.took.Seconds(), f.verdict())
+		fmt.Fprintf(&md, "| %d | %s | %s | %s | %s | %s | %.0f | %s |\n", f.bug.number, f.bug.text, planted, f.bug.how, must, fired,
+			f.took.Seconds(), f.verdict())
 		first := f.first
 		if f.err != nil {
 			first += " (" + f.err.Error() + ")"
 		}
-		fmt.Fprintf(&page, "<tr><td>%d<td>%s<td>%s<td>%s<td>%s<td>%s<td>%.0f<td>%s<td>%s\n", f.bug.number, clean.Replace(f.bug.text), planted, clean.Replace(f.bug.how),
+		fmt.Fprintf(&page, "<tr><td>%d<td>%s<td>%s<td>%s<td>%s<td>%s<td>%.0f<td>%s<td>%s\n", f.bug.number, clean.Replace(f.bug.text),
+			planted, clean.Replace(f.bug.how),
 			must, fired, f.took.Seconds(), f.verdict(), clean.Replace(first))
 	}
 	page.WriteString("</table>\n")

@@ -28,7 +28,8 @@ func playDamagedSnapshot(t *testing.T, planted bool) []history.Event {
 	}
 	f := fsm.New(fsm.Options{Fatal: func(err error) { panic(err) }})
 	f.Broker().Apply(1000, &queue.SetFormatVersion{Version: 1})
-	if _, err := f.Broker().Apply(1000, &queue.CreateQueue{Queue: "q.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}}); err != nil {
+	if _, err := f.Broker().Apply(1000,
+		&queue.CreateQueue{Queue: "q.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}}); err != nil {
 		t.Fatal(err)
 	}
 	position, frozen := f.Freeze()

@@ -65,7 +65,8 @@ func (s *testbed) newProbe(node *harness.Node) *client {
 }
 
 func (s *testbed) demandOf(ctx context.Context, p *client, node *harness.Node, start int64) history.Event {
-	e := history.Event{Kind: history.KindLive, Node: node.Name, Action: history.Send, Call: start, Result: history.Fail, Error: "no success"}
+	e := history.Event{Kind: history.KindLive, Node: node.Name, Action: history.Send, Call: start, Result: history.Fail,
+		Error: "no success"}
 	body := p.body()
 	for ctx.Err() == nil && e.Result == history.Fail {
 		if p.serves(ctx, node, body) {

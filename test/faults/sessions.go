@@ -87,7 +87,8 @@ func (c *client) receiveIn(ctx context.Context, h *held, most int) (messages []h
 	e := h.event(history.Receive)
 	e.Most, e.Attempt = most, c.attempt()
 	out, sent := ask(ctx, c, &e, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Receive,
-		&seriatimpb.ReceiveRequest{Queue: h.queue, Session: h.ref(), MaxMessages: new(int32(most)), WaitSeconds: new(int32(0)), AttemptId: &e.Attempt})
+		&seriatimpb.ReceiveRequest{Queue: h.queue, Session: h.ref(), MaxMessages: new(int32(most)), WaitSeconds: new(int32(0)),
+			AttemptId: &e.Attempt})
 	e.Messages = deliveredNatively(out.GetMessages())
 	c.note(sent, e)
 	return e.Messages, !sent || e.Result != history.Unknown

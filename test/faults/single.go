@@ -105,7 +105,8 @@ func (c *client) play(ctx context.Context, x *generation) bool {
 		m := h.messages[c.random.IntN(len(h.messages))]
 		return c.hide(ctx, c.any(), x.queue, m.Handle, m.ID, c.random.Int64N(3)*1e6)
 	}
-	return c.record(ctx, c.any(), "PurgeQueue", map[string]any{"QueueUrl": c.url(x.queue)}, history.Event{Action: history.Purge, Queue: x.queue})
+	return c.record(ctx, c.any(), "PurgeQueue", map[string]any{"QueueUrl": c.url(x.queue)},
+		history.Event{Action: history.Purge, Queue: x.queue})
 }
 
 // take receives, and keeps what came and what has to be repeated.

@@ -80,7 +80,8 @@ func (c *client) stockStep(ctx context.Context) {
 	e := sendEvent("", fmt.Sprint(c.random.IntN(5)), keyOf(body), body)
 	k.begin(&e)
 	sent, err := k.sqs.SendMessage(ctx, &sqs.SendMessageInput{
-		QueueUrl: url, MessageBody: &body, MessageGroupId: &e.Group, MessageDeduplicationId: &e.Dedup, MessageAttributes: attributesBySDK(attributesFor(body)),
+		QueueUrl: url, MessageBody: &body, MessageGroupId: &e.Group, MessageDeduplicationId: &e.Dedup,
+		MessageAttributes: attributesBySDK(attributesFor(body)),
 	})
 	if err == nil {
 		e.Message, e.Sequence = aws.ToString(sent.MessageId), aws.ToString(sent.SequenceNumber)
@@ -110,14 +111,16 @@ func deliveredBySDK(got *sqs.ReceiveMessageOutput) []history.Message {
 	var out answer
 	for _, m := range got.Messages {
 		out.Messages = append(out.Messages, answeredMessage{
-			MessageID: aws.ToString(m.MessageId), Body: aws.ToString(m.Body), ReceiptHandle: aws.ToString(m.ReceiptHandle), Attributes: m.Attributes,
+			MessageID: aws.ToString(m.MessageId), Body: aws.ToString(m.Body), ReceiptHandle: aws.ToString(m.ReceiptHandle),
+			Attributes: m.Attributes,
 		})
 	}
 	messages := delivered(out)
 	for i, m := range got.Messages {
 		var list []history.Attribute
 		for name, a := range m.MessageAttributes {
-			list = append(list, history.Attribute{Name: name, Type: aws.ToString(a.DataType), Value: aws.ToString(a.StringValue) + string(a.BinaryValue)})
+			list = append(list, history.Attribute{Name: name, Type: aws.ToString(a.DataType),
+				Value: aws.ToString(a.StringValue) + string(a.BinaryValue)})
 		}
 		messages[i].Extra = history.AttributesText(list)
 	}

@@ -130,7 +130,8 @@ func (s *testbed) named(name string) *harness.Node {
 // observe records an event that shows the effect of a fault.
 func (s *testbed) observe(action, node string, count int64) {
 	now := s.recorder.Now()
-	s.recorder.Add(history.Event{Kind: history.KindObserved, Action: action, Node: node, Call: now, Return: now, Detail: history.Detail{Count: count}})
+	s.recorder.Add(history.Event{Kind: history.KindObserved, Action: action, Node: node, Call: now, Return: now,
+		Detail: history.Detail{Count: count}})
 }
 
 // adminTimeout bounds a call of the admin port; changes of the members take long.

@@ -49,7 +49,8 @@ type topicAnswer struct {
 // topicCall makes one call of the SNS API and classifies it.
 func (c *client) topicCall(ctx context.Context, node *harness.Node, form url.Values, e *history.Event) (out topicAnswer, sent bool) {
 	form.Set("Version", "2010-03-31")
-	status, text, sent := c.exchange(ctx, node, map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, []byte(form.Encode()), e)
+	status, text, sent := c.exchange(ctx, node, map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
+		[]byte(form.Encode()), e)
 	if status == 0 {
 		return out, sent
 	}
@@ -76,7 +77,8 @@ func entries(form url.Values, pairs map[string]string) {
 func (c *client) createTopic(ctx context.Context, topic string, subscriptions []history.Subscription) error {
 	form := url.Values{"Action": {"CreateTopic"}, "Name": {topic}}
 	entries(form, map[string]string{
-		"FifoTopic": "true", "FifoThroughputScope": "Topic", "DeduplicationWindowSeconds": fmt.Sprint(c.rules.WindowOf(subscriptions[0].Queue) / 1e6),
+		"FifoTopic": "true", "FifoThroughputScope": "Topic",
+		"DeduplicationWindowSeconds": fmt.Sprint(c.rules.WindowOf(subscriptions[0].Queue) / 1e6),
 	})
 	e := history.Event{Action: history.CreateTopic}
 	e.Topic = topic
@@ -84,7 +86,8 @@ func (c *client) createTopic(ctx context.Context, topic string, subscriptions []
 		return err
 	}
 	for _, s := range subscriptions {
-		form := url.Values{"Action": {"Subscribe"}, "TopicArn": {topicARN(topic)}, "Protocol": {"sqs"}, "Endpoint": {"arn:aws:sqs:us-east-1:000000000000:" + s.Queue}}
+		form := url.Values{"Action": {"Subscribe"}, "TopicArn": {topicARN(topic)}, "Protocol": {"sqs"},
+			"Endpoint": {"arn:aws:sqs:us-east-1:000000000000:" + s.Queue}}
 		attributes := map[string]string{"RawMessageDelivery": strconv.FormatBool(s.Raw)}
 		if len(s.Shades) > 0 {
 			filter, err := json.Marshal(map[string][]string{history.ShadeAttribute: s.Shades})
@@ -126,7 +129,8 @@ func (c *client) publish(ctx context.Context, node *harness.Node, topic, key, bo
 	e := history.Event{Action: history.Publish, Group: fmt.Sprint(sum >> 2 % 4), Dedup: key, Body: body}
 	e.Topic, e.Extra = topic, history.AttributesText(attributes)
 	form := url.Values{
-		"Action": {"Publish"}, "TopicArn": {topicARN(topic)}, "Message": {body}, "MessageGroupId": {e.Group}, "MessageDeduplicationId": {key},
+		"Action": {"Publish"}, "TopicArn": {topicARN(topic)}, "Message": {body}, "MessageGroupId": {e.Group},
+		"MessageDeduplicationId": {key},
 	}
 	for i, a := range attributes {
 		prefix := fmt.Sprintf("MessageAttributes.entry.%d.", i+1)

@@ -13,7 +13,8 @@ import (
 	"github.com/seriatimq/seriatim/test/oracle/history"
 )
 
-// usageOf returns the resource usage of a node's process from the kernel, not from the node. An error means that the process is gone, or that there is no /proc.
+// usageOf returns the resource usage of a node's process from the kernel, not from the node. An
+// error means that the process is gone, or that there is no /proc.
 func usageOf(n *harness.Node) (history.Usage, error) {
 	u := history.Usage{Pid: n.Pid()}
 	proc := filepath.Join("/proc", strconv.Itoa(u.Pid))
@@ -46,7 +47,8 @@ func (s *testbed) noteUsage(n *harness.Node, when string, goroutines int) {
 	}
 	u.Goroutines = goroutines
 	now := s.recorder.Now()
-	s.recorder.Add(history.Event{Kind: history.KindUsage, Action: when, Node: n.Name, Call: now, Return: now, Detail: history.Detail{Usage: &u}})
+	s.recorder.Add(history.Event{Kind: history.KindUsage, Action: when, Node: n.Name, Call: now, Return: now,
+		Detail: history.Detail{Usage: &u}})
 }
 
 // noteUsages looks at all nodes when all is healed, and counts their goroutines,

@@ -125,7 +125,8 @@ func (c *client) admin(ctx context.Context) {
 	if c.create(ctx, queue, attributes) != nil {
 		return
 	}
-	c.repeat(ctx, "SetQueueAttributes", map[string]any{"QueueUrl": c.url(queue), "Attributes": map[string]string{"DelaySeconds": "0", "MessageRetentionPeriod": "3600"}},
+	c.repeat(ctx, "SetQueueAttributes",
+		map[string]any{"QueueUrl": c.url(queue), "Attributes": map[string]string{"DelaySeconds": "0", "MessageRetentionPeriod": "3600"}},
 		history.Event{Action: history.SetAttributes, Queue: queue})
 	c.repeat(ctx, "TagQueue", map[string]any{"QueueUrl": c.url(queue), "Tags": map[string]string{"of": c.workload}},
 		history.Event{Action: history.Tag, Queue: queue})
@@ -135,7 +136,8 @@ func (c *client) admin(ctx context.Context) {
 		c.repeat(ctx, "PurgeQueue", map[string]any{"QueueUrl": c.url(queue)}, history.Event{Action: history.Purge, Queue: queue})
 	} else {
 		// A delete without an answer may yet come, and would take the new queue.
-		if tries := c.repeat(ctx, "DeleteQueue", map[string]any{"QueueUrl": c.url(queue)}, history.Event{Action: history.DeleteQueue, Queue: queue}); tries > 1 {
+		if tries := c.repeat(ctx, "DeleteQueue", map[string]any{"QueueUrl": c.url(queue)},
+			history.Event{Action: history.DeleteQueue, Queue: queue}); tries > 1 {
 			return
 		}
 		if c.create(ctx, queue, attributes) != nil {

@@ -129,7 +129,8 @@ func describeReceived(list []queue.ReceivedMessage) string {
 	var text strings.Builder
 	for i := range list {
 		m := &list[i]
-		text.WriteString(fmt.Sprintf("[%s #%d %.12q group %q count %d] ", m.MessageID.String()[:8], m.Sequence, m.Body, m.GroupID, m.ReceiveCount))
+		text.WriteString(fmt.Sprintf("[%s #%d %.12q group %q count %d] ", m.MessageID.String()[:8], m.Sequence, m.Body, m.GroupID,
+			m.ReceiveCount))
 	}
 	return text.String()
 }

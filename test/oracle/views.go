@@ -23,7 +23,8 @@ func (o *Oracle) ComparePeeked(q *reference.Queue, peeked []queue.PeekedMessage)
 			return fmt.Sprintf("message %s: product: %s, group %q, received %d times, sent at %d\nmodel: %+v",
 				got.Sequence, got.State, got.GroupID, got.ReceiveCount, got.SentAt, *m)
 		}
-		if d := first(o.compareBody(got.Body.String(), &m.Sent), compareAttributes(attributes(got.Attributes), m.Sent.Attributes)); d != nil {
+		if d := first(o.compareBody(got.Body.String(), &m.Sent),
+			compareAttributes(attributes(got.Attributes), m.Sent.Attributes)); d != nil {
 			return fmt.Sprintf("message %s: %s", got.Sequence, d.Text)
 		}
 	}

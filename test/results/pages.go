@@ -51,7 +51,8 @@ func performance(all []line, files map[string][]byte) {
 	p := &page{}
 	p.say("# Performance\n\n%s", written)
 	p.say("A figure is the median of its runs. The lowest and the highest run follow in brackets.")
-	p.say("Servers and load share one machine and its loopback interface. Each node syncs before it counts, and bodies have 256 bytes unless a line says otherwise.")
+	p.say("Servers and load share one machine and its loopback interface. Each node syncs before it counts, and " +
+		"bodies have 256 bytes unless a line says otherwise.")
 	p.say("The speed of the machine changes by a factor of two within minutes: compare figures of one table only.\n")
 	p.say("## Beside other queues\n")
 	p.say("The servers take turns under the same load. NATS JetStream runs with three replicas that sync before they answer.")
@@ -75,9 +76,14 @@ func performance(all []line, files map[string][]byte) {
 	}
 	auth(p, part(all, "auth"))
 	p.say("## Repeat it\n")
-	p.say("| Part | Command |\n| --- | --- |\n| Beside other queues | `make bench-peers` |\n| With a slow disk | `make bench-peers DISK=1.5ms` |\n| Streams | `make bench-streams` |")
-	p.say("| Large state, failover, memory | `make bench-goals BENCH_SCALE=1` |\n| Signatures and TLS | `make bench-auth` |\n| One workload | `seriatim bench`, against your own cluster |\n")
-	p.say("Then `make results` writes this page. The records are [peers.json](../../test/bench/results/peers.json), [disks.json](../../test/bench/results/disks.json), [streams.json](../../test/bench/results/streams.json), [goals.json](../../test/bench/results/goals.json) and [record.jsonl](../../test/results/record.jsonl).")
+	p.say("| Part | Command |\n| --- | --- |\n| Beside other queues | `make bench-peers` |\n| With a slow disk | " +
+		"`make bench-peers DISK=1.5ms` |\n| Streams | `make bench-streams` |")
+	p.say("| Large state, failover, memory | `make bench-goals BENCH_SCALE=1` |\n| Signatures and TLS | `make " +
+		"bench-auth` |\n| One workload | `seriatim bench`, against your own cluster |\n")
+	p.say("Then `make results` writes this page. The records are " +
+		"[peers.json](../../test/bench/results/peers.json), [disks.json](../../test/bench/results/disks.json), " +
+		"[streams.json](../../test/bench/results/streams.json), [goals.json](../../test/bench/results/goals.json) " +
+		"and [record.jsonl](../../test/results/record.jsonl).")
 	files["performance.md"] = p.Bytes()
 }
 
@@ -143,7 +149,8 @@ func beside(p *page, lines []line, heading string) []byte {
 }
 
 func auth(p *page, lines []line) {
-	p.say("## Signatures and TLS\n\nThe ways take turns, on clusters that run at the same time. The clients' work for signatures and TLS is part of the figures.\n")
+	p.say("## Signatures and TLS\n\nThe ways take turns, on clusters that run at the same time. The clients' " +
+		"work for signatures and TLS is part of the figures.\n")
 	p.head("Workload", "Messages/s", "Share of the rate without", "Goal", "p50, ms", "p99, ms")
 	for _, l := range lines {
 		rate, ok := l.figure("messages")
@@ -169,12 +176,15 @@ const shown = 25
 func faults(all []line, files map[string][]byte) {
 	p := &page{}
 	p.say("# Faults\n\n%s", written)
-	p.say("Real clients call a cluster of real processes while processes, disks, networks and clocks fail. Checkers then compare the clients' histories and the log with the [guarantees](../explanation/guarantees.md).")
-	p.say("A run passes if no guarantee is violated and every kind of fault happened often enough. Earlier runs found bugs; git has their fixes and tests.\n")
+	p.say("Real clients call a cluster of real processes while processes, disks, networks and clocks fail. " +
+		"Checkers then compare the clients' histories and the log with the [guarantees](../explanation/guarantees.md).")
+	p.say("A run passes if no guarantee is violated and every kind of fault happened often enough. Earlier runs " +
+		"found bugs; git has their fixes and tests.\n")
 	p.say("## Runs\n")
 	for _, name := range []string{"soak", "power", "crash"} {
 		for _, l := range part(all, name) {
-			p.say("### %s\n\nCommit `%s`, %s. Command: `%s`. Verdict: **%s**.\n", strings.ToUpper(l.Workload[:1])+l.Workload[1:], l.Commit, l.Machine, l.Command, l.Verdict)
+			p.say("### %s\n\nCommit `%s`, %s. Command: `%s`. Verdict: **%s**.\n", strings.ToUpper(l.Workload[:1])+l.Workload[1:], l.Commit,
+				l.Machine, l.Command, l.Verdict)
 			p.head("Count", "Value")
 			for _, f := range l.Figures {
 				p.row(strings.ToUpper(f.Name[:1])+f.Name[1:], f.String())
@@ -189,8 +199,10 @@ func faults(all []line, files map[string][]byte) {
 		return int(100*y.Value) - int(100*x.Value)
 	})
 	if len(recoveries) > 0 {
-		p.say("## Time to recover\n\nCommit `%s`. Command: `%s`. Up to three faults overlap, so a fault may have another's time.", recoveries[0].Commit, recoveries[0].Command)
-		p.say("*Silent* is the longest time without an acknowledged send, including the time that the fault lasts. *Healed* is the time from the end of the fault until every node serves.")
+		p.say("## Time to recover\n\nCommit `%s`. Command: `%s`. Up to three faults overlap, so a fault may have another's time.",
+			recoveries[0].Commit, recoveries[0].Command)
+		p.say("*Silent* is the longest time without an acknowledged send, including the time that the fault lasts. " +
+			"*Healed* is the time from the end of the fault until every node serves.")
 		p.say("The table has the %d faults with the longest median; the record has all %d.\n", shown, len(recoveries))
 		p.head("Fault", "Times", "Silent, median", "Silent, worst", "Healed, median", "Healed, worst")
 		var rows []row
@@ -208,7 +220,8 @@ func faults(all []line, files map[string][]byte) {
 		p.say("\n![Longest time without an acknowledged send, of each fault](recovery.svg)\n")
 	}
 	tests := part(all, "selftest")
-	p.say("## The checkers find planted bugs\n\n`make faults-selftest` plants each of %d bugs in a server and plays a script that shows it. The named checkers must report it; without the bug all must stay silent.", len(tests))
+	p.say("## The checkers find planted bugs\n\n`make faults-selftest` plants each of %d bugs in a server and "+
+		"plays a script that shows it. The named checkers must report it; without the bug all must stay silent.", len(tests))
 	if len(tests) > 0 {
 		p.say("Commit `%s`: %d of %d found, no report without them.\n", tests[0].Commit, len(tests), len(tests))
 	}
@@ -216,7 +229,8 @@ func faults(all []line, files map[string][]byte) {
 	for _, l := range tests {
 		p.row(l.Workload, strings.TrimPrefix(l.Verdict, "found by "))
 	}
-	p.say("\n## Repeat it\n\nEach heading above names its command. A run leaves its history, a report and pictures in `bin/faults`. `make faults-check HISTORY=folder` checks a stored run again.")
+	p.say("\n## Repeat it\n\nEach heading above names its command. A run leaves its history, a report and " +
+		"pictures in `bin/faults`. `make faults-check HISTORY=folder` checks a stored run again.")
 	p.say("The record is [record.jsonl](../../test/results/record.jsonl).")
 	files["faults.md"] = p.Bytes()
 }
@@ -231,7 +245,8 @@ var (
 func compatibility(root string, files map[string][]byte) error {
 	p := &page{}
 	p.say("# Compatibility\n\n%s", written)
-	p.say("`make test` runs the conformance tests with the AWS SDK for Go and with raw requests. `make conformance` runs the clients below against a three-node cluster.\n")
+	p.say("`make test` runs the conformance tests with the AWS SDK for Go and with raw requests. `make " +
+		"conformance` runs the clients below against a three-node cluster.\n")
 	p.say("## Clients\n")
 	p.head("Client", "Version that the suite installs")
 	suite := filepath.Join(root, "test/api/conformance")

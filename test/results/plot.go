@@ -48,7 +48,8 @@ func plot(heading string, series []string, rows []row) []byte {
 		text(plotLeft-8, y+barHeight*float64(len(r.bars))/2+4, `text-anchor="end"`, r.label)
 		for i, f := range r.bars {
 			if f.Value > 0 {
-				fmt.Fprintf(&out, `<rect x="%d" y="%.0f" width="%.1f" height="%d" fill="%s"/>`+"\n", plotLeft, y, at(f.Value)-plotLeft, barHeight-2, colours[i%len(colours)])
+				fmt.Fprintf(&out, `<rect x="%d" y="%.0f" width="%.1f" height="%d" fill="%s"/>`+"\n", plotLeft, y, at(f.Value)-plotLeft,
+					barHeight-2, colours[i%len(colours)])
 				end := f.Value
 				if f.High > f.Low {
 					end = f.High

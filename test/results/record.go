@@ -164,7 +164,8 @@ func loadPeers(path, part string) ([]line, error) {
 					us = append(us, r.ServersUs)
 				}
 			}
-			l := line{Part: part, Commit: commit, At: record.At.Format(time.RFC3339), Machine: benchMachine, Workload: w.Name, System: record.Queues[j].Name}
+			l := line{Part: part, Commit: commit, At: record.At.Format(time.RFC3339), Machine: benchMachine, Workload: w.Name,
+				System: record.Queues[j].Name}
 			l.Figures = []figure{of("messages", "/s", rate), of("p50", "ms", p50), of("p99", "ms", p99)}
 			if l.System == "seriatim" {
 				own = l.Figures[0].Value
@@ -200,7 +201,8 @@ func loadGoals(path string) ([]line, error) {
 	}
 	var all []line
 	for name, goal := range record {
-		l := line{Part: "goals", Commit: goal.Commit, At: goal.At.Format(time.RFC3339), Machine: goal.Processor + ", " + benchMachine, Workload: name}
+		l := line{Part: "goals", Commit: goal.Commit, At: goal.At.Format(time.RFC3339), Machine: goal.Processor + ", " + benchMachine,
+			Workload: name}
 		l.Command = "make bench-goals BENCH_SCALE=1 GOALS='" + name + "'"
 		for _, found := range goal.Findings {
 			if len(found.Values) == 0 {

@@ -167,7 +167,8 @@ func TestForeignFigures(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1: "1", 1.234: "1.23", 12.34: "12.3", 163.6: "164", 1234567: "1,234,567", 21749.2: "21,749"} {
+	for v, want := range map[float64]string{0: "0", 1: "1", 1.234: "1.23", 12.34: "12.3", 163.6: "164", 1234567: "1,234,567",
+		21749.2: "21,749"} {
 		if got := number(v); got != want {
 			t.Errorf("number(%v) = %s, want %s", v, got, want)
 		}

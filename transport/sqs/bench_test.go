@@ -47,7 +47,8 @@ func (answeringNode) Read(context.Context, func(queue.View) error) (cluster.Posi
 // BenchmarkServeSend is the service's share of a request: parsing, digests and
 // the answer, without network and cluster.
 func BenchmarkServeSend(b *testing.B) {
-	entry := `"MessageBody":"` + strings.Repeat("x", 256) + `","MessageGroupId":"group-17","MessageDeduplicationId":"0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f"`
+	entry := `"MessageBody":"` + strings.Repeat("x", 256) +
+		`","MessageGroupId":"group-17","MessageDeduplicationId":"0d1e7c5a-4f0e-4a58-9d53-1a2b3c4d5e6f"`
 	var list []string
 	for i := range 10 {
 		list = append(list, fmt.Sprintf(`{"Id":"%d",%s}`, i, entry))

@@ -152,7 +152,8 @@ func TestNegotiatedJSON(t *testing.T) {
 		status int
 		body   string
 	}{
-		{"/?Action=ListQueues", 200, `{"ListQueuesResponse":{"ListQueuesResult":{"queueUrls":["<host>/000000000000/q"],"NextToken":null},` + metadata},
+		{"/?Action=ListQueues", 200, `{"ListQueuesResponse":{"ListQueuesResult":{"queueUrls":["<host>/000000000000/q"],"NextToken":null},` +
+			metadata},
 		{"/?Action=GetQueueUrl&QueueName=q", 200, `{"GetQueueUrlResponse":{"GetQueueUrlResult":{"QueueUrl":"<host>/000000000000/q"},` +
 			metadata},
 		{
@@ -161,7 +162,8 @@ func TestNegotiatedJSON(t *testing.T) {
 		},
 		{"/000000000000/q?Action=ReceiveMessage", 200, `{"ReceiveMessageResponse":{"ReceiveMessageResult":{"messages":null},` + metadata},
 		{"/000000000000/q?Action=TagQueue&Tag.1.Key=k&Tag.1.Value=v", 200, `{"TagQueueResponse":{` + metadata},
-		{"/000000000000/q?Action=ListQueueTags", 200, `{"ListQueueTagsResponse":{"ListQueueTagsResult":{"Tags":[{"Key":"k","Value":"v"}]},` + metadata},
+		{"/000000000000/q?Action=ListQueueTags", 200,
+			`{"ListQueueTagsResponse":{"ListQueueTagsResult":{"Tags":[{"Key":"k","Value":"v"}]},` + metadata},
 		{
 			"/000000000000/q?Action=SendMessage", 400,
 			`{"Error":{"Code":"MissingParameter","Message":"The request must contain the parameter MessageBody.","Type":"Sender"},"RequestId":"<id>"}`,

@@ -137,7 +137,8 @@ func (s *scan) posts() {
 				continue
 			}
 			s.waiting = append(s.waiting, health.Found(health.Posts, w.Topic, float64(w.Waiting),
-				"the topic %s waits with %d deliveries for the subscriber at %s, which %d attempts did not reach", w.Topic, w.Waiting, hostOf(w.Endpoint), w.Attempts))
+				"the topic %s waits with %d deliveries for the subscriber at %s, which %d attempts did not reach", w.Topic, w.Waiting,
+				hostOf(w.Endpoint), w.Attempts))
 		}
 	})
 }
@@ -175,5 +176,6 @@ func (s *scan) deadLetters() []health.Finding {
 	case total == 0:
 		return []health.Finding{health.Found(health.DeadLetter, "", 0, "no dead-letter queue has messages")}
 	}
-	return []health.Finding{health.Found(health.DeadLetter, fullest, float64(total), "dead-letter queues have %d messages, %d of them in %s", total, most, fullest)}
+	return []health.Finding{health.Found(health.DeadLetter, fullest, float64(total),
+		"dead-letter queues have %d messages, %d of them in %s", total, most, fullest)}
 }

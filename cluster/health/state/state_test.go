@@ -99,7 +99,8 @@ func TestWaitingPosts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must(&queue.CreateTopic{Topic: "t", TopicARN: "arn:aws:sns:us-east-1:000000000000:t"})
-	w.must(&queue.Subscribe{Topic: "t", Protocol: attributes.ProtocolHTTPS, Endpoint: "https://user:secret@example.org/hook?key=secret", Server: "http://server:9324", Owner: "000000000000"})
+	w.must(&queue.Subscribe{Topic: "t", Protocol: attributes.ProtocolHTTPS, Endpoint: "https://user:secret@example.org/hook?key=secret",
+		Server: "http://server:9324", Owner: "000000000000"})
 	number := w.b.View().ListSubscriptions(0, 10)[0].Number
 	due := func() (first queue.WebDelivery) {
 		w.b.View().ScanDeliveries(number, func(_ uint64, _ queue.Timestamp, request func() queue.WebDelivery) bool {
@@ -117,7 +118,8 @@ func TestWaitingPosts(t *testing.T) {
 	}
 	report := func(outcome queue.DeliveryOutcome) {
 		d := due()
-		w.must(&queue.ReportDeliveries{Reports: []queue.DeliveryReport{{Subscription: number, Number: d.Number, Attempts: d.Attempts, Outcome: outcome}}})
+		w.must(&queue.ReportDeliveries{Reports: []queue.DeliveryReport{{Subscription: number, Number: d.Number, Attempts: d.Attempts,
+			Outcome: outcome}}})
 	}
 	report(queue.DeliveryFailed)
 	f := w.one(health.Posts, 0, health.Warning, "the topic t waits with 3 deliveries for the subscriber at example.org")
@@ -156,7 +158,8 @@ func TestDeadLetters(t *testing.T) {
 	if found := w.found(health.DeadLetter, 0); len(found) > 0 {
 		t.Errorf("without a RedrivePolicy: %+v", found)
 	}
-	w.fifo("q.fifo", queue.Attribute{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:failed.fifo","maxReceiveCount":1}`},
+	w.fifo("q.fifo", queue.Attribute{Name: "RedrivePolicy",
+		Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:failed.fifo","maxReceiveCount":1}`},
 		queue.Attribute{Name: "MaxDeduplicationEntries", Value: "2"}, queue.Attribute{Name: "VisibilityTimeout", Value: "0"})
 	w.one(health.DeadLetter, 0, health.OK)
 	w.send("q.fifo", "g", "1")

@@ -18,7 +18,8 @@ func Open(t *testing.T, nodeID string, outside environment.Network) (*peernet.Ne
 	logger := clustertest.Logger(t, 0)
 	book := peernet.OpenAddressBook(filepath.Join(t.TempDir(), "addresses"), logger)
 	network, err := peernet.Listen(context.WithoutCancel(t.Context()), peernet.Options{
-		NodeID: nodeID, ClusterID: func() string { return "c" }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Network: outside, Logger: logger,
+		NodeID: nodeID, ClusterID: func() string { return "c" }, Bind: "127.0.0.1:0", Timeout: 10 * time.Second, Network: outside,
+		Logger:  logger,
 		Formats: func() peernet.FormatRange { return peernet.NewFormatRange(1, 1) }, Outdated: func(err error) { t.Error(err) },
 	}, book)
 	if err != nil {

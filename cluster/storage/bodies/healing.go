@@ -80,7 +80,8 @@ func (s *Store) damaged(body content.Body, why error) error {
 	}
 	h := s.healing.found[at]
 	if h == nil || h.Body.Digest() != body.Digest() || h.Body.Len() != body.Len() {
-		h = &BeingHealed{Body: body, text: fmt.Sprintf("%s: %v; it is being fetched from another node", text, why), done: make(chan struct{})}
+		h = &BeingHealed{Body: body, text: fmt.Sprintf("%s: %v; it is being fetched from another node", text, why),
+			done: make(chan struct{})}
 		s.healing.found[at] = h
 		s.counts.damaged.Add(1)
 		s.options.Logger.Warn("a message body is damaged on this node's disk, it is being fetched from another node",
@@ -161,7 +162,8 @@ func (s *Store) GiveUp(body content.Body, why error) {
 	s.healing.mu.Lock()
 	s.healing.notify = nil // in tests the node continues
 	s.healing.mu.Unlock()
-	err := s.options.Guard.Fail(fault.ExitChecksum, fmt.Errorf("%s is damaged and cannot be healed: %w; %s", s.describe(body), why, storage.ReplaceNode))
+	err := s.options.Guard.Fail(fault.ExitChecksum,
+		fmt.Errorf("%s is damaged and cannot be healed: %w; %s", s.describe(body), why, storage.ReplaceNode))
 	s.healed(body, err)
 }
 

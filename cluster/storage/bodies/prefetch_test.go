@@ -45,7 +45,8 @@ func TestABacklogIsPrefetched(t *testing.T) {
 		})
 	}
 	reading.Wait()
-	if total := count * (size + recordHeadBytes); n.store.prefetch.filled < total/(8<<10)/2 || n.store.prefetch.filled > readers*3*total/(8<<10) {
+	if total := count * (size + recordHeadBytes); n.store.prefetch.filled < total/(8<<10)/2 ||
+		n.store.prefetch.filled > readers*3*total/(8<<10) {
 		t.Errorf("%d windows were read for %d bytes", n.store.prefetch.filled, total)
 	}
 }

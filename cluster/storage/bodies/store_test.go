@@ -412,7 +412,8 @@ func BenchmarkAppend(b *testing.B) {
 	for _, size := range []int{128, 256, 1024, 10 << 10} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			guard := storage.NewDiskGuard(time.Hour, func(_ fault.ExitCode, err error) { b.Fatal(err) }, nil)
-			store, err := Open(Options{Life: b.Context(), Dir: b.TempDir(), Guard: guard, Logger: slog.New(slog.DiscardHandler), Keep: true})
+			store, err := Open(Options{Life: b.Context(), Dir: b.TempDir(), Guard: guard, Logger: slog.New(slog.DiscardHandler),
+				Keep: true})
 			if err != nil {
 				b.Fatal(err)
 			}

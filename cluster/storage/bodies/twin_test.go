@@ -37,7 +37,8 @@ func newTwins(t *testing.T, seed uint64) *twins {
 		&queue.SetClusterSetting{Name: queue.SettingReceiptKey, Value: "000102030405060708090a0b0c0d0e0f"},
 		&queue.SetClusterSetting{Name: queue.SettingMinimumWindow, Value: "1"},
 		&queue.SetFormatVersion{Version: format.CurrentVersion},
-		&queue.CreateQueue{Queue: "dead.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}, {Name: "ContentBasedDeduplication", Value: "true"}}},
+		&queue.CreateQueue{Queue: "dead.fifo",
+			Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}, {Name: "ContentBasedDeduplication", Value: "true"}}},
 		&queue.CreateQueue{Queue: "a.fifo", Attributes: []queue.Attribute{
 			{Name: "FifoQueue", Value: "true"},
 			{Name: "ReservedAttributesEnabled", Value: "true"},
@@ -81,7 +82,8 @@ func (w *twins) apply(cmd queue.Command) codec.Response {
 		}
 	}
 	if !bytes.Equal(encoded[0], encoded[1]) || w.segments.Position() != w.memory.Position() {
-		w.t.Fatalf("%T: answers are equal: %t; %+v and %+v", cmd, bytes.Equal(encoded[0], encoded[1]), w.segments.Position(), w.memory.Position())
+		w.t.Fatalf("%T: answers are equal: %t; %+v and %+v", cmd, bytes.Equal(encoded[0], encoded[1]), w.segments.Position(),
+			w.memory.Position())
 	}
 	return answers[0]
 }
@@ -102,7 +104,8 @@ func (w *twins) step() {
 		}
 	case 16:
 		if len(w.handles) > 0 {
-			w.apply(&queue.ChangeMessageVisibility{Queue: name, Entries: []queue.VisibilityEntry{{Handle: w.handles[w.random.IntN(len(w.handles))], VisibilityTimeout: queue.Some(0)}}})
+			w.apply(&queue.ChangeMessageVisibility{Queue: name,
+				Entries: []queue.VisibilityEntry{{Handle: w.handles[w.random.IntN(len(w.handles))], VisibilityTimeout: queue.Some(0)}}})
 		}
 	case 17:
 		w.apply(&queue.AdvanceClock{})
@@ -132,12 +135,14 @@ func (w *twins) sendTo(name string) {
 	}
 	response := w.apply(&queue.SendMessages{Queue: name, Entries: []queue.SendEntry{e}})
 	if sent, ok := response.Result.(queue.MessagesSent); ok && scheduled && w.random.IntN(2) == 0 {
-		w.apply(&queue.CancelScheduled{Queue: name, Sequences: []queue.SequenceNumber{sent.Entries[0].Sequence}, ForgetDeduplicationID: true})
+		w.apply(&queue.CancelScheduled{Queue: name, Sequences: []queue.SequenceNumber{sent.Entries[0].Sequence},
+			ForgetDeduplicationID: true})
 	}
 }
 
 func (w *twins) receive(name string) {
-	response := w.apply(&queue.ReceiveMessages{Queue: name, MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(int64(w.random.IntN(5)))})
+	response := w.apply(&queue.ReceiveMessages{Queue: name, MaxMessages: queue.Some(10),
+		VisibilityTimeout: queue.Some(int64(w.random.IntN(5)))})
 	received, _ := response.Result.(queue.MessagesReceived)
 	for i := range received.Messages {
 		w.handles = append(w.handles, received.Messages[i].Handle.String())
@@ -191,7 +196,8 @@ func (w *twins) compareSnapshots() {
 	}
 	var filled bytes.Buffer
 	source := &sectionReader{store: w.store}
-	if err := snapshot.Fill(&filled, bytes.NewReader(references), source); err != nil || !bytes.Equal(filled.Bytes(), whole) || len(source.wanted) > 0 {
+	if err := snapshot.Fill(&filled, bytes.NewReader(references), source); err != nil || !bytes.Equal(filled.Bytes(), whole) ||
+		len(source.wanted) > 0 {
 		w.t.Fatalf("filled, %d bytes differ from %d, with %d bodies too many, %v", filled.Len(), len(whole), len(source.wanted), err)
 	}
 	captured := w.segments.Capture()

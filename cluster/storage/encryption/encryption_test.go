@@ -61,7 +61,8 @@ func TestKeyFile(t *testing.T) {
 	}
 	line := strings.TrimSpace(KeyLine(old))
 	for _, text := range []string{
-		"", "# nothing\n", line + "\n" + line, line + " more", line[:len(line)-2], line[17:], "0" + line[1:], strings.Replace(line, " ", " A", 1),
+		"", "# nothing\n", line + "\n" + line, line + " more", line[:len(line)-2], line[17:], "0" + line[1:],
+		strings.Replace(line, " ", " A", 1),
 		"0000000000000000" + line[16:],
 	} {
 		_, err := ParseKeyFile(text, rand.Reader)
@@ -168,7 +169,8 @@ func openStream(r *Keyring, stream []byte) ([]byte, error) {
 func TestStreams(t *testing.T) {
 	r := testKeyring(t)
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.OneOf(rapid.IntRange(0, 10), rapid.IntRange(chunkBytes-2, chunkBytes+2), rapid.IntRange(2*chunkBytes-1, 2*chunkBytes+1), rapid.IntRange(0, 300_000)).Draw(t, "size")
+		size := rapid.OneOf(rapid.IntRange(0, 10), rapid.IntRange(chunkBytes-2, chunkBytes+2),
+			rapid.IntRange(2*chunkBytes-1, 2*chunkBytes+1), rapid.IntRange(0, 300_000)).Draw(t, "size")
 		text := make([]byte, size)
 		for i := range size / 4 {
 			binary.LittleEndian.PutUint32(text[4*i:], uint32(i))

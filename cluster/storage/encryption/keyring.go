@@ -122,7 +122,8 @@ func ReadKeyFile(path string, random io.Reader) (*Keyring, error) {
 		return nil, err
 	}
 	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o037 != 0 {
-		return nil, fmt.Errorf("%s has mode %v: only its owner may write it, and only its owner and group read it; run chmod 600 %s", path, mode, path)
+		return nil, fmt.Errorf("%s has mode %v: only its owner may write it, and only its owner and group read it; run chmod 600 %s", path,
+			mode, path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, keyFileBytesMax))
 	if err != nil {

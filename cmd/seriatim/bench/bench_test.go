@@ -283,7 +283,8 @@ func TestInterruptedWhileFilling(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	r, calls := fakeRun(t, map[string]string{"CreateQueue": `{"QueueUrl":"http://h/1/q.fifo"}`, "DeleteQueue": `{}`, "SendMessageBatch": "interrupt"})
+	r, calls := fakeRun(t, map[string]string{"CreateQueue": `{"QueueUrl":"http://h/1/q.fifo"}`, "DeleteQueue": `{}`,
+		"SendMessageBatch": "interrupt"})
 	interrupted = interrupt
 	load := Load{Workload: &Workloads[2], Protocol: HTTP, Clients: 1, Batch: 1, Groups: 1, Size: 10, Count: 100, Duration: time.Minute}
 	_, err := Run(ctx, r.target, load)

@@ -39,7 +39,8 @@ func TestConnection(t *testing.T) {
 			fmt.Fprintf(w, `%q}`, strings.Repeat("x", 100_000))
 			return
 		}
-		fmt.Fprintf(w, `{"MessageId":"%s %s %s %s %s"}`, r.RemoteAddr, r.URL.Path, r.Header.Get("X-Amz-Target"), r.Header.Get("Content-Type"), in.ID)
+		fmt.Fprintf(w, `{"MessageId":"%s %s %s %s %s"}`, r.RemoteAddr, r.URL.Path, r.Header.Get("X-Amz-Target"),
+			r.Header.Get("Content-Type"), in.ID)
 	}))
 	defer server.Close()
 	c := newSQSCaller(Target{Addresses: []string{strings.TrimPrefix(server.URL, "http://")}, Timeout: time.Minute, Account: "111111111111"},
@@ -113,7 +114,8 @@ func (secret) Secret(string) (string, bool, error) { return "secret", true, nil 
 // TestSingleCalls: a deletion has an empty answer, and a send must have a message id.
 func TestSingleCalls(t *testing.T) {
 	t.Parallel()
-	for answer, want := range map[string]string{`{"MessageId":"a"}`: "", "empty": "IncompleteAnswer", "{}": "IncompleteAnswer", "nonsense": "Unreadable"} {
+	for answer, want := range map[string]string{`{"MessageId":"a"}`: "", "empty": "IncompleteAnswer", "{}": "IncompleteAnswer",
+		"nonsense": "Unreadable"} {
 		r, _ := fakeRun(t, map[string]string{"SendMessage": answer, "DeleteMessage": "empty"})
 		if _, err := r.admin.send(t.Context(), make([]message, 1)); codeOf(err) != want {
 			t.Errorf("a send that is answered with %s: %v", answer, err)

@@ -268,7 +268,8 @@ func TestUsageErrors(t *testing.T) {
 		{"message attribute without type", []string{"msg", "send", "q", "b", "-a", "x:=1"}, "--attribute"},
 		{"format", []string{"queue", "list", "-o", "xml"}, `unknown output format "xml"`},
 		{"timeout", []string{"queue", "list", "--timeout", "0s"}, "--timeout"},
-		{"argument instead of a flag", []string{"queue", "list", "orders"}, `unexpected argument "orders": seriatim queue list takes flags only`},
+		{"argument instead of a flag", []string{"queue", "list", "orders"},
+			`unexpected argument "orders": seriatim queue list takes flags only`},
 		{"two files", []string{"backup", "restore", "a", "b"}, `unexpected argument "b" after FILE`},
 		{"file missing", []string{"backup", "restore"}, "FILE is missing"},
 		{"nothing to update", []string{"queue", "update", "q"}, "--attribute is missing"},
@@ -321,15 +322,25 @@ func TestExitCodes(t *testing.T) {
 		want   exit.Code
 		text   string
 	}{
-		{"unknown queue", 400, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}`, "AWS.SimpleQueueService.NonExistentQueue;Sender", exit.NotFound, "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist. (request id r-1)"},
-		{"unknown task", 400, `{"__type":"com.amazonaws.sqs#ResourceNotFoundException","message":"no task"}`, "ResourceNotFoundException;Sender", exit.NotFound, "no task"},
-		{"denied", 403, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`, "", exit.Denied, "AccessDeniedException: no"},
-		{"over a limit", 403, `{"__type":"com.amazonaws.sqs#OverLimit","message":"Too many messages in flight"}`, "OverLimit;Sender", exit.Conflict, "OverLimit"},
-		{"throttled", 403, `{"__type":"com.amazonaws.sqs#RequestThrottled","message":"later"}`, "RequestThrottled;Sender", exit.Unavailable, "RequestThrottled"},
-		{"exists", 400, `{"__type":"com.amazonaws.sqs#QueueNameExists","message":"differs"}`, "QueueAlreadyExists;Sender", exit.Conflict, "QueueAlreadyExists"},
-		{"bad value", 400, `{"__type":"com.amazon.coral.service#InvalidParameterValueException","message":"bad"}`, "InvalidParameterValue;Sender", exit.Usage, "InvalidParameterValue"},
-		{"no leader", 503, `{"__type":"com.amazonaws.sqs#ServiceUnavailable","message":"no leader"}`, "ServiceUnavailable;Receiver", exit.Unavailable, "no leader"},
-		{"unknown outcome", 503, `{"__type":"com.amazonaws.sqs#OutcomeUnknown","message":"perhaps"}`, "OutcomeUnknown;Receiver", exit.Unavailable, "perhaps"},
+		{"unknown queue", 400, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}`,
+			"AWS.SimpleQueueService.NonExistentQueue;Sender", exit.NotFound,
+			"AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist. (request id r-1)"},
+		{"unknown task", 400, `{"__type":"com.amazonaws.sqs#ResourceNotFoundException","message":"no task"}`,
+			"ResourceNotFoundException;Sender", exit.NotFound, "no task"},
+		{"denied", 403, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`, "", exit.Denied,
+			"AccessDeniedException: no"},
+		{"over a limit", 403, `{"__type":"com.amazonaws.sqs#OverLimit","message":"Too many messages in flight"}`, "OverLimit;Sender",
+			exit.Conflict, "OverLimit"},
+		{"throttled", 403, `{"__type":"com.amazonaws.sqs#RequestThrottled","message":"later"}`, "RequestThrottled;Sender", exit.Unavailable,
+			"RequestThrottled"},
+		{"exists", 400, `{"__type":"com.amazonaws.sqs#QueueNameExists","message":"differs"}`, "QueueAlreadyExists;Sender", exit.Conflict,
+			"QueueAlreadyExists"},
+		{"bad value", 400, `{"__type":"com.amazon.coral.service#InvalidParameterValueException","message":"bad"}`,
+			"InvalidParameterValue;Sender", exit.Usage, "InvalidParameterValue"},
+		{"no leader", 503, `{"__type":"com.amazonaws.sqs#ServiceUnavailable","message":"no leader"}`, "ServiceUnavailable;Receiver",
+			exit.Unavailable, "no leader"},
+		{"unknown outcome", 503, `{"__type":"com.amazonaws.sqs#OutcomeUnknown","message":"perhaps"}`, "OutcomeUnknown;Receiver",
+			exit.Unavailable, "perhaps"},
 		{"internal", 500, `oops`, "", exit.Failed, "HTTP 500: oops"},
 		{"another program's page", 200, `<html>`, "", exit.Failed, "unreadable answer"},
 	}
@@ -422,13 +433,15 @@ func TestSomeBatchesDone(t *testing.T) {
 func TestHandlesAsJSON(t *testing.T) {
 	const refused = `{"Successful":[{"Id":"0"}],"Failed":[{"Id":"1","Code":"ReceiptHandleIsInvalid","Message":"expired","SenderFault":true}]}`
 	endpoint, _ := fakeServer(t, map[string]string{
-		"ReceiveMessage": `{"Messages":[{"MessageId":"m","ReceiptHandle":"good","Body":"b"}]}`, "DeleteMessageBatch": refused, "ChangeMessageVisibilityBatch": `{}`,
+		"ReceiveMessage": `{"Messages":[{"MessageId":"m","ReceiptHandle":"good","Body":"b"}]}`, "DeleteMessageBatch": refused,
+		"ChangeMessageVisibilityBatch": `{}`,
 	})
 	for _, test := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"msg", "delete", "q.fifo", "good", "stale"}, `{"deleted":1,"refused":[{"receiptHandle":"stale","code":"ReceiptHandleIsInvalid","message":"expired"}]}`},
+		{[]string{"msg", "delete", "q.fifo", "good", "stale"},
+			`{"deleted":1,"refused":[{"receiptHandle":"stale","code":"ReceiptHandleIsInvalid","message":"expired"}]}`},
 		{[]string{"msg", "release", "q.fifo", "good"}, `{"refused":[],"released":1}`},
 		{[]string{"msg", "extend", "q.fifo", "good", "--visibility-timeout", "9"}, `{"extended":1,"refused":[]}`},
 		{[]string{"msg", "receive", "q.fifo", "--delete"}, `{"messages":[{"messageId":"m","receiptHandle":"good","body":"b"}]}`},
@@ -613,7 +626,8 @@ func TestEmptyListsAreLists(t *testing.T) {
 		}
 	}
 	bundle, _ := node(t, says(200, "{}"))
-	if r := runTool(t, bundle, "", "debug", "bundle", "-o", "json", "--file", filepath.Join(t.TempDir(), "b")); !strings.Contains(r.out, `"missing": []`) {
+	if r := runTool(t, bundle, "", "debug", "bundle", "-o", "json", "--file", filepath.Join(t.TempDir(), "b")); !strings.Contains(r.out,
+		`"missing": []`) {
 		t.Errorf("debug bundle: %s", r.out)
 	}
 }

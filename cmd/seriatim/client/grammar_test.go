@@ -26,12 +26,14 @@ func TestOneOfThem(t *testing.T) {
 			"q has 1 visible, 0 in flight, 0 deferred and 1 delayed message.\n"},
 		{
 			"dlq redrive --yes " + u,
-			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`, "ListMessageMoveTasks": ended("CANCELLED")},
+			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`,
+				"ListMessageMoveTasks": ended("CANCELLED")},
 			"another client cancelled the redrive after 1 message\n",
 		},
 		{
 			"dlq redrive --yes " + u,
-			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`, "ListMessageMoveTasks": ended("FAILED")},
+			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`,
+				"ListMessageMoveTasks": ended("FAILED")},
 			"failed after 1 message: ",
 		},
 		{

@@ -16,7 +16,8 @@ func TestPeekAtNoQueue(t *testing.T) {
 	if exit.CodeOf(r.err) != exit.NotFound || r.err.Error() != want || exit.HintOf(r.err) != native.QueuesHint {
 		t.Errorf("exit code %d: %v, hint %q", exit.CodeOf(r.err), r.err, exit.HintOf(r.err))
 	}
-	for status, body := range map[int]string{404: "404 page not found", 400: `{"error":"limit must be a number"}`, 503: `{"error":"no leader"}`} {
+	for status, body := range map[int]string{404: "404 page not found", 400: `{"error":"limit must be a number"}`,
+		503: `{"error":"no leader"}`} {
 		address, _ := node(t, says(status, body))
 		if r := runTool(t, address, "", "msg", "peek", "jobs"); exit.CodeOf(r.err) == exit.NotFound ||
 			strings.Contains(r.err.Error(), "NonExistentQueue") {

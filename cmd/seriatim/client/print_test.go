@@ -50,7 +50,8 @@ func TestDestructiveCommandsAsk(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	const u = "http://h/000000000000/q"
-	for format, want := range map[string]string{"table": "q has 1 visible, 0 in flight, 0 deferred and 0 delayed messages.\nDry run: nothing was changed.\n", "json": `"dryRun": true`} {
+	for format, want := range map[string]string{"table": "q has 1 visible, 0 in flight, 0 deferred and 0 delayed " +
+		"messages.\nDry run: nothing was changed.\n", "json": `"dryRun": true`} {
 		endpoint, _ := fakeServer(t, map[string]string{
 			"GetQueueAttributes": `{"Attributes":{"ApproximateNumberOfMessages":"1","ApproximateNumberOfMessagesNotVisible":"0","ApproximateNumberOfMessagesDelayed":"0"}}`,
 		})

@@ -117,11 +117,13 @@ func TestMistakesAreNamed(t *testing.T) {
 		from sources
 		want []string // parts of the message
 	}{
-		{"unknown key", sources{file: "data_dir: /x\n"}, []string{"seriatim.yaml", `unknown setting "data_dir"`, `did you mean "data-dir"`}},
+		{"unknown key", sources{file: "data_dir: /x\n"},
+			[]string{"seriatim.yaml", `unknown setting "data_dir"`, `did you mean "data-dir"`}},
 		{"misspelt key", sources{file: "join-adress: /x\ndata-dri: /x\n"}, []string{`did you mean "data-dir"`}},
 		{"two unknown keys", sources{file: "foo: 1\nbar: 2\n"}, []string{`"foo"`, `"bar"`}},
 		{"unknown variable", sources{environ: []string{"SERIATIM_DATADIR=/x"}}, []string{"unknown variable SERIATIM_DATADIR"}},
-		{"bad duration in file", sources{file: "disk-deadline: 10\n"}, []string{"seriatim.yaml", "disk-deadline", `"10" is not a duration`}},
+		{"bad duration in file", sources{file: "disk-deadline: 10\n"},
+			[]string{"seriatim.yaml", "disk-deadline", `"10" is not a duration`}},
 		{"bad number in variable", sources{environ: []string{"SERIATIM_BOOTSTRAP_EXPECT=three"}},
 			[]string{"SERIATIM_BOOTSTRAP_EXPECT", "whole number"}},
 		{"bad size in flag", sources{flags: []string{"--log-cache-size=64M"}}, []string{"--log-cache-size", "64MiB"}},

@@ -56,7 +56,8 @@ func SettingsTable() string {
 		if def != "" {
 			def = "`" + def + "`"
 		}
-		b.WriteString("| `" + strings.Join([]string{s.name + "` ", " `" + s.env + "` ", " " + def + " ", " " + s.since + " ", " " + s.help + " |\n"}, "|"))
+		b.WriteString("| `" + strings.Join([]string{s.name + "` ", " `" + s.env + "` ", " " + def + " ", " " + s.since + " ",
+			" " + s.help + " |\n"}, "|"))
 	}
 	return b.String()
 }

@@ -41,7 +41,8 @@ func TestAddPermissionBuildsPolicy(t *testing.T) {
 		if got := c.tryPermit(t, queue, "L", oneAccount, "ReceiveMessage"); got != nil {
 			t.Fatalf("refused: %v", got)
 		}
-		want := object{"Version": "2008-10-17", "Id": arn(queue) + "/SQSDefaultPolicy", "Statement": []any{statement(queue, "L", first, "SQS:ReceiveMessage")}}
+		want := object{"Version": "2008-10-17", "Id": arn(queue) + "/SQSDefaultPolicy",
+			"Statement": []any{statement(queue, "L", first, "SQS:ReceiveMessage")}}
 		if diff := cmp.Diff(want, c.policy(t, queue)); diff != "" {
 			t.Errorf("one statement (-want +got):\n%s", diff)
 		}
@@ -69,6 +70,7 @@ func TestAddPermissionRefusals(t *testing.T) {
 		refused(t, got, "OverLimit", "8 Actions were found, maximum allowed is 7.")
 		refused(t, c.tryPermit(t, queue, "M", oneAccount, "Nonsense"), "InvalidParameterValue",
 			"Value SQS:Nonsense for parameter ActionName is invalid. Reason: Only the queue owner is allowed to invoke this action.")
-		refused(t, c.tryPermit(t, c.missing(t), "L", oneAccount, "SendMessage"), "AWS.SimpleQueueService.NonExistentQueue", c.unknownQueueText())
+		refused(t, c.tryPermit(t, c.missing(t), "L", oneAccount, "SendMessage"), "AWS.SimpleQueueService.NonExistentQueue",
+			c.unknownQueueText())
 	})
 }

@@ -88,7 +88,8 @@ func (c *client) sendBatch(t *testing.T, queue string, entries ...types.SendMess
 	return must[*sqs.SendMessageBatchOutput](t)(c.trySendBatch(t, queue, entries...))
 }
 
-func (c *client) trySendBatch(t *testing.T, queue string, entries ...types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, *refusal) {
+func (c *client) trySendBatch(t *testing.T, queue string, entries ...types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput,
+	*refusal) {
 	t.Helper()
 	return call(t, c.sqs.SendMessageBatch, &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: entries}, nil)
 }
@@ -269,7 +270,8 @@ func (c *client) trySet(t *testing.T, queue string, attributes attrs) *refusal {
 // counts checks the three counters: available, in flight, delayed.
 func (c *client) counts(t *testing.T, queue string, visible, notVisible, delayed int) {
 	t.Helper()
-	got := c.attributes(t, queue, "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+	got := c.attributes(t, queue, "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible",
+		"ApproximateNumberOfMessagesDelayed")
 	want := attrs{
 		"ApproximateNumberOfMessages":           strconv.Itoa(visible),
 		"ApproximateNumberOfMessagesNotVisible": strconv.Itoa(notVisible),
@@ -350,7 +352,8 @@ func before(t *testing.T, start time.Time, window time.Duration) bool {
 func checkWindows() error {
 	checked, missed := windows.checked.Load(), windows.missed.Load()
 	if missed*4 > checked {
-		return fmt.Errorf("%d assertions about windows of time could be made and %d not: this machine is too slow for them", checked, missed)
+		return fmt.Errorf("%d assertions about windows of time could be made and %d not: this machine is too slow for them", checked,
+			missed)
 	}
 	return nil
 }

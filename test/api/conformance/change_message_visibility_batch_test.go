@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-func (c *client) tryHideBatch(t *testing.T, queue string, entries ...types.ChangeMessageVisibilityBatchRequestEntry) (*sqs.ChangeMessageVisibilityBatchOutput, *refusal) {
+func (c *client) tryHideBatch(t *testing.T, queue string,
+	entries ...types.ChangeMessageVisibilityBatchRequestEntry) (*sqs.ChangeMessageVisibilityBatchOutput, *refusal) {
 	t.Helper()
 	in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &queue, Entries: entries}
 	return call(t, c.sqs.ChangeMessageVisibilityBatch, in, nil)
@@ -24,7 +25,8 @@ func TestChangeMessageVisibilityBatchPartlyBad(t *testing.T) {
 		queue := c.std(t, nil)
 		c.send(t, queue, "m")
 		handle := aws.ToString(c.one(t, queue).ReceiptHandle)
-		out := must[*sqs.ChangeMessageVisibilityBatchOutput](t)(c.tryHideBatch(t, queue, hiding("good", handle, 0), hiding("bad", "garbage", 0)))
+		out := must[*sqs.ChangeMessageVisibilityBatchOutput](t)(c.tryHideBatch(t, queue, hiding("good", handle, 0),
+			hiding("bad", "garbage", 0)))
 		checkFailed(t, []types.BatchResultErrorEntry{{
 			Id: aws.String("bad"), SenderFault: true, Code: aws.String("ReceiptHandleIsInvalid"),
 		}}, out.Failed)
@@ -60,10 +62,13 @@ func TestChangeMessageVisibilityBatchRefusals(t *testing.T) {
 		entries    []types.ChangeMessageVisibilityBatchRequestEntry
 		code, text string
 	}{
-		{"no entries", nil, "AWS.SimpleQueueService.EmptyBatchRequest", "There should be at least one ChangeMessageVisibilityBatchRequestEntry in the request."},
-		{"11 entries", eleven, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest", "Maximum number of entries per request are 10. You have sent 11."},
+		{"no entries", nil, "AWS.SimpleQueueService.EmptyBatchRequest",
+			"There should be at least one ChangeMessageVisibilityBatchRequestEntry in the request."},
+		{"11 entries", eleven, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
+			"Maximum number of entries per request are 10. You have sent 11."},
 		{"bad id", []types.ChangeMessageVisibilityBatchRequestEntry{hiding("a b", "h", 1)}, badBatchID, batchIDText},
-		{"repeated id", []types.ChangeMessageVisibilityBatchRequestEntry{hiding("a", "h", 1), hiding("a", "h", 1)}, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct", "Id a repeated."},
+		{"repeated id", []types.ChangeMessageVisibilityBatchRequestEntry{hiding("a", "h", 1), hiding("a", "h", 1)},
+			"AWS.SimpleQueueService.BatchEntryIdsNotDistinct", "Id a repeated."},
 	}
 	each(t, func(t *testing.T, c *client) {
 		queue := c.std(t, nil)

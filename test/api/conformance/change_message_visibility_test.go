@@ -53,7 +53,8 @@ func TestChangeMessageVisibilityBeyondTwelveHours(t *testing.T) {
 		c.send(t, queue, "m")
 		m := c.one(t, queue)
 		c.pass(t, 1)
-		const reason = " for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]."
+		const reason = " for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the " +
+			"message is beyond the limit [43200 seconds]."
 		refused(t, c.tryHide(t, queue, *m.ReceiptHandle, 43200), "InvalidParameterValue", "Value 43200"+reason)
 		c.hide(t, queue, m, 43000)
 		for _, bad := range []int32{43201, -1} {
@@ -88,7 +89,8 @@ func TestChangeMessageVisibilityOfADeletedMessage(t *testing.T) {
 			m := c.one(t, queue)
 			c.delete(t, queue, m)
 			refused(t, c.tryHide(t, queue, *m.ReceiptHandle, 5), "InvalidParameterValue",
-				"Value "+*m.ReceiptHandle+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
+				"Value "+*m.ReceiptHandle+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is "+
+					"not available for visibility timeout change.")
 		}
 	})
 }
@@ -108,7 +110,8 @@ func TestChangeMessageVisibilityFIFOExpired(t *testing.T) {
 		c.send(t, queue, "m", group("g"), dedup("d"))
 		handle := aws.ToString(c.one(t, queue).ReceiptHandle)
 		refused(t, c.tryHide(t, queue, handle, 60), "InvalidParameterValue",
-			"Value "+handle+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
+			"Value "+handle+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not "+
+				"available for visibility timeout change.")
 	})
 }
 
@@ -136,8 +139,10 @@ func TestChangeMessageVisibilityWithoutTimeout(t *testing.T) {
 	c.send(t, queue, "m")
 	handle := aws.ToString(c.one(t, queue).ReceiptHandle)
 	const want = "The request must contain the parameter VisibilityTimeout."
-	refused(t, postJSON(t, "ChangeMessageVisibility", object{"QueueUrl": queue, "ReceiptHandle": handle}).refusal(t, true), "MissingParameter", want)
-	refused(t, postForm(t, "Action", "ChangeMessageVisibility", "QueueUrl", queue, "ReceiptHandle", handle).refusal(t, false), "MissingParameter", want)
+	refused(t, postJSON(t, "ChangeMessageVisibility", object{"QueueUrl": queue, "ReceiptHandle": handle}).refusal(t, true),
+		"MissingParameter", want)
+	refused(t, postForm(t, "Action", "ChangeMessageVisibility", "QueueUrl", queue, "ReceiptHandle", handle).refusal(t, false),
+		"MissingParameter", want)
 	_, got := call(t, c.sqs.ChangeMessageVisibility, &sqs.ChangeMessageVisibilityInput{QueueUrl: &queue, VisibilityTimeout: 1}, nil)
 	refused(t, got, "MissingParameter", fmt.Sprintf("The request must contain the parameter %s.", "ReceiptHandle"))
 }

@@ -74,8 +74,9 @@ func TestCreateQueueBooleanLetterCase(t *testing.T) {
 func TestCreateQueueRefusals(t *testing.T) {
 	const (
 		nameText     = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
-		fifoNameText = "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length."
-		parameter    = "InvalidParameterValue"
+		fifoNameText = "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, " +
+			"must end with .fifo suffix and be 1 to 80 in length."
+		parameter = "InvalidParameterValue"
 	)
 	cases := []struct {
 		name       string
@@ -90,10 +91,14 @@ func TestCreateQueueRefusals(t *testing.T) {
 		{"dot in name", "in.fo", nil, parameter, nameText},
 		{"blank in name", "in fo", nil, parameter, nameText},
 		{"FifoQueue false", "+x", attrs{"FifoQueue": "false"}, "InvalidAttributeName", "Unknown Attribute FifoQueue."},
-		{"content deduplication on standard", "+x", attrs{"ContentBasedDeduplication": "false"}, "InvalidAttributeName", "Unknown Attribute ContentBasedDeduplication."},
-		{"scope on standard", "+x", attrs{"DeduplicationScope": "queue"}, "InvalidAttributeName", "You can specify the DeduplicationScope only when FifoQueue is set to true."},
-		{"throughput limit on standard", "+x", attrs{"FifoThroughputLimit": "perQueue"}, "InvalidAttributeName", "You can specify the FifoThroughputLimit only when FifoQueue is set to true."},
-		{"throughput limit without group scope", "+x.fifo", attrs{"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId"}, "InvalidAttributeValue", "Invalid value for the parameter FifoThroughputLimit."},
+		{"content deduplication on standard", "+x", attrs{"ContentBasedDeduplication": "false"}, "InvalidAttributeName",
+			"Unknown Attribute ContentBasedDeduplication."},
+		{"scope on standard", "+x", attrs{"DeduplicationScope": "queue"}, "InvalidAttributeName",
+			"You can specify the DeduplicationScope only when FifoQueue is set to true."},
+		{"throughput limit on standard", "+x", attrs{"FifoThroughputLimit": "perQueue"}, "InvalidAttributeName",
+			"You can specify the FifoThroughputLimit only when FifoQueue is set to true."},
+		{"throughput limit without group scope", "+x.fifo", attrs{"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId"},
+			"InvalidAttributeValue", "Invalid value for the parameter FifoThroughputLimit."},
 		{"unknown attribute", "+x", attrs{"Foo": "1"}, "InvalidAttributeName", "Unknown Attribute Foo."},
 		{"read-only attribute", "+x", attrs{"QueueArn": "x"}, "InvalidAttributeName", "Unknown Attribute QueueArn."},
 		{"empty name", "", nil, parameter, nameText}, // one that is absent is missing

@@ -43,7 +43,8 @@ func TestCreateTopicName(t *testing.T) {
 			name := unique(t)
 			for _, suffix := range []string{"", ".fifo"} {
 				name := name + strings.Repeat("t", 256-len(name)-len(suffix)) + suffix
-				if got := c.createTopic(t, name, attrs{"FifoTopic": map[string]string{"": "false", ".fifo": "TRUE"}[suffix]}); got != topicARN(name) {
+				if got := c.createTopic(t, name,
+					attrs{"FifoTopic": map[string]string{"": "false", ".fifo": "TRUE"}[suffix]}); got != topicARN(name) {
 					t.Errorf("ARN %s", got)
 				}
 			}
@@ -105,7 +106,8 @@ func TestCreateTopicTags(t *testing.T) {
 		_, got := c.tryCreateTopic(t, unique(t), nil, topicTag("a", "1"), topicTag("a", "2"))
 		refused(t, got, invalid, "Invalid parameter: Duplicated keys are not allowed.")
 		_, got = c.tryCreateTopic(t, unique(t), nil, snstypes.Tag{Key: aws.String("a")})
-		refused(t, got, "ValidationError", "1 validation error detected: Value null at 'tags.1.member.value' failed to satisfy constraint: Member must not be null")
+		refused(t, got, "ValidationError",
+			"1 validation error detected: Value null at 'tags.1.member.value' failed to satisfy constraint: Member must not be null")
 	})
 }
 
@@ -153,7 +155,8 @@ func TestCreateTopicAttributes(t *testing.T) {
 		given := attrs{
 			"DisplayName": "A", "ContentBasedDeduplication": "true", "FifoThroughputScope": "MessageGroup", "KmsMasterKeyId": "alias/key",
 			"SignatureVersion": "2", "TracingConfig": "PassThrough", "DeduplicationWindowSeconds": "600",
-			"ContentDeduplicationMode": "IdAndContent", "Policy": `{"Version":"2012-10-17","Statement":[]}`, "DeliveryPolicy": `{"http":{}}`,
+			"ContentDeduplicationMode": "IdAndContent", "Policy": `{"Version":"2012-10-17","Statement":[]}`,
+			"DeliveryPolicy": `{"http":{}}`,
 		}
 		got := c.topicAttributes(t, c.fifoTopic(t, given))
 		for name, want := range given {

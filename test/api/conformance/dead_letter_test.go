@@ -17,7 +17,8 @@ func TestDeadLetterStandard(t *testing.T) {
 		first := c.one(t, source, everything)
 		c.empty(t, source)
 		moved := c.one(t, target, everything)
-		if *moved.MessageId != *first.MessageId || *moved.Body != "m" || aws.ToString(moved.MD5OfMessageAttributes) != "a45daa70926828a2f0a1db3418e6feb4" {
+		if *moved.MessageId != *first.MessageId || *moved.Body != "m" ||
+			aws.ToString(moved.MD5OfMessageAttributes) != "a45daa70926828a2f0a1db3418e6feb4" {
 			t.Errorf("moved message %+v", moved)
 		}
 		got := attrs{}
@@ -26,7 +27,8 @@ func TestDeadLetterStandard(t *testing.T) {
 		}
 		// The attempt that moved it does not count; the time of sending
 		// stays on a standard queue.
-		want := attrs{"ApproximateReceiveCount": "2", "AWSTraceHeader": traced, "DeadLetterQueueSourceArn": arn(source), "SentTimestamp": first.Attributes["SentTimestamp"]}
+		want := attrs{"ApproximateReceiveCount": "2", "AWSTraceHeader": traced, "DeadLetterQueueSourceArn": arn(source),
+			"SentTimestamp": first.Attributes["SentTimestamp"]}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("attributes (-want +got):\n%s", diff)
 		}
@@ -68,7 +70,8 @@ func TestDeadLetterPolicyRefusals(t *testing.T) {
 			{"fifo with standard target", fifo, policy(std, "3"), typeDiffers},
 			{"standard with fifo target", std, policy(fifo, "3"), typeDiffers},
 			{"count 0", std, policy(std, "0"), "Invalid value for maxReceiveCount: 0, valid values are from 1 to 1000 both inclusive."},
-			{"count 1001", std, policy(std, "1001"), "Invalid value for maxReceiveCount: 1001, valid values are from 1 to 1000 both inclusive."},
+			{"count 1001", std, policy(std, "1001"),
+				"Invalid value for maxReceiveCount: 1001, valid values are from 1 to 1000 both inclusive."},
 			{"count abc", std, policy(std, `"abc"`), ""},
 			{"no count", std, `{"deadLetterTargetArn":"` + arn(std) + `"}`, ""},
 			{"no target", std, `{"maxReceiveCount":3}`, ""},

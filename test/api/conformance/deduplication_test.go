@@ -23,7 +23,8 @@ func sameMessage(t *testing.T, first, second *sqs.SendMessageOutput) {
 		t.Errorf("the duplicate has MessageId %s, the first %s", aws.ToString(second.MessageId), aws.ToString(first.MessageId))
 	}
 	if aws.ToString(first.SequenceNumber) != aws.ToString(second.SequenceNumber) {
-		t.Errorf("the duplicate has SequenceNumber %s, the first %s", aws.ToString(second.SequenceNumber), aws.ToString(first.SequenceNumber))
+		t.Errorf("the duplicate has SequenceNumber %s, the first %s", aws.ToString(second.SequenceNumber),
+			aws.ToString(first.SequenceNumber))
 	}
 }
 
@@ -41,10 +42,12 @@ func TestDeduplicationByID(t *testing.T) {
 		second := c.send(t, queue, "test", group("g"), dedup("d"), text("k", "String", "x"))
 		sameMessage(t, first, second)
 		// The digests are those of the request that asked.
-		if aws.ToString(second.MD5OfMessageBody) != "098f6bcd4621d373cade4e832627b4f6" || aws.ToString(second.MD5OfMessageAttributes) != "a45daa70926828a2f0a1db3418e6feb4" {
+		if aws.ToString(second.MD5OfMessageBody) != "098f6bcd4621d373cade4e832627b4f6" ||
+			aws.ToString(second.MD5OfMessageAttributes) != "a45daa70926828a2f0a1db3418e6feb4" {
 			t.Errorf("digests %q and %q", aws.ToString(second.MD5OfMessageBody), aws.ToString(second.MD5OfMessageAttributes))
 		}
-		if next := c.send(t, queue, "next", group("g"), dedup("e")); aws.ToString(next.SequenceNumber) <= aws.ToString(first.SequenceNumber) {
+		if next := c.send(t, queue, "next", group("g"),
+			dedup("e")); aws.ToString(next.SequenceNumber) <= aws.ToString(first.SequenceNumber) {
 			t.Errorf("sequence number %q after %q", aws.ToString(next.SequenceNumber), aws.ToString(first.SequenceNumber))
 		}
 		c.counts(t, queue, 2, 0, 0)

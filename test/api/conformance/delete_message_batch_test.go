@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-func (c *client) tryDeleteBatch(t *testing.T, queue string, entries ...types.DeleteMessageBatchRequestEntry) (*sqs.DeleteMessageBatchOutput, *refusal) {
+func (c *client) tryDeleteBatch(t *testing.T, queue string, entries ...types.DeleteMessageBatchRequestEntry) (*sqs.DeleteMessageBatchOutput,
+	*refusal) {
 	t.Helper()
 	return call(t, c.sqs.DeleteMessageBatch, &sqs.DeleteMessageBatchInput{QueueUrl: &queue, Entries: entries}, nil)
 }
@@ -42,7 +43,8 @@ func TestDeleteMessageBatchFIFOExpired(t *testing.T) {
 		handle := aws.ToString(c.one(t, queue, hidden(0)).ReceiptHandle)
 		out := must[*sqs.DeleteMessageBatchOutput](t)(c.tryDeleteBatch(t, queue, deletion("a", handle)))
 		checkFailed(t, []types.BatchResultErrorEntry{{
-			Id: aws.String("a"), SenderFault: true, Code: aws.String("ReceiptHandleIsInvalid"), Message: aws.String("The receipt handle has expired"),
+			Id: aws.String("a"), SenderFault: true, Code: aws.String("ReceiptHandleIsInvalid"),
+			Message: aws.String("The receipt handle has expired"),
 		}}, out.Failed)
 	})
 }
@@ -57,10 +59,13 @@ func TestDeleteMessageBatchRefusals(t *testing.T) {
 		entries    []types.DeleteMessageBatchRequestEntry
 		code, text string
 	}{
-		{"no entries", nil, "AWS.SimpleQueueService.EmptyBatchRequest", "There should be at least one DeleteMessageBatchRequestEntry in the request."},
-		{"11 entries", eleven, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest", "Maximum number of entries per request are 10. You have sent 11."},
+		{"no entries", nil, "AWS.SimpleQueueService.EmptyBatchRequest",
+			"There should be at least one DeleteMessageBatchRequestEntry in the request."},
+		{"11 entries", eleven, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
+			"Maximum number of entries per request are 10. You have sent 11."},
 		{"bad id", []types.DeleteMessageBatchRequestEntry{deletion(strings.Repeat("i", 81), "h")}, badBatchID, batchIDText},
-		{"repeated id", []types.DeleteMessageBatchRequestEntry{deletion("a", "h"), deletion("a", "h")}, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct", "Id a repeated."},
+		{"repeated id", []types.DeleteMessageBatchRequestEntry{deletion("a", "h"), deletion("a", "h")},
+			"AWS.SimpleQueueService.BatchEntryIdsNotDistinct", "Id a repeated."},
 	}
 	each(t, func(t *testing.T, c *client) {
 		queue := c.std(t, nil)

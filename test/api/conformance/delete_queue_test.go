@@ -42,7 +42,8 @@ func TestDeleteQueueThenAnyAction(t *testing.T) {
 		check("TagQueue", c.tryTag(t, queue, map[string]string{"a": "b"}))
 		_, got = call(t, c.sqs.PurgeQueue, purgeInput(queue), nil)
 		check("PurgeQueue", got)
-		_, got = call(t, c.sqs.GetQueueAttributes, &sqs.GetQueueAttributesInput{QueueUrl: &queue, AttributeNames: []types.QueueAttributeName{"All"}}, nil)
+		_, got = call(t, c.sqs.GetQueueAttributes,
+			&sqs.GetQueueAttributesInput{QueueUrl: &queue, AttributeNames: []types.QueueAttributeName{"All"}}, nil)
 		check("GetQueueAttributes", got)
 		name := queueName(queue)
 		_, got = call(t, c.sqs.GetQueueUrl, &sqs.GetQueueUrlInput{QueueName: &name}, nil)

@@ -30,7 +30,8 @@ func TestDeleteTopicForgets(t *testing.T) {
 		c.deleteTopic(t, topic)
 		_, got := c.tryPublish(t, topic, "lost", toGroup("g"), withID("y"))
 		refused(t, got, "NotFound", "Topic does not exist")
-		if _, got := call(t, c.sns.GetSubscriptionAttributes, &sns.GetSubscriptionAttributesInput{SubscriptionArn: &subscription}, nil); got == nil {
+		if _, got := call(t, c.sns.GetSubscriptionAttributes, &sns.GetSubscriptionAttributesInput{SubscriptionArn: &subscription},
+			nil); got == nil {
 			t.Error("the subscription is there without its topic")
 		}
 		c.createTopic(t, name, attrs{"FifoTopic": "true"})

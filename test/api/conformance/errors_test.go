@@ -24,7 +24,8 @@ func TestErrorMissingParameters(t *testing.T) {
 				return second(call(t, c.sqs.DeleteMessage, &sqs.DeleteMessageInput{QueueUrl: &queue}, nil))
 			}},
 			{"ChangeMessageVisibility", "ReceiptHandle", func() *refusal {
-				return second(call(t, c.sqs.ChangeMessageVisibility, &sqs.ChangeMessageVisibilityInput{QueueUrl: &queue, VisibilityTimeout: 1}, nil))
+				return second(call(t, c.sqs.ChangeMessageVisibility,
+					&sqs.ChangeMessageVisibilityInput{QueueUrl: &queue, VisibilityTimeout: 1}, nil))
 			}},
 			{"AddPermission", "Label", func() *refusal {
 				in := &sqs.AddPermissionInput{QueueUrl: &queue, AWSAccountIds: oneAccount, Actions: []string{"SendMessage"}}

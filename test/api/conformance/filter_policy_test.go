@@ -8,7 +8,8 @@ import (
 func TestFilterPolicyAttributes(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, filtered, all := c.fifoTopic(t, nil), c.fifo(t, nil), c.fifo(t, nil)
-		c.subscribe(t, topic, filtered, attrs{"FilterPolicy": `{"k":["a"],"n":[{"numeric":[">=",0,"<",10]}]}`, "RawMessageDelivery": "true"})
+		c.subscribe(t, topic, filtered,
+			attrs{"FilterPolicy": `{"k":["a"],"n":[{"numeric":[">=",0,"<",10]}]}`, "RawMessageDelivery": "true"})
 		c.subscribe(t, topic, all, raw)
 		for _, m := range []struct{ k, n string }{{"a", "5"}, {"b", "5"}, {"a", "10"}, {"a", "0"}} {
 			c.publish(t, topic, m.k+m.n, toGroup("g"), withID(m.k+m.n), topicText("k", "String", m.k), topicText("n", "Number", m.n))
@@ -22,7 +23,8 @@ func TestFilterPolicyAttributes(t *testing.T) {
 func TestFilterPolicyBody(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.fifoTopic(t, nil), c.fifo(t, nil)
-		c.subscribe(t, topic, queue, attrs{"FilterPolicy": `{"a":{"b":["x"]}}`, "FilterPolicyScope": "MessageBody", "RawMessageDelivery": "true"})
+		c.subscribe(t, topic, queue, attrs{"FilterPolicy": `{"a":{"b":["x"]}}`, "FilterPolicyScope": "MessageBody",
+			"RawMessageDelivery": "true"})
 		for i, body := range []string{"no JSON", `"x"`, `{"a":{"b":"y"}}`, `{"a":[{"b":"x"}]}`, `{"a":{"b":"x"}}`} {
 			c.publish(t, topic, body, toGroup("g"), withID(string(rune('a'+i))))
 		}
@@ -34,7 +36,8 @@ func TestFilterPolicyRefusals(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		subscription := c.subscribe(t, c.fifoTopic(t, nil), c.fifo(t, nil), nil)
 		for _, test := range []struct{ name, policy, text string }{
-			{"six keys", `{"a":["1"],"b":["1"],"c":["1"],"d":["1"],"e":["1"],"f":["1"]}`, "FilterPolicy: Filter policy can not have more than 5 keys"},
+			{"six keys", `{"a":["1"],"b":["1"],"c":["1"],"d":["1"],"e":["1"],"f":["1"]}`,
+				"FilterPolicy: Filter policy can not have more than 5 keys"},
 			{"no JSON", "{", "FilterPolicy: failed to parse JSON."},
 			{"nested", `{"a":{"b":["1"]}}`, "Filter policy scope MessageAttributes does not support nested filter policy"},
 			{"not a list", `{"a":"b"}`, `FilterPolicy: "a" must be an object or an array`},

@@ -28,7 +28,8 @@ func TestGetDataProtectionPolicy(t *testing.T) {
 		if got := c.dataProtection(t, c.stdTopic(t, nil)); got != "" {
 			t.Errorf("policy %q of a topic without one", got)
 		}
-		_, got := call(t, c.sns.GetDataProtectionPolicy, &sns.GetDataProtectionPolicyInput{ResourceArn: aws.String(topicARN(unique(t)))}, nil)
+		_, got := call(t, c.sns.GetDataProtectionPolicy, &sns.GetDataProtectionPolicyInput{ResourceArn: aws.String(topicARN(unique(t)))},
+			nil)
 		refused(t, got, "NotFound", "Topic does not exist")
 	})
 }

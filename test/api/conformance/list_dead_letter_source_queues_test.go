@@ -34,7 +34,8 @@ func TestListDeadLetterSourceQueues(t *testing.T) {
 		if len(first.QueueUrls) != 1 || first.NextToken == nil {
 			t.Fatalf("first page: %q, token %v", first.QueueUrls, first.NextToken)
 		}
-		second := c.sources(t, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &target, MaxResults: aws.Int32(1), NextToken: first.NextToken})
+		second := c.sources(t, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &target, MaxResults: aws.Int32(1),
+			NextToken: first.NextToken})
 		if diff := cmp.Diff(want, append(first.QueueUrls, second.QueueUrls...)); diff != "" || second.NextToken != nil {
 			t.Errorf("pages (-want +got):\n%s", diff)
 		}

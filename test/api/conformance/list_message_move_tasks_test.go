@@ -22,7 +22,8 @@ func TestListMessageMoveTasksRunning(t *testing.T) {
 			return
 		}
 		task := tasks[0]
-		if aws.ToString(task.Status) != "RUNNING" || aws.ToInt32(task.MaxNumberOfMessagesPerSecond) != 1 || aws.ToString(task.TaskHandle) != handle {
+		if aws.ToString(task.Status) != "RUNNING" || aws.ToInt32(task.MaxNumberOfMessagesPerSecond) != 1 ||
+			aws.ToString(task.TaskHandle) != handle {
 			t.Errorf("entry %+v", task)
 		}
 		if task.DestinationArn != nil || aws.ToInt64(task.ApproximateNumberOfMessagesToMove) != 10 {

@@ -18,12 +18,14 @@ func TestListSubscriptionsByTopic(t *testing.T) {
 			endpoint := arn(c.fifo(t, nil))
 			out := must[*sns.SubscribeOutput](t)(c.trySubscribe(t, topic, "sqs", endpoint, nil))
 			want = append(want, snstypes.Subscription{
-				SubscriptionArn: out.SubscriptionArn, Owner: aws.String(account), Protocol: aws.String("sqs"), Endpoint: &endpoint, TopicArn: &topic,
+				SubscriptionArn: out.SubscriptionArn, Owner: aws.String(account), Protocol: aws.String("sqs"), Endpoint: &endpoint,
+				TopicArn: &topic,
 			})
 		}
 		in := &sns.ListSubscriptionsByTopicInput{TopicArn: &topic}
 		out := must[*sns.ListSubscriptionsByTopicOutput](t)(call(t, c.sns.ListSubscriptionsByTopic, in, nil))
-		if diff := cmp.Diff(want, out.Subscriptions, cmpopts.IgnoreUnexported(snstypes.Subscription{})); diff != "" || out.NextToken != nil {
+		if diff := cmp.Diff(want, out.Subscriptions, cmpopts.IgnoreUnexported(snstypes.Subscription{})); diff != "" ||
+			out.NextToken != nil {
 			t.Errorf("subscriptions (-want +got):\n%s", diff)
 		}
 		in.NextToken = aws.String("x")

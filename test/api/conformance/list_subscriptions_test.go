@@ -25,7 +25,8 @@ func TestListSubscriptionsPages(t *testing.T) {
 		seen := map[string]bool{}
 		var token *string
 		for page := 0; ; page++ {
-			out := must[*sns.ListSubscriptionsOutput](t)(call(t, c.sns.ListSubscriptions, &sns.ListSubscriptionsInput{NextToken: token}, nil))
+			out := must[*sns.ListSubscriptionsOutput](t)(call(t, c.sns.ListSubscriptions, &sns.ListSubscriptionsInput{NextToken: token},
+				nil))
 			for _, s := range out.Subscriptions {
 				listed := aws.ToString(s.SubscriptionArn)
 				// Those of other tests that are not confirmed all have one word for an ARN.

@@ -9,7 +9,8 @@ import (
 
 func (c *client) topicTags(t *testing.T, topic string) map[string]string {
 	t.Helper()
-	out := must[*sns.ListTagsForResourceOutput](t)(call(t, c.sns.ListTagsForResource, &sns.ListTagsForResourceInput{ResourceArn: &topic}, nil))
+	out := must[*sns.ListTagsForResourceOutput](t)(call(t, c.sns.ListTagsForResource, &sns.ListTagsForResourceInput{ResourceArn: &topic},
+		nil))
 	tags := map[string]string{}
 	for _, tag := range out.Tags {
 		tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)

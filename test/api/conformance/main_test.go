@@ -41,7 +41,8 @@ func run(m *testing.M) int {
 		return 1
 	}
 	if shared.cluster, err = harness.Start(ctx, harness.Options{
-		Binary: shared.binary, Dir: dir, Args: []string{"--accept-kms-keys", "--sns-allow-endpoints=127.0.0.0/8"}, // where tests have their subscribers
+		Binary: shared.binary, Dir: dir, Args: []string{"--accept-kms-keys", "--sns-allow-endpoints=127.0.0.0/8"},
+		// where tests have their subscribers
 	}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

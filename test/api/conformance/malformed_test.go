@@ -34,14 +34,16 @@ func TestMalformedJSON(t *testing.T) {
 			body := got.object(t)
 			kind, _ := body["__type"].(string)
 			message, _ := body["message"].(string)
-			if kind == "" || message == "" || got.header.Get("x-amzn-query-error") == "" || !uuidForm.MatchString(got.header.Get("x-amzn-RequestId")) {
+			if kind == "" || message == "" || got.header.Get("x-amzn-query-error") == "" ||
+				!uuidForm.MatchString(got.header.Get("x-amzn-RequestId")) {
 				t.Errorf("type %q, message %q: %v", kind, message, got)
 			}
 		})
 	}
 	t.Run("string for integer text", func(t *testing.T) {
 		got := postJSON(t, "SendMessage", object{"QueueUrl": queue, "MessageBody": "m", "DelaySeconds": "1"}).object(t)
-		if got["__type"] != "com.amazon.coral.service#SerializationException" || got["message"] != "STRING_VALUE can not be converted to an Integer" {
+		if got["__type"] != "com.amazon.coral.service#SerializationException" ||
+			got["message"] != "STRING_VALUE can not be converted to an Integer" {
 			t.Errorf("answer %v", got)
 		}
 	})
@@ -78,7 +80,8 @@ func TestMalformedForm(t *testing.T) {
 	}
 	t.Run("huge index", func(t *testing.T) {
 		// Refused or ignored: both do no harm.
-		if got := postForm(t, "Action", "GetQueueAttributes", "QueueUrl", queue, "AttributeName.99999999999999999999", "All"); got.status >= 500 {
+		if got := postForm(t, "Action", "GetQueueAttributes", "QueueUrl", queue, "AttributeName.99999999999999999999",
+			"All"); got.status >= 500 {
 			t.Errorf("a server error: %v", got)
 		}
 	})
@@ -93,7 +96,8 @@ func TestMalformedOther(t *testing.T) {
 	}{
 		{"XML document", rawRequest{header: map[string]string{"Content-Type": "text/xml"}, body: "<a>"}},
 		{"no content type", rawRequest{body: "x"}},
-		{"another service", rawRequest{header: map[string]string{"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "DynamoDB.Get"}, body: "{}"}},
+		{"another service", rawRequest{header: map[string]string{"Content-Type": "application/x-amz-json-1.0",
+			"X-Amz-Target": "DynamoDB.Get"}, body: "{}"}},
 		{"another method", rawRequest{method: http.MethodPut, body: "x"}},
 	}
 	for _, test := range cases {
@@ -120,9 +124,11 @@ func TestMessageOfOneMiB(t *testing.T) {
 				t.Errorf("the body came back with %d bytes", len(*m.Body))
 			}
 			_, got := c.trySend(t, queue, body+letter)
-			refused(t, got, "InvalidParameterValue", "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes.")
+			refused(t, got, "InvalidParameterValue",
+				"One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes.")
 			_, got = c.trySendBatch(t, queue, entry("a", body+letter))
-			refused(t, got, "AWS.SimpleQueueService.BatchRequestTooLong", "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.")
+			refused(t, got, "AWS.SimpleQueueService.BatchRequestTooLong",
+				"Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes.")
 		}
 		c.counts(t, queue, 0, 2, 0)
 	})

@@ -201,7 +201,8 @@ func TestScheduledMessages(t *testing.T) {
 func TestPartitionKey(t *testing.T) {
 	key := func(value string) sending { return text("seriatim.PartitionKey", "String", value) }
 	each(t, func(t *testing.T, c *client) {
-		queue := c.fifo(t, attrs{"ReservedAttributesEnabled": "true", "DeduplicationScope": "partitionKey", "MessageGroupIdMode": "Optional"})
+		queue := c.fifo(t, attrs{"ReservedAttributesEnabled": "true", "DeduplicationScope": "partitionKey",
+			"MessageGroupIdMode": "Optional"})
 		first := c.send(t, queue, "1", dedup("A"), key("p"))
 		anotherMessage(t, first, c.send(t, queue, "2", dedup("A"), key("q")))
 		sameMessage(t, first, c.send(t, queue, "3", dedup("A"), key("p")))

@@ -258,7 +258,8 @@ func TestYMQDeadLetter(t *testing.T) {
 			c.empty(t, source)
 			var moved []string
 			for _, m := range c.receive(t, target, atMost(10), wait(20), everything) {
-				moved = append(moved, aws.ToString(m.Body)+" "+m.Attributes["MessageDeduplicationId"]+" "+m.Attributes["ApproximateReceiveCount"])
+				moved = append(moved, aws.ToString(m.Body)+" "+m.Attributes["MessageDeduplicationId"]+" "+
+					m.Attributes["ApproximateReceiveCount"])
 			}
 			if diff := cmp.Diff([]string{"of the target X 1", "m X 2"}, moved); diff != "" {
 				t.Errorf("in the target (-want +got):\n%s", diff)

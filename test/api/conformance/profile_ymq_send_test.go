@@ -130,7 +130,8 @@ func TestYMQContentBasedDeduplication(t *testing.T) {
 		}},
 		{"other attributes", func(t *testing.T, c *client) {
 			queue := c.ymq(t, contentBased)
-			sameMessage(t, c.send(t, queue, "B", group("g"), text("k", "String", "x")), c.send(t, queue, "B", group("g"), text("k", "String", "y")))
+			sameMessage(t, c.send(t, queue, "B", group("g"), text("k", "String", "x")),
+				c.send(t, queue, "B", group("g"), text("k", "String", "y")))
 			c.counts(t, queue, 1, 0, 0)
 		}},
 		{"explicit id, then the same content", func(t *testing.T, c *client) {
@@ -250,7 +251,8 @@ func TestYMQDuplicatesAreCounted(t *testing.T) {
 		first := counted()
 		c.send(t, queue, "m", group("g"), dedup("X"))
 		if second := counted(); first != len(queues) || second != first+1 {
-			t.Errorf("the counter was %d after a first send and %d after its duplicate, with %d duplicates before", first, second, len(queues))
+			t.Errorf("the counter was %d after a first send and %d after its duplicate, with %d duplicates before", first, second,
+				len(queues))
 		}
 		queues = append(queues, queue)
 	}

@@ -73,7 +73,8 @@ func TestProfilesPreset(t *testing.T) {
 	eachYMQ(t, []ymqCase{
 		{"preset", func(t *testing.T, c *client) {
 			want := attrs{
-				"CompatibilityProfile": "ymq", "DeduplicationWindowSeconds": "300", "DeduplicationScope": "queue", "ContentDeduplicationMode": "IdOverrides",
+				"CompatibilityProfile": "ymq", "DeduplicationWindowSeconds": "300", "DeduplicationScope": "queue",
+				"ContentDeduplicationMode":      "IdOverrides",
 				"MaxMessagesPerGroupPerReceive": "1", "ReceiveCompatibility": "ymq", "PurgeClearsDeduplicationHistory": "false",
 				"DeadLetterKeepsDeduplicationId": "true",
 			}

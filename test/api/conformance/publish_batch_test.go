@@ -52,7 +52,8 @@ func TestPublishBatchAgain(t *testing.T) {
 			t.Errorf("answers (-first +second):\n%s", diff)
 		}
 		t.Run("inside one batch", func(t *testing.T) {
-			out := c.publishBatch(t, topic, publication("a", "m3", toGroup("g"), withID("3")), publication("b", "other", toGroup("g"), withID("3")))
+			out := c.publishBatch(t, topic, publication("a", "m3", toGroup("g"), withID("3")),
+				publication("b", "other", toGroup("g"), withID("3")))
 			if aws.ToString(out.Successful[0].MessageId) != aws.ToString(out.Successful[1].MessageId) {
 				t.Errorf("answer %+v", out.Successful)
 			}
@@ -79,29 +80,37 @@ func TestPublishBatchRefusals(t *testing.T) {
 		}{
 			{"11 entries", batchOf(11), "TooManyEntriesInBatchRequest", "The batch request contains more entries than permissible."},
 			{"none", nil, "EmptyBatchRequest", "The batch request doesn't contain any entries."},
-			{"repeated id", slices.Concat(id("a"), id("a")), "BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id."},
+			{"repeated id", slices.Concat(id("a"), id("a")), "BatchEntryIdsNotDistinct",
+				"Two or more batch entries in the request have the same Id."},
 			{"id of 81", id(long), "InvalidBatchEntryId", "The Id of a batch entry in the batch request is too long: " + long},
-			{"id with a sign", id("a.b"), "InvalidBatchEntryId", "The Id of a batch entry in the batch request contains an impermissible character: a.b"},
-			{"too long together", []snstypes.PublishBatchRequestEntry{big(262_144), big(1)}, "BatchRequestTooLong", "The length of all the messages put together is more than the limit."},
+			{"id with a sign", id("a.b"), "InvalidBatchEntryId",
+				"The Id of a batch entry in the batch request contains an impermissible character: a.b"},
+			{"too long together", []snstypes.PublishBatchRequestEntry{big(262_144), big(1)}, "BatchRequestTooLong",
+				"The length of all the messages put together is more than the limit."},
 			{
 				"without id",
 				[]snstypes.PublishBatchRequestEntry{{Message: aws.String("m")}},
 				"ValidationError",
-				"1 validation error detected: Value null at 'publishBatchRequestEntries.1.member.id' failed to satisfy constraint: Member must not be null",
+				"1 validation error detected: Value null at 'publishBatchRequestEntries.1.member.id' failed to satisfy " +
+					"constraint: Member must not be null",
 			},
 			{
 				"without message",
 				[]snstypes.PublishBatchRequestEntry{{Id: aws.String("a")}},
 				"ValidationError",
-				"1 validation error detected: Value null at 'publishBatchRequestEntries.1.member.message' failed to satisfy constraint: Member must not be null",
+				"1 validation error detected: Value null at 'publishBatchRequestEntries.1.member.message' failed to " +
+					"satisfy constraint: Member must not be null",
 			},
 			// The fault of one entry is that of the whole request.
-			{"one without group", append(batchOf(1), publication("x", "m", withID("x"))), invalid, "Invalid parameter: The MessageGroupId parameter is required for FIFO topics"},
+			{"one without group", append(batchOf(1), publication("x", "m", withID("x"))), invalid,
+				"Invalid parameter: The MessageGroupId parameter is required for FIFO topics"},
 			{
 				"one without deduplication id", append(batchOf(1), publication("x", "m", toGroup("g"))), invalid,
-				"Invalid parameter: The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly",
+				"Invalid parameter: The topic should either have ContentBasedDeduplication enabled or " +
+					"MessageDeduplicationId provided explicitly",
 			},
-			{"one without default", append(batchOf(1), publication("x", "{}", toGroup("g"), withID("x"), structured)), invalid, "Invalid parameter: Message Structure - No default entry in JSON message body"},
+			{"one without default", append(batchOf(1), publication("x", "{}", toGroup("g"), withID("x"), structured)), invalid,
+				"Invalid parameter: Message Structure - No default entry in JSON message body"},
 			{"one too long", []snstypes.PublishBatchRequestEntry{big(1), big(262_145)}, invalid, "Invalid parameter: Message too long"},
 		} {
 			t.Run(test.name, func(t *testing.T) {

@@ -49,14 +49,16 @@ func TestPublishEnvelope(t *testing.T) {
 			t.Errorf("body\n%s, want\n%s", body, head)
 		}
 		e := envelopeOf(t, got)
-		if e.MessageAttributes["n"].Value != "99.12" || e.MessageAttributes["b"].Value != "AAH/" || e.MessageAttributes["b"].Type != "Binary" {
+		if e.MessageAttributes["n"].Value != "99.12" || e.MessageAttributes["b"].Value != "AAH/" ||
+			e.MessageAttributes["b"].Type != "Binary" {
 			t.Errorf("attributes %v", e.MessageAttributes)
 		}
 		if strings.Contains(body, "Sign") {
 			t.Errorf("a FIFO topic signs: %s", body)
 		}
 		if aws.ToString(got.MessageId) == id || got.Attributes["SequenceNumber"] == number || len(got.MessageAttributes) != 0 {
-			t.Errorf("the message has the id %s, the number %s and the attributes %v", *got.MessageId, got.Attributes["SequenceNumber"], got.MessageAttributes)
+			t.Errorf("the message has the id %s, the number %s and the attributes %v", *got.MessageId, got.Attributes["SequenceNumber"],
+				got.MessageAttributes)
 		}
 		if got.Attributes["MessageGroupId"] != "g" || got.Attributes["MessageDeduplicationId"] != "d" {
 			t.Errorf("system attributes %v", got.Attributes)
@@ -84,7 +86,8 @@ func TestPublishRaw(t *testing.T) {
 
 func TestPublishDeduplication(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
-		topic, queue, other := c.fifoTopic(t, attrs{"DeduplicationWindowSeconds": "60"}), c.fifo(t, nil), c.fifo(t, attrs{"DeduplicationEnabled": "false"})
+		topic, queue, other := c.fifoTopic(t, attrs{"DeduplicationWindowSeconds": "60"}), c.fifo(t, nil),
+			c.fifo(t, attrs{"DeduplicationEnabled": "false"})
 		c.subscribe(t, topic, queue, raw)
 		c.subscribe(t, topic, other, raw)
 		t.Run("within the window", func(t *testing.T) {
@@ -94,7 +97,8 @@ func TestPublishDeduplication(t *testing.T) {
 			if !before(t, start, 50*time.Second) {
 				return
 			}
-			if diff := cmp.Diff([]*string{first.MessageId, first.SequenceNumber}, []*string{again.MessageId, again.SequenceNumber}); diff != "" {
+			if diff := cmp.Diff([]*string{first.MessageId, first.SequenceNumber},
+				[]*string{again.MessageId, again.SequenceNumber}); diff != "" {
 				t.Errorf("answer to the duplicate (-first +second):\n%s", diff)
 			}
 			c.delete(t, queue, c.expect(t, queue, "one")...)
@@ -222,7 +226,8 @@ func TestPublishWindowEnds(t *testing.T) {
 		c.subscribe(t, topic, queue, raw)
 		first := c.publish(t, topic, "first", toGroup("g"), withID("x"))
 		c.pass(t, 2)
-		if again := c.publish(t, topic, "second", toGroup("g"), withID("x")); aws.ToString(again.MessageId) == aws.ToString(first.MessageId) {
+		if again := c.publish(t, topic, "second", toGroup("g"),
+			withID("x")); aws.ToString(again.MessageId) == aws.ToString(first.MessageId) {
 			t.Error("after the window it is a duplicate")
 		}
 		c.expect(t, queue, "first", "second")
@@ -284,7 +289,8 @@ func TestPublishStandardSubscriber(t *testing.T) {
 func TestPublishDeadLetters(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, gone, lost, dead, fine := c.fifoTopic(t, nil), c.fifo(t, nil), c.fifo(t, nil), c.fifo(t, nil), c.fifo(t, nil)
-		c.subscribe(t, topic, gone, attrs{"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":"%s"}`, arn(dead)), "RawMessageDelivery": "true"})
+		c.subscribe(t, topic, gone, attrs{"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":"%s"}`, arn(dead)),
+			"RawMessageDelivery": "true"})
 		c.subscribe(t, topic, lost, raw)
 		c.subscribe(t, topic, fine, raw)
 		c.deleteQueue(t, gone)
@@ -292,7 +298,8 @@ func TestPublishDeadLetters(t *testing.T) {
 		t.Run("with a dead-letter queue", func(t *testing.T) {
 			c.publish(t, topic, "m", toGroup("g"), withID("x"), topicText("k", "String", "v"))
 			got := c.one(t, dead, system("All"), user("All"))
-			if aws.ToString(got.Body) != "m" || got.Attributes["MessageGroupId"] != "g" || got.Attributes["MessageDeduplicationId"] != "x" ||
+			if aws.ToString(got.Body) != "m" || got.Attributes["MessageGroupId"] != "g" ||
+				got.Attributes["MessageDeduplicationId"] != "x" ||
 				aws.ToString(got.MessageAttributes["k"].StringValue) != "v" {
 				t.Errorf("%q with %v and %v", aws.ToString(got.Body), got.Attributes, got.MessageAttributes)
 			}
@@ -338,37 +345,64 @@ func TestPublishRefusals(t *testing.T) {
 			options              []publishing
 			code, text           string
 		}{
-			{"fifo without group", fifo, "m", []publishing{withID("x")}, invalid, "The MessageGroupId parameter is required for FIFO topics"},
-			{"fifo with content deduplication without group", content, "m", nil, invalid, "The MessageGroupId parameter is required for FIFO topics"},
-			{"fifo without deduplication id", fifo, "m", []publishing{toGroup("g")}, invalid, "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"},
-			{"standard with deduplication id", standard, "m", []publishing{withID("x")}, invalid, "MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type"},
+			{"fifo without group", fifo, "m", []publishing{withID("x")}, invalid,
+				"The MessageGroupId parameter is required for FIFO topics"},
+			{"fifo with content deduplication without group", content, "m", nil, invalid,
+				"The MessageGroupId parameter is required for FIFO topics"},
+			{"fifo without deduplication id", fifo, "m", []publishing{toGroup("g")}, invalid,
+				"The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"},
+			{"standard with deduplication id", standard, "m", []publishing{withID("x")}, invalid,
+				"MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid " +
+					"for this topic type"},
 			{"empty message", standard, "", nil, invalid, "Empty message"},
 			{"empty subject", standard, "m", []publishing{subject("")}, invalid, "Subject"},
 			{"subject of 100", standard, "m", []publishing{subject(strings.Repeat("s", 100))}, invalid, "Subject"},
 			{"subject of two lines", standard, "m", []publishing{subject("a\nb")}, invalid, "Subject"},
 			{"too long", standard, strings.Repeat("m", 262_145), nil, invalid, "Message too long"},
 			{"too long with attributes", standard, strings.Repeat("m", 262_134), []publishing{topicText("n", "String", "val")}, "", ""},
-			{"too long by one", standard, strings.Repeat("m", 262_134), []publishing{topicText("n", "String", "valu")}, invalid, "Message too long"},
-			{"id of 129", fifo, "m", []publishing{toGroup("g"), withID(strings.Repeat("i", 129))}, invalid, "MessageDeduplicationId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"},
-			{"id with a blank", fifo, "m", []publishing{toGroup("g"), withID("a b")}, invalid, "MessageDeduplicationId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"},
-			{"group with a letter beyond ASCII", fifo, "m", []publishing{toGroup("é"), withID("x")}, invalid, "MessageGroupId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"},
-			{"structure that is no JSON", fifo, "{", []publishing{toBoth, structured}, invalid, "Message Structure - JSON message body failed to parse"},
-			{"structure without default", fifo, `{"sqs":"m"}`, []publishing{toBoth, structured}, invalid, "Message Structure - No default entry in JSON message body"},
-			{"structure with another default", fifo, `{"default":1}`, []publishing{toBoth, structured}, invalid, "Message Structure - No default entry in JSON message body"},
-			{"group before structure", fifo, "{", []publishing{structured}, invalid, "The MessageGroupId parameter is required for FIFO topics"},
-			{"unknown structure", fifo, "m", []publishing{toBoth, func(in *sns.PublishInput) { in.MessageStructure = aws.String("xml") }}, invalid, "MessageStructure"},
-			{"phone number", standard, "m", []publishing{func(in *sns.PublishInput) { in.PhoneNumber = aws.String("+1") }}, invalid, "PhoneNumber Reason: there are no phone numbers here, publish to a TopicArn"},
+			{"too long by one", standard, strings.Repeat("m", 262_134), []publishing{topicText("n", "String", "valu")}, invalid,
+				"Message too long"},
+			{"id of 129", fifo, "m", []publishing{toGroup("g"), withID(strings.Repeat("i", 129))}, invalid,
+				"MessageDeduplicationId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"},
+			{"id with a blank", fifo, "m", []publishing{toGroup("g"), withID("a b")}, invalid,
+				"MessageDeduplicationId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"},
+			{"group with a letter beyond ASCII", fifo, "m", []publishing{toGroup("é"), withID("x")}, invalid,
+				"MessageGroupId Reason: can only include alphanumeric and punctuation characters. 1 to 128 in length"},
+			{"structure that is no JSON", fifo, "{", []publishing{toBoth, structured}, invalid,
+				"Message Structure - JSON message body failed to parse"},
+			{"structure without default", fifo, `{"sqs":"m"}`, []publishing{toBoth, structured}, invalid,
+				"Message Structure - No default entry in JSON message body"},
+			{"structure with another default", fifo, `{"default":1}`, []publishing{toBoth, structured}, invalid,
+				"Message Structure - No default entry in JSON message body"},
+			{"group before structure", fifo, "{", []publishing{structured}, invalid,
+				"The MessageGroupId parameter is required for FIFO topics"},
+			{"unknown structure", fifo, "m", []publishing{toBoth, func(in *sns.PublishInput) { in.MessageStructure = aws.String("xml") }},
+				invalid, "MessageStructure"},
+			{"phone number", standard, "m", []publishing{func(in *sns.PublishInput) { in.PhoneNumber = aws.String("+1") }}, invalid,
+				"PhoneNumber Reason: there are no phone numbers here, publish to a TopicArn"},
 
-			{"attribute without value", standard, "m", []publishing{topicText("x", "String", "")}, bad, "The message attribute 'x' must contain non-empty message attribute value for message attribute type 'String'."},
-			{"attribute type", standard, "m", []publishing{topicText("x", "Text", "v")}, bad, "The message attribute 'x' has an invalid message attribute type, the set of supported type prefixes is Binary, Number, and String."},
-			{"binary in the wrong field", standard, "m", []publishing{topicText("x", "Binary", "v")}, bad, "The message attribute 'x' with type 'Binary' must use field 'Binary'."},
-			{"string in the wrong field", standard, "m", []publishing{topicBinary("x", "String", []byte("v"))}, bad, "The message attribute 'x' with type 'String' must use field 'String'."},
-			{"number", standard, "m", []publishing{topicText("x", "Number", "v")}, bad, "Could not cast message attribute 'x' value to number."},
-			{"name of 257", standard, "m", []publishing{topicText(strings.Repeat("x", 257), "String", "v")}, bad, "Length of message attribute name must be less than 256 bytes."},
-			{"name that begins with a dot", standard, "m", []publishing{topicText(".x", "String", "v")}, bad, "Invalid message attribute name starting with character '.' was found."},
-			{"name that ends with a dot", standard, "m", []publishing{topicText("x.", "String", "v")}, bad, "Invalid message attribute name ending with character '.' was found."},
-			{"name with two dots", standard, "m", []publishing{topicText("x..y", "String", "v")}, bad, "Message attribute name can not have successive '.' character."},
-			{"name with a sign", standard, "m", []publishing{topicText("x^y", "String", "v")}, bad, "Invalid non-alphanumeric character '#x5E' was found in the message attribute name. Can only include alphanumeric characters, hyphens, underscores, or dots."},
+			{"attribute without value", standard, "m", []publishing{topicText("x", "String", "")}, bad,
+				"The message attribute 'x' must contain non-empty message attribute value for message attribute type 'String'."},
+			{"attribute type", standard, "m", []publishing{topicText("x", "Text", "v")}, bad,
+				"The message attribute 'x' has an invalid message attribute type, the set of supported type prefixes is " +
+					"Binary, Number, and String."},
+			{"binary in the wrong field", standard, "m", []publishing{topicText("x", "Binary", "v")}, bad,
+				"The message attribute 'x' with type 'Binary' must use field 'Binary'."},
+			{"string in the wrong field", standard, "m", []publishing{topicBinary("x", "String", []byte("v"))}, bad,
+				"The message attribute 'x' with type 'String' must use field 'String'."},
+			{"number", standard, "m", []publishing{topicText("x", "Number", "v")}, bad,
+				"Could not cast message attribute 'x' value to number."},
+			{"name of 257", standard, "m", []publishing{topicText(strings.Repeat("x", 257), "String", "v")}, bad,
+				"Length of message attribute name must be less than 256 bytes."},
+			{"name that begins with a dot", standard, "m", []publishing{topicText(".x", "String", "v")}, bad,
+				"Invalid message attribute name starting with character '.' was found."},
+			{"name that ends with a dot", standard, "m", []publishing{topicText("x.", "String", "v")}, bad,
+				"Invalid message attribute name ending with character '.' was found."},
+			{"name with two dots", standard, "m", []publishing{topicText("x..y", "String", "v")}, bad,
+				"Message attribute name can not have successive '.' character."},
+			{"name with a sign", standard, "m", []publishing{topicText("x^y", "String", "v")}, bad,
+				"Invalid non-alphanumeric character '#x5E' was found in the message attribute name. Can only include " +
+					"alphanumeric characters, hyphens, underscores, or dots."},
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				_, got := c.tryPublish(t, test.topic, test.message, test.options...)
@@ -402,7 +436,8 @@ func TestPublishTargetARN(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic, queue := c.stdTopic(t, nil), c.std(t, nil)
 		c.subscribe(t, topic, queue, raw)
-		out := must[*sns.PublishOutput](t)(call(t, c.sns.Publish, &sns.PublishInput{TargetArn: &topic, Message: aws.String("m"), MessageGroupId: aws.String("g")}, nil))
+		out := must[*sns.PublishOutput](t)(call(t, c.sns.Publish,
+			&sns.PublishInput{TargetArn: &topic, Message: aws.String("m"), MessageGroupId: aws.String("g")}, nil))
 		if out.SequenceNumber != nil || aws.ToString(out.MessageId) == "" {
 			t.Errorf("answer %+v", out)
 		}

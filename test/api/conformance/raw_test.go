@@ -82,7 +82,8 @@ func (r rawRequest) attempt(t *testing.T) (answer, error) {
 	}
 	sum := sha256.Sum256([]byte(r.body))
 	key := aws.Credentials{AccessKeyID: harness.AccessKeyID, SecretAccessKey: harness.SecretAccessKey}
-	if err := v4.NewSigner().SignHTTP(t.Context(), key, request, hex.EncodeToString(sum[:]), "sqs", harness.Region, time.Now()); err != nil {
+	if err := v4.NewSigner().SignHTTP(t.Context(), key, request, hex.EncodeToString(sum[:]), "sqs", harness.Region,
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return exchange(request)

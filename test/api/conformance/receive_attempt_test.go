@@ -21,7 +21,8 @@ func deliveries(messages []types.Message) []string {
 }
 
 func notRetryable(id string) string {
-	return "Value " + id + " for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
+	return "Value " + id + " for parameter ReceiveRequestAttemptId is invalid. Reason: The " +
+		"receiveRequestAttemptId is not valid anymore since the receive call is not retryable."
 }
 
 func TestReceiveAttemptReplay(t *testing.T) {

@@ -32,7 +32,8 @@ func TestReceiveMessageRefusals(t *testing.T) {
 		for _, test := range cases {
 			t.Run(fmt.Sprint(test.member, " ", test.value), func(t *testing.T) {
 				_, got := call(t, c.sqs.ReceiveMessage, receiveInput(queue), members{test.member: test.value})
-				refused(t, got, "InvalidParameterValue", fmt.Sprintf("Value %d for parameter %s is invalid. Reason: %s", test.value, test.member, test.reason))
+				refused(t, got, "InvalidParameterValue",
+					fmt.Sprintf("Value %d for parameter %s is invalid. Reason: %s", test.value, test.member, test.reason))
 			})
 		}
 		_, got := c.tryReceive(t, queue, system("Foobar"))
@@ -219,7 +220,8 @@ func TestReceiveMessageAttributeFilter(t *testing.T) {
 		for _, test := range cases {
 			t.Run(test.name, func(t *testing.T) {
 				queue := c.std(t, nil)
-				c.send(t, queue, "m", text("General", "String", "Kenobi"), text("Hello", "String", "There"), text("Help.Me", "String", "Me"))
+				c.send(t, queue, "m", text("General", "String", "Kenobi"), text("Hello", "String", "There"),
+					text("Help.Me", "String", "Me"))
 				m := c.one(t, queue, user(test.filter...))
 				var got []string
 				for name := range m.MessageAttributes {

@@ -33,11 +33,13 @@ func TestTagsUnderTheNameOfTheirMember(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		queue := c.fifo(t, nil)
 		name := queue[strings.LastIndex(queue, "/")+1:]
-		if status, body := c.posted(t, sqsVersion, "Action", "TagQueue", "QueueUrl", queue, "Tags.1.Key", "a", "Tags.1.Value", "b"); status != http.StatusOK {
+		if status, body := c.posted(t, sqsVersion, "Action", "TagQueue", "QueueUrl", queue, "Tags.1.Key", "a", "Tags.1.Value",
+			"b"); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)
 		}
 		other := "tags-" + name
-		if status, body := c.posted(t, sqsVersion, "Action", "CreateQueue", "QueueName", other, "Attribute.1.Name", "FifoQueue", "Attribute.1.Value", "true",
+		if status, body := c.posted(t, sqsVersion, "Action", "CreateQueue", "QueueName", other, "Attribute.1.Name", "FifoQueue",
+			"Attribute.1.Value", "true",
 			"Tags.1.Key", "a", "Tags.1.Value", "b"); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)
 		}
@@ -65,24 +67,31 @@ func TestRecordedRefusals(t *testing.T) {
 			status     int
 			parameters []string
 		}{
-			{"empty TopicArn", "Invalid parameter: TopicArn Reason: An ARN must have at least 6 elements, not 1", 400, []string{"Action", "Publish", "TopicArn", "", "Message", "x"}},
+			{"empty TopicArn", "Invalid parameter: TopicArn Reason: An ARN must have at least 6 elements, not 1", 400,
+				[]string{"Action", "Publish", "TopicArn", "", "Message", "x"}},
 			{"a structure is looked at before the group id", "Message Structure - No default entry in JSON message body", 400, []string{
-				"Action", "PublishBatch", "TopicArn", fifo, entry + "Id", "1", entry + "Message", `{"sqs":"x"}`, entry + "MessageStructure", "json",
+				"Action", "PublishBatch", "TopicArn", fifo, entry + "Id", "1", entry + "Message", `{"sqs":"x"}`, entry + "MessageStructure",
+				"json",
 			}},
 			{"a topic is looked for before the entries of a batch", "Topic does not exist", 404, []string{
 				"Action", "PublishBatch", "TopicArn", absent, entry + "Id", "1", entry + "Message", "",
 			}},
-			{"an attribute without a type", "Value null at 'messageAttributes.a.member.dataType' failed to satisfy constraint: Member must not be null", 400, []string{
-				"Action", "Publish", "TopicArn", standard, "Message", "x", "MessageAttributes.entry.1.Name", "a", "MessageAttributes.entry.1.Value.StringValue", "v",
-			}},
+			{"an attribute without a type",
+				"Value null at 'messageAttributes.a.member.dataType' failed to satisfy constraint: Member must not be null", 400, []string{
+					"Action", "Publish", "TopicArn", standard, "Message", "x", "MessageAttributes.entry.1.Name", "a",
+					"MessageAttributes.entry.1.Value.StringValue", "v",
+				}},
 			{"a type that ends in a dot", "has an invalid message attribute type", 400, []string{
 				"Action", "Publish", "TopicArn", standard, "Message", "x", "MessageAttributes.entry.1.Name", "a",
 				"MessageAttributes.entry.1.Value.DataType", "String.", "MessageAttributes.entry.1.Value.StringValue", "v",
 			}},
-			{"email to an unknown topic", "Topic does not exist", 404, []string{"Action", "Subscribe", "TopicArn", absent, "Protocol", "email", "Endpoint", "a@example.invalid"}},
-			{"email", "Invalid protocol type: email", 400, []string{"Action", "Subscribe", "TopicArn", standard, "Protocol", "email", "Endpoint", "a@example.invalid"}},
+			{"email to an unknown topic", "Topic does not exist", 404,
+				[]string{"Action", "Subscribe", "TopicArn", absent, "Protocol", "email", "Endpoint", "a@example.invalid"}},
+			{"email", "Invalid protocol type: email", 400,
+				[]string{"Action", "Subscribe", "TopicArn", standard, "Protocol", "email", "Endpoint", "a@example.invalid"}},
 			{"a token that is none", "Invalid token", 400, []string{"Action", "ConfirmSubscription", "TopicArn", standard, "Token", "x"}},
-			{"a reserved tag", "reserved", 400, []string{"Action", "TagResource", "ResourceArn", standard, "Tags.member.1.Key", "aws:x", "Tags.member.1.Value", "v"}},
+			{"a reserved tag", "reserved", 400,
+				[]string{"Action", "TagResource", "ResourceArn", standard, "Tags.member.1.Key", "aws:x", "Tags.member.1.Value", "v"}},
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				status, body := c.posted(t, snsVersion, test.parameters...)

@@ -48,14 +48,20 @@ func TestSendMessageBatchRefusals(t *testing.T) {
 		entries    []types.SendMessageBatchRequestEntry
 		code, text string
 	}{
-		{"no entries", nil, "AWS.SimpleQueueService.EmptyBatchRequest", "There should be at least one SendMessageBatchRequestEntry in the request."},
-		{"20 entries", twenty, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest", "Maximum number of entries per request are 10. You have sent 20."},
+		{"no entries", nil, "AWS.SimpleQueueService.EmptyBatchRequest",
+			"There should be at least one SendMessageBatchRequestEntry in the request."},
+		{"20 entries", twenty, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
+			"Maximum number of entries per request are 10. You have sent 20."},
 		{"empty id", []types.SendMessageBatchRequestEntry{entry("", "m")}, badBatchID, batchIDText},
 		{"id of 81", []types.SendMessageBatchRequestEntry{entry(strings.Repeat("i", 81), "m")}, badBatchID, batchIDText},
 		{"id with signs", []types.SendMessageBatchRequestEntry{entry(".!@#", "m")}, badBatchID, batchIDText},
-		{"repeated ids", []types.SendMessageBatchRequestEntry{entry("id_1", "m"), entry("id_2", "m"), entry("id_2", "m"), entry("id_1", "m")}, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct", "Id id_2 repeated."},
-		{"too long together", []types.SendMessageBatchRequestEntry{entry("a", half), entry("b", half+"a")}, "AWS.SimpleQueueService.BatchRequestTooLong", "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."},
-		{"one too long", []types.SendMessageBatchRequestEntry{entry("a", half+half+"a")}, "AWS.SimpleQueueService.BatchRequestTooLong", "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."},
+		{"repeated ids", []types.SendMessageBatchRequestEntry{entry("id_1", "m"), entry("id_2", "m"), entry("id_2", "m"),
+			entry("id_1", "m")}, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct", "Id id_2 repeated."},
+		{"too long together", []types.SendMessageBatchRequestEntry{entry("a", half), entry("b", half+"a")},
+			"AWS.SimpleQueueService.BatchRequestTooLong",
+			"Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."},
+		{"one too long", []types.SendMessageBatchRequestEntry{entry("a", half+half+"a")}, "AWS.SimpleQueueService.BatchRequestTooLong",
+			"Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."},
 	}
 	each(t, func(t *testing.T, c *client) {
 		queue := c.std(t, nil)
@@ -128,7 +134,8 @@ func TestSendMessageBatchPartlyBad(t *testing.T) {
 			entries = append(entries, entry(fmt.Sprint("id", i), body))
 		}
 		out := c.sendBatch(t, queue, entries...)
-		checkFailed(t, []types.BatchResultErrorEntry{{Id: aws.String("id4"), SenderFault: true, Code: aws.String("InvalidMessageContents")}}, out.Failed)
+		checkFailed(t, []types.BatchResultErrorEntry{{Id: aws.String("id4"), SenderFault: true,
+			Code: aws.String("InvalidMessageContents")}}, out.Failed)
 		if len(out.Successful) != 9 {
 			t.Errorf("%d succeeded, want 9", len(out.Successful))
 		}

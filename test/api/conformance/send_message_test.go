@@ -36,20 +36,30 @@ func TestSendMessageDigests(t *testing.T) {
 	}{
 		{name: "no attributes", body: "message", bodyDigest: "78e731027d8fd50ed642340b7c9a63b3"},
 		{name: "two-byte letter", body: "é", bodyDigest: "66ddcd97cfdeabb2f6fb8a999b4bc76f"},
-		{name: "string", body: "test", options: []sending{text("k", "String", "x")}, bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "a45daa70926828a2f0a1db3418e6feb4"},
-		{name: "number", body: "foobar", options: []sending{text("timestamp", "Number", "1493147359900")}, bodyDigest: "3858f62230ac3c915f300c664312c63f", attributeDigest: "235c5c510d26fb653d073faed50ae77c"},
-		{name: "custom number", body: "test", options: []sending{text("UserId", "Number.bigint", "1234567890123456789012")}, bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "797ab158d73dcb5242dedc4412c8e855"},
-		{name: "binary", body: "test", options: []sending{binary("attr1", "Binary", traceparent)}, bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "8cbe4db156db8a94db8b801b7addb984"},
-		{name: "all kinds", body: "test", options: []sending{text("a", "Number", "42"), text("ab", "String.custom", "é"), binary("b", "Binary", []byte{0, 1, 2, 255})}, bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "3ab4d672aa34e0b7a1acbbde10af9b3a"},
-		{name: "trace header", body: "test", options: []sending{trace(traced)}, bodyDigest: "098f6bcd4621d373cade4e832627b4f6", systemDigest: tracedDigest},
-		{name: "trace header and string", body: "test", options: []sending{trace(traced), text("k", "String", "x")}, bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "a45daa70926828a2f0a1db3418e6feb4", systemDigest: tracedDigest},
+		{name: "string", body: "test", options: []sending{text("k", "String", "x")}, bodyDigest: "098f6bcd4621d373cade4e832627b4f6",
+			attributeDigest: "a45daa70926828a2f0a1db3418e6feb4"},
+		{name: "number", body: "foobar", options: []sending{text("timestamp", "Number", "1493147359900")},
+			bodyDigest: "3858f62230ac3c915f300c664312c63f", attributeDigest: "235c5c510d26fb653d073faed50ae77c"},
+		{name: "custom number", body: "test", options: []sending{text("UserId", "Number.bigint", "1234567890123456789012")},
+			bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "797ab158d73dcb5242dedc4412c8e855"},
+		{name: "binary", body: "test", options: []sending{binary("attr1", "Binary", traceparent)},
+			bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "8cbe4db156db8a94db8b801b7addb984"},
+		{name: "all kinds", body: "test",
+			options:    []sending{text("a", "Number", "42"), text("ab", "String.custom", "é"), binary("b", "Binary", []byte{0, 1, 2, 255})},
+			bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "3ab4d672aa34e0b7a1acbbde10af9b3a"},
+		{name: "trace header", body: "test", options: []sending{trace(traced)}, bodyDigest: "098f6bcd4621d373cade4e832627b4f6",
+			systemDigest: tracedDigest},
+		{name: "trace header and string", body: "test", options: []sending{trace(traced), text("k", "String", "x")},
+			bodyDigest: "098f6bcd4621d373cade4e832627b4f6", attributeDigest: "a45daa70926828a2f0a1db3418e6feb4",
+			systemDigest: tracedDigest},
 	}
 	each(t, func(t *testing.T, c *client) {
 		for _, test := range cases {
 			t.Run(test.name, func(t *testing.T) {
 				queue := c.std(t, nil)
 				sent := c.send(t, queue, test.body, test.options...)
-				got := []string{aws.ToString(sent.MD5OfMessageBody), aws.ToString(sent.MD5OfMessageAttributes), aws.ToString(sent.MD5OfMessageSystemAttributes)}
+				got := []string{aws.ToString(sent.MD5OfMessageBody), aws.ToString(sent.MD5OfMessageAttributes),
+					aws.ToString(sent.MD5OfMessageSystemAttributes)}
 				if diff := cmp.Diff([]string{test.bodyDigest, test.attributeDigest, test.systemDigest}, got); diff != "" {
 					t.Errorf("digests of the send (-want +got):\n%s", diff)
 				}
@@ -138,7 +148,8 @@ func TestSendMessageBadAttributes(t *testing.T) {
 	cases := []struct {
 		name, attribute, dataType, value, message string
 	}{
-		{"empty value", "ErrorDetails", "String", "", "Message (user) attribute 'ErrorDetails' must contain a non-empty value of type 'String'."},
+		{"empty value", "ErrorDetails", "String", "",
+			"Message (user) attribute 'ErrorDetails' must contain a non-empty value of type 'String'."},
 		{"reserved aws", "aWs.x", "String", "v", ""},
 		{"reserved amazon", "AMAZON.x", "String", "v", ""},
 		{"leading dot", ".x", "String", "v", ""},
@@ -168,7 +179,8 @@ func TestSendMessageBadAttributes(t *testing.T) {
 func TestSendMessageGoodAttributes(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		queue := c.std(t, nil)
-		c.send(t, queue, "m", text("long", "Number.java.lang.Long", "7"), text("A-b_c.9", "String", "v"), text(strings.Repeat("n", 256), "String", "v"))
+		c.send(t, queue, "m", text("long", "Number.java.lang.Long", "7"), text("A-b_c.9", "String", "v"),
+			text(strings.Repeat("n", 256), "String", "v"))
 		got := c.one(t, queue, everything)
 		if kind := aws.ToString(got.MessageAttributes["long"].DataType); kind != "Number.java.lang.Long" {
 			t.Errorf("type %q", kind)
@@ -210,7 +222,8 @@ func TestSendMessageDelay(t *testing.T) {
 		c.counts(t, queue, 0, 0, 1)
 		for _, bad := range []int32{901, -1} {
 			_, got := c.trySend(t, queue, "m", delay(bad))
-			refused(t, got, "InvalidParameterValue", fmt.Sprintf("Value %d for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.", bad))
+			refused(t, got, "InvalidParameterValue",
+				fmt.Sprintf("Value %d for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.", bad))
 		}
 		// A long poll wakes when the delay is over.
 		start := time.Now()
@@ -225,7 +238,8 @@ func TestSendMessageDelay(t *testing.T) {
 func TestSendMessageDelayOverridesQueue(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		queue := c.std(t, attrs{"DelaySeconds": "900"})
-		_, got := call(t, c.sqs.SendMessage, &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("now")}, members{"DelaySeconds": 0})
+		_, got := call(t, c.sqs.SendMessage, &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("now")},
+			members{"DelaySeconds": 0})
 		if got != nil {
 			t.Fatalf("refused: %v", got)
 		}
@@ -307,7 +321,8 @@ func TestSendMessageFIFODelay(t *testing.T) {
 		queue := c.fifo(t, nil)
 		_, got := c.trySend(t, queue, "m", group("g"), dedup("d"), delay(2))
 		refused(t, got, "InvalidParameterValue", "Value 2 for parameter DelaySeconds is invalid. Reason: "+notForThisQueueType)
-		in := &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("m"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d")}
+		in := &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("m"), MessageGroupId: aws.String("g"),
+			MessageDeduplicationId: aws.String("d")}
 		if _, got := call(t, c.sqs.SendMessage, in, members{"DelaySeconds": 0}); got != nil {
 			t.Fatalf("refused: %v", got)
 		}
@@ -322,7 +337,8 @@ func TestSendMessageFIFOQueueDelay(t *testing.T) {
 		queue := c.fifo(t, attrs{"DelaySeconds": "3"})
 		start := time.Now()
 		// One batch, so that all three become due together.
-		c.sendBatch(t, queue, entry("a", "1", group("g"), dedup("1")), entry("b", "2", group("g"), dedup("2")), entry("c", "3", group("g"), dedup("3")))
+		c.sendBatch(t, queue, entry("a", "1", group("g"), dedup("1")), entry("b", "2", group("g"), dedup("2")),
+			entry("c", "3", group("g"), dedup("3")))
 		got := c.receive(t, queue, wait(1), atMost(3))
 		if before(t, start, 3*time.Second) {
 			if len(got) != 0 {

@@ -140,7 +140,8 @@ func TestNativeDuplicate(t *testing.T) {
 	n := newNative(t)
 	queue := n.queue(t, nil)
 	first, again := n.send(t, queue, "g", "A"), n.send(t, queue, "h", "A")
-	if first.GetDuplicate() || !again.GetDuplicate() || again.GetMessageId() != first.GetMessageId() || again.GetSequenceNumber() != first.GetSequenceNumber() {
+	if first.GetDuplicate() || !again.GetDuplicate() || again.GetMessageId() != first.GetMessageId() ||
+		again.GetSequenceNumber() != first.GetSequenceNumber() {
 		t.Errorf("the first is %v, the second %v", first, again)
 	}
 }
@@ -165,7 +166,8 @@ func TestNativeScheduled(t *testing.T) {
 	t.Run("active", func(t *testing.T) {
 		queue := n.queue(t, nil)
 		scheduled := n.schedule(t, queue, "g", "A", time.Now().Add(-time.Second))
-		wantNative(t, n.next(t).CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()), codes.NotFound, "MessageNotFound")
+		wantNative(t, n.next(t).CancelScheduled(t.Context(), queue, false, scheduled.GetSequenceNumber()), codes.NotFound,
+			"MessageNotFound")
 		wantTexts(t, n.left(t, queue, 0), "A")
 	})
 	t.Run("unknown number", func(t *testing.T) {
@@ -351,7 +353,8 @@ func TestNativeDeferred(t *testing.T) {
 	}
 	wantTexts(t, textsOf(next), "B")
 	deferred, err := s.ReceiveDeferred(t.Context(), got[0].GetSequenceNumber())
-	if err != nil || len(deferred) != 1 || deferred[0].GetBody() != "A" || deferred[0].GetGroupId() != "s" || deferred[0].GetDeduplicationId() != "A" {
+	if err != nil || len(deferred) != 1 || deferred[0].GetBody() != "A" || deferred[0].GetGroupId() != "s" ||
+		deferred[0].GetDeduplicationId() != "A" {
 		t.Fatalf("received %v, %v", deferred, err)
 	}
 	if err := s.Complete(t.Context(), deferred[0].GetReceiptHandle()); err != nil {

@@ -75,10 +75,12 @@ func TestStartMessageMoveTaskRefusals(t *testing.T) {
 			name, source, destination string
 			code, text                string
 		}{
-			{"source is nobody's dead-letter queue", arn(plain), "", "InvalidParameterValue", "Source queue must be configured as a Dead Letter Queue."},
+			{"source is nobody's dead-letter queue", arn(plain), "", "InvalidParameterValue",
+				"Source queue must be configured as a Dead Letter Queue."},
 			{"unknown source", arn(c.missing(t)), "", "ResourceNotFoundException", fmt.Sprintf(noResource, "SourceArn")},
 			{"unknown destination", arn(target), arn(c.missing(t)), "ResourceNotFoundException", fmt.Sprintf(noResource, "DestinationArn")},
-			{"malformed source", "nonsense", "", "InvalidParameterValue", "You must use this format to specify the SourceArn: arn:<partition>:<service>:<region>:<account-id>:<resource-id>"},
+			{"malformed source", "nonsense", "", "InvalidParameterValue",
+				"You must use this format to specify the SourceArn: arn:<partition>:<service>:<region>:<account-id>:<resource-id>"},
 		}
 		for _, test := range cases {
 			t.Run(test.name, func(t *testing.T) {
@@ -101,7 +103,8 @@ func TestStartMessageMoveTaskToDestination(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
 		target, destination := c.std(t, nil), c.std(t, nil)
 		c.fillDeadLetters(t, target, "a", "b")
-		handle := c.move(t, &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn(target)), DestinationArn: aws.String(arn(destination))})
+		handle := c.move(t, &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn(target)),
+			DestinationArn: aws.String(arn(destination))})
 		var content struct{ TaskID, SourceArn string }
 		decoded, err := base64.StdEncoding.DecodeString(handle)
 		if err == nil {
@@ -111,10 +114,13 @@ func TestStartMessageMoveTaskToDestination(t *testing.T) {
 			t.Errorf("task handle %q is %s", handle, decoded)
 		}
 		done := c.moveEnds(t, target, "COMPLETED")
-		if done.ApproximateNumberOfMessagesMoved != 2 || aws.ToInt64(done.ApproximateNumberOfMessagesToMove) != 2 || done.TaskHandle != nil {
-			t.Errorf("moved %d of %d, handle %v", done.ApproximateNumberOfMessagesMoved, aws.ToInt64(done.ApproximateNumberOfMessagesToMove), done.TaskHandle)
+		if done.ApproximateNumberOfMessagesMoved != 2 || aws.ToInt64(done.ApproximateNumberOfMessagesToMove) != 2 ||
+			done.TaskHandle != nil {
+			t.Errorf("moved %d of %d, handle %v", done.ApproximateNumberOfMessagesMoved,
+				aws.ToInt64(done.ApproximateNumberOfMessagesToMove), done.TaskHandle)
 		}
-		if aws.ToString(done.DestinationArn) != arn(destination) || aws.ToString(done.SourceArn) != arn(target) || done.StartedTimestamp == 0 {
+		if aws.ToString(done.DestinationArn) != arn(destination) || aws.ToString(done.SourceArn) != arn(target) ||
+			done.StartedTimestamp == 0 {
 			t.Errorf("entry %+v", done)
 		}
 		c.expectSet(t, destination, "a", "b")
@@ -170,6 +176,7 @@ func TestStartMessageMoveTaskTwice(t *testing.T) {
 				return
 			}
 		}
-		refused(t, got, "InvalidParameterValue", "There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
+		refused(t, got, "InvalidParameterValue",
+			"There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
 	})
 }

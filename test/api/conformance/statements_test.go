@@ -122,14 +122,16 @@ var serviceBusStatements = map[int]string{
 	7: "TestServiceBusDuplicateAfterSettlement/completed", 8: "TestServiceBusDuplicateAfterSettlement/dead-lettered",
 	9: "TestDeduplicationSwitchedOff", 10: "TestDeduplicationSwitchedOff", 11: "TestDeduplicationWindowAttribute/live change",
 	12: "TestPublishDeduplication/within the window", 13: "TestDeduplicationScope/queue", 14: "TestDeduplicationScope/message group ",
-	15: "TestDeduplicationIDLetterCase", 16: "TestDeduplicationIDLetterCase", 17: "TestNativeDuplicate", 18: "TestScheduledMessages/due later",
+	15: "TestDeduplicationIDLetterCase", 16: "TestDeduplicationIDLetterCase", 17: "TestNativeDuplicate",
+	18: "TestScheduledMessages/due later",
 	19: "TestNativeScheduled/cancelled", 20: "TestNativeScheduled/active", 21: "TestNativeScheduled/unknown number",
 	22: "TestScheduledMessages/in the past", 23: "TestScheduledMessages/due later",
 	24: "TestScheduledMessages/same instant", 25: "TestMessageGroupIDMode/required", 26: "TestMessageGroupIDMode/optional",
 	27: "TestNativeSession/held by another", 28: "TestNativeSession/next, all held", 29: "TestNativeSession/next, two free",
 	30: "TestNativeSession/new messages", 31: "TestNativeSessionLock", 32: "TestNativeSessionLockEnds", 33: "TestNativeSessionState",
 	34: "TestNativeSessionState", 35: "TestNativeSession/abandoned", 36: "TestNativeDeadLetter",
-	37: "TestYMQDeadLetter/fourth attempt", 38: "TestNativeDeferred", 39: "TestNativeDeferred", 40: "TestNativePeek", 41: "TestMaxDeduplicationEntries",
+	37: "TestYMQDeadLetter/fourth attempt", 38: "TestNativeDeferred", 39: "TestNativeDeferred", 40: "TestNativePeek",
+	41: "TestMaxDeduplicationEntries",
 	42: "failover: TestDeduplicationSurvives/leader killed", 43: "failover: TestDeduplicationSurvives/restored from a snapshot",
 	44: "cluster: TestIDsOutliveALeaderAhead",
 }
@@ -264,7 +266,8 @@ var statementLists = []struct {
 	count   int
 	entries map[int]string
 }{
-	{"SQS", 175, sqsStatements}, {"SNS", 64, snsStatements}, {"Yandex Message Queue", 42, ymqStatements}, {"Service Bus", 44, serviceBusStatements},
+	{"SQS", 175, sqsStatements}, {"SNS", 64, snsStatements}, {"Yandex Message Queue", 42, ymqStatements},
+	{"Service Bus", 44, serviceBusStatements},
 }
 
 // visitEntries visits every entry with the test it names; dir is empty for a test

@@ -16,7 +16,8 @@ func TestSubscribeEndpoints(t *testing.T) {
 		fifo, standard := c.fifoTopic(t, nil), c.stdTopic(t, nil)
 		absent := "arn:aws:sqs:" + harness.Region + ":" + account + ":" + unique(t)
 		for _, test := range []struct{ name, topic, protocol, endpoint, text string }{
-			{"fifo queue on a standard topic", standard, "sqs", arn(c.fifo(t, nil)), "Invalid parameter: Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"},
+			{"fifo queue on a standard topic", standard, "sqs", arn(c.fifo(t, nil)),
+				"Invalid parameter: Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"},
 			{"standard queue on a FIFO topic", fifo, "sqs", arn(c.std(t, nil)), ""},
 			{"queue URL", fifo, "sqs", c.std(t, nil), queueARN},
 			{"queue name", fifo, "sqs", "queue", queueARN},
@@ -76,7 +77,8 @@ func TestSubscribeAttributes(t *testing.T) {
 		topic, queue := c.fifoTopic(t, nil), c.fifo(t, nil)
 		want := attrs{
 			"TopicArn": topic, "Endpoint": arn(queue), "Protocol": "sqs", "Owner": account, "PendingConfirmation": "false",
-			"ConfirmationWasAuthenticated": "true", "RawMessageDelivery": "false", "SubscriptionPrincipal": "arn:aws:iam::" + account + ":root",
+			"ConfirmationWasAuthenticated": "true", "RawMessageDelivery": "false",
+			"SubscriptionPrincipal": "arn:aws:iam::" + account + ":root",
 		}
 		subscription := c.subscribe(t, topic, queue, nil)
 		want["SubscriptionArn"] = subscription

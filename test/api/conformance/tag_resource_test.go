@@ -56,7 +56,8 @@ func TestTagResourceRefusals(t *testing.T) {
 		_, got = call(t, c.sns.TagResource, tagging(topic, "a", "1", "a", "2"), nil)
 		refused(t, got, invalid, "Invalid parameter: Duplicated keys are not allowed.")
 		_, got = call(t, c.sns.TagResource, &sns.TagResourceInput{ResourceArn: &topic, Tags: []snstypes.Tag{{Value: aws.String("v")}}}, nil)
-		refused(t, got, "ValidationError", "1 validation error detected: Value null at 'tags.1.member.key' failed to satisfy constraint: Member must not be null")
+		refused(t, got, "ValidationError",
+			"1 validation error detected: Value null at 'tags.1.member.key' failed to satisfy constraint: Member must not be null")
 
 		_, got = call(t, c.sns.TagResource, tagging(unknown, "a", "1"), nil)
 		refused(t, got, "ResourceNotFound", "Resource does not exist")

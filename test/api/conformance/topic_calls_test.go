@@ -66,7 +66,8 @@ func (c *client) setTopic(t *testing.T, topic, name, value string) {
 
 func (c *client) trySetTopic(t *testing.T, topic, name, value string) *refusal {
 	t.Helper()
-	_, got := call(t, c.sns.SetTopicAttributes, &sns.SetTopicAttributesInput{TopicArn: &topic, AttributeName: &name, AttributeValue: &value}, nil)
+	_, got := call(t, c.sns.SetTopicAttributes,
+		&sns.SetTopicAttributesInput{TopicArn: &topic, AttributeName: &name, AttributeValue: &value}, nil)
 	return got
 }
 
@@ -89,7 +90,8 @@ func (c *client) subscribe(t *testing.T, topic, queue string, attributes attrs) 
 
 func (c *client) trySubscribe(t *testing.T, topic, protocol, endpoint string, attributes attrs) (*sns.SubscribeOutput, *refusal) {
 	t.Helper()
-	return call(t, c.sns.Subscribe, &sns.SubscribeInput{TopicArn: &topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes}, nil)
+	return call(t, c.sns.Subscribe, &sns.SubscribeInput{TopicArn: &topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes},
+		nil)
 }
 
 func (c *client) subscriptionAttributes(t *testing.T, subscription string) attrs {
@@ -191,7 +193,8 @@ func (c *client) publishBatch(t *testing.T, topic string, entries ...snstypes.Pu
 	return must[*sns.PublishBatchOutput](t)(c.tryPublishBatch(t, topic, entries...))
 }
 
-func (c *client) tryPublishBatch(t *testing.T, topic string, entries ...snstypes.PublishBatchRequestEntry) (*sns.PublishBatchOutput, *refusal) {
+func (c *client) tryPublishBatch(t *testing.T, topic string, entries ...snstypes.PublishBatchRequestEntry) (*sns.PublishBatchOutput,
+	*refusal) {
 	t.Helper()
 	return call(t, c.sns.PublishBatch, &sns.PublishBatchInput{TopicArn: &topic, PublishBatchRequestEntries: entries}, nil)
 }

@@ -14,7 +14,8 @@ func TestTopicRemovePermission(t *testing.T) {
 			_, got := call(t, c.sns.RemovePermission, &sns.RemovePermissionInput{TopicArn: &topic, Label: &label}, nil)
 			return got
 		}
-		in := &sns.AddPermissionInput{TopicArn: &topic, Label: &label, AWSAccountId: []string{"111122223333"}, ActionName: []string{"Publish"}}
+		in := &sns.AddPermissionInput{TopicArn: &topic, Label: &label, AWSAccountId: []string{"111122223333"},
+			ActionName: []string{"Publish"}}
 		if _, got := call(t, c.sns.AddPermission, in, nil); got != nil {
 			t.Fatal(got)
 		}
@@ -23,7 +24,8 @@ func TestTopicRemovePermission(t *testing.T) {
 				t.Fatal(got)
 			}
 		}
-		if policy := c.topicAttributes(t, topic)["Policy"]; strings.Contains(policy, `"L"`) || !strings.Contains(policy, "__default_statement_ID") {
+		if policy := c.topicAttributes(t, topic)["Policy"]; strings.Contains(policy, `"L"`) ||
+			!strings.Contains(policy, "__default_statement_ID") {
 			t.Errorf("policy %s", policy)
 		}
 		refused(t, remove(topicARN(unique(t)), label), "NotFound", "Topic does not exist")

@@ -26,7 +26,8 @@ func TestUnsubscribeTwice(t *testing.T) {
 func TestUnsubscribeRefusals(t *testing.T) {
 	onTopics(t, func(t *testing.T, c *client) {
 		topic := c.fifoTopic(t, nil)
-		refused(t, c.tryUnsubscribe(t, "a:b:c"), invalid, "Invalid parameter: SubscriptionArn Reason: An ARN must have at least 6 elements, not 3")
+		refused(t, c.tryUnsubscribe(t, "a:b:c"), invalid,
+			"Invalid parameter: SubscriptionArn Reason: An ARN must have at least 6 elements, not 3")
 		refused(t, c.tryUnsubscribe(t, topic), invalid, "Invalid parameter: SubscriptionId")
 		_, got := call(t, c.sns.Unsubscribe, &sns.UnsubscribeInput{}, nil)
 		refused(t, got, invalid, "Invalid parameter: SubscriptionArn Reason: no value for required parameter")
@@ -53,10 +54,12 @@ func TestUnsubscribeByLink(t *testing.T) {
 			t.Errorf("a browser that followed the link got %v", got)
 		}
 		got := get(http.Header{})
-		if got.status != http.StatusOK || !strings.Contains(string(got.body), "<UnsubscribeResponse xmlns=\"http://sns.amazonaws.com/doc/2010-03-31/\">") {
+		if got.status != http.StatusOK ||
+			!strings.Contains(string(got.body), "<UnsubscribeResponse xmlns=\"http://sns.amazonaws.com/doc/2010-03-31/\">") {
 			t.Fatal(got)
 		}
-		out := must[*sns.ListSubscriptionsByTopicOutput](t)(call(t, c.sns.ListSubscriptionsByTopic, &sns.ListSubscriptionsByTopicInput{TopicArn: aws.String(topic)}, nil))
+		out := must[*sns.ListSubscriptionsByTopicOutput](t)(call(t, c.sns.ListSubscriptionsByTopic,
+			&sns.ListSubscriptionsByTopicInput{TopicArn: aws.String(topic)}, nil))
 		if len(out.Subscriptions) != 0 {
 			t.Errorf("subscriptions %v", out.Subscriptions)
 		}

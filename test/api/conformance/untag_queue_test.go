@@ -28,6 +28,7 @@ func TestUntagQueueUnknownKey(t *testing.T) {
 
 func TestUntagQueueWithoutKeys(t *testing.T) {
 	each(t, func(t *testing.T, c *client) {
-		refused(t, c.tryUntag(t, c.std(t, nil), []string{}...), "InvalidParameterValue", "Tag keys must be between 1 and 128 characters in length.")
+		refused(t, c.tryUntag(t, c.std(t, nil), []string{}...), "InvalidParameterValue",
+			"Tag keys must be between 1 and 128 characters in length.")
 	})
 }

@@ -22,7 +22,8 @@ func TestNativeWebSubscription(t *testing.T) {
 	listed := func(pending bool) {
 		t.Helper()
 		all, err := n.next(t).Subscriptions(t.Context(), topic)
-		if err != nil || len(all) != 1 || all[0].GetSubscriptionArn() != arn || all[0].GetEndpoint() != s.url || all[0].GetQueue() != "" || all[0].GetPending() != pending {
+		if err != nil || len(all) != 1 || all[0].GetSubscriptionArn() != arn || all[0].GetEndpoint() != s.url || all[0].GetQueue() != "" ||
+			all[0].GetPending() != pending {
 			t.Errorf("listed is %v, %v", all, err)
 		}
 	}

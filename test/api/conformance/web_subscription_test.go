@@ -71,7 +71,8 @@ func (a arrival) members(t *testing.T) map[string]any {
 // headers are those that SNS documents, and the content type.
 func (a arrival) headers() map[string]string {
 	found := map[string]string{}
-	for _, name := range []string{"Content-Type", "X-Amz-Sns-Message-Type", "X-Amz-Sns-Message-Id", "X-Amz-Sns-Topic-Arn", "X-Amz-Sns-Subscription-Arn", "X-Amz-Sns-Rawdelivery"} {
+	for _, name := range []string{"Content-Type", "X-Amz-Sns-Message-Type", "X-Amz-Sns-Message-Id", "X-Amz-Sns-Topic-Arn",
+		"X-Amz-Sns-Subscription-Arn", "X-Amz-Sns-Rawdelivery"} {
 		if value := a.header.Get(name); value != "" {
 			found[name] = value
 		}
@@ -82,7 +83,8 @@ func (a arrival) headers() map[string]string {
 // subscribeWeb subscribes a URL and returns the ARN of the subscription.
 func (c *client) subscribeWeb(t *testing.T, topic string, s *subscriber, attributes attrs) string {
 	t.Helper()
-	in := &sns.SubscribeInput{TopicArn: &topic, Protocol: aws.String("http"), Endpoint: &s.url, Attributes: attributes, ReturnSubscriptionArn: true}
+	in := &sns.SubscribeInput{TopicArn: &topic, Protocol: aws.String("http"), Endpoint: &s.url, Attributes: attributes,
+		ReturnSubscriptionArn: true}
 	return aws.ToString(must[*sns.SubscribeOutput](t)(call(t, c.sns.Subscribe, in, nil)).SubscriptionArn)
 }
 
@@ -126,10 +128,13 @@ func TestSubscribeWeb(t *testing.T) {
 		got := asked.members(t)
 		link := got["SubscribeURL"].(string)
 		want := map[string]any{
-			"Type": "SubscriptionConfirmation", "TopicArn": topic, "MessageId": got["MessageId"], "Token": got["Token"], "SubscribeURL": link, "Timestamp": got["Timestamp"],
-			"Message": "You have chosen to subscribe to the topic " + topic + ".\nTo confirm the subscription, visit the SubscribeURL included in this message.",
+			"Type": "SubscriptionConfirmation", "TopicArn": topic, "MessageId": got["MessageId"], "Token": got["Token"],
+			"SubscribeURL": link, "Timestamp": got["Timestamp"],
+			"Message": "You have chosen to subscribe to the topic " + topic +
+				".\nTo confirm the subscription, visit the SubscribeURL included in this message.",
 		}
-		if diff := cmp.Diff(want, got); diff != "" || !strings.Contains(link, "/?Action=ConfirmSubscription&TopicArn="+topic+"&Token="+got["Token"].(string)) {
+		if diff := cmp.Diff(want, got); diff != "" ||
+			!strings.Contains(link, "/?Action=ConfirmSubscription&TopicArn="+topic+"&Token="+got["Token"].(string)) {
 			t.Errorf("the request to confirm, %s (-want +got):\n%s", link, diff)
 		}
 		headers := map[string]string{
@@ -164,13 +169,15 @@ func TestSubscribeWeb(t *testing.T) {
 		sent := s.next(t)
 		got = sent.members(t)
 		want = map[string]any{
-			"Type": "Notification", "MessageId": aws.ToString(published.MessageId), "TopicArn": topic, "Subject": "s", "Message": `a "message"`,
+			"Type": "Notification", "MessageId": aws.ToString(published.MessageId), "TopicArn": topic, "Subject": "s",
+			"Message":   `a "message"`,
 			"Timestamp": got["Timestamp"], "UnsubscribeURL": got["UnsubscribeURL"],
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the notification (-want +got):\n%s", diff)
 		}
-		headers["X-Amz-Sns-Message-Type"], headers["X-Amz-Sns-Message-Id"], headers["X-Amz-Sns-Subscription-Arn"] = "Notification", *published.MessageId, subscription
+		headers["X-Amz-Sns-Message-Type"], headers["X-Amz-Sns-Message-Id"], headers["X-Amz-Sns-Subscription-Arn"] = "Notification",
+			*published.MessageId, subscription
 		if diff := cmp.Diff(headers, sent.headers()); diff != "" {
 			t.Errorf("its headers (-want +got):\n%s", diff)
 		}
@@ -186,8 +193,9 @@ func TestSubscribeWebAttributes(t *testing.T) {
 		subscription := c.subscribeWeb(t, topic, s, nil)
 		want := attrs{
 			"TopicArn": topic, "Endpoint": s.url, "Protocol": "http", "Owner": account, "PendingConfirmation": "true",
-			"ConfirmationWasAuthenticated": "false", "RawMessageDelivery": "false", "SubscriptionPrincipal": "arn:aws:iam::" + account + ":root",
-			"SubscriptionArn": subscription,
+			"ConfirmationWasAuthenticated": "false", "RawMessageDelivery": "false",
+			"SubscriptionPrincipal": "arn:aws:iam::" + account + ":root",
+			"SubscriptionArn":       subscription,
 			"EffectiveDeliveryPolicy": `{"healthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":3,"numMaxDelayRetries":0,"numNoDelayRetries":0,` +
 				`"numMinDelayRetries":0,"backoffFunction":"linear"},"sicklyRetryPolicy":null,"throttlePolicy":null,` +
 				`"requestPolicy":{"headerContentType":"text/plain; charset=UTF-8"},"guaranteed":false}`,
@@ -206,7 +214,8 @@ func TestSubscribeWebAttributes(t *testing.T) {
 		if got := c.topicAttributes(t, topic); got["SubscriptionsPending"] != "1" || got["SubscriptionsConfirmed"] != "0" {
 			t.Errorf("the topic counts %v", got)
 		}
-		if status, answer := get(t, asked["SubscribeURL"].(string)+"&AuthenticateOnUnsubscribe=true"); status != http.StatusForbidden || !strings.Contains(answer, "AuthorizationError") {
+		if status, answer := get(t, asked["SubscribeURL"].(string)+"&AuthenticateOnUnsubscribe=true"); status != http.StatusForbidden ||
+			!strings.Contains(answer, "AuthorizationError") {
 			t.Errorf("an unsigned request for signed ones was answered with %d %s", status, answer)
 		}
 		in := &sns.ConfirmSubscriptionInput{TopicArn: &topic, Token: &first, AuthenticateOnUnsubscribe: aws.String("true")}
@@ -216,7 +225,8 @@ func TestSubscribeWebAttributes(t *testing.T) {
 			t.Errorf("confirmed: %v", got)
 		}
 		c.publish(t, topic, "m")
-		if status, answer := get(t, s.next(t).members(t)["UnsubscribeURL"]); status != http.StatusForbidden || !strings.Contains(answer, "AuthorizationError") {
+		if status, answer := get(t, s.next(t).members(t)["UnsubscribeURL"]); status != http.StatusForbidden ||
+			!strings.Contains(answer, "AuthorizationError") {
 			t.Errorf("the link was answered with %d %s", status, answer)
 		}
 		c.unsubscribe(t, subscription)
@@ -230,8 +240,10 @@ func TestSubscribeWebRefusals(t *testing.T) {
 			_, got := c.trySubscribe(t, topic, "http", endpoint, nil)
 			refused(t, got, invalid, "Invalid parameter: Endpoint must match the specified protocol")
 		}
-		_, got := c.trySubscribe(t, topic, "http", "http://example.org/", attrs{"DeliveryPolicy": `{"healthyRetryPolicy":{"numRetries":101}}`})
-		refused(t, got, invalid, "Invalid parameter: Attributes Reason: DeliveryPolicy: healthyRetryPolicy numRetries must be a whole number from 0 to 100")
+		_, got := c.trySubscribe(t, topic, "http", "http://example.org/",
+			attrs{"DeliveryPolicy": `{"healthyRetryPolicy":{"numRetries":101}}`})
+		refused(t, got, invalid, "Invalid parameter: Attributes Reason: DeliveryPolicy: healthyRetryPolicy "+
+			"numRetries must be a whole number from 0 to 100")
 		for _, protocol := range []string{"http", "https"} {
 			_, got := c.trySubscribe(t, c.fifoTopic(t, nil), protocol, protocol+"://example.org/", nil)
 			refused(t, got, invalid, "Invalid parameter: Invalid protocol type: "+protocol)
@@ -259,7 +271,8 @@ func TestTopicDeliveryPolicy(t *testing.T) {
 			{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":9},"disableSubscriptionOverrides":true}}`, "9", "9", "9"},
 		} {
 			c.setTopic(t, topic, "DeliveryPolicy", step.policy)
-			got := [3]string{retries(c.topicAttributes(t, topic)), retries(c.subscriptionAttributes(t, inherits)), retries(c.subscriptionAttributes(t, own))}
+			got := [3]string{retries(c.topicAttributes(t, topic)), retries(c.subscriptionAttributes(t, inherits)),
+				retries(c.subscriptionAttributes(t, own))}
 			if want := [3]string{step.topic, step.inherits, step.own}; got != want {
 				t.Errorf("%s: %v retries, want %v", step.policy, got, want)
 			}
@@ -282,7 +295,8 @@ func TestPublishWeb(t *testing.T) {
 		}
 		got := s.next(t)
 		want := map[string]string{
-			"Content-Type": "application/json", "X-Amz-Sns-Message-Type": "Notification", "X-Amz-Sns-Message-Id": ids[2], "X-Amz-Sns-Topic-Arn": topic,
+			"Content-Type": "application/json", "X-Amz-Sns-Message-Type": "Notification", "X-Amz-Sns-Message-Id": ids[2],
+			"X-Amz-Sns-Topic-Arn":        topic,
 			"X-Amz-Sns-Subscription-Arn": subscription, "X-Amz-Sns-Rawdelivery": "true",
 		}
 		if diff := cmp.Diff(want, got.headers()); diff != "" || got.body != "m2" {
@@ -310,11 +324,13 @@ func TestPublishWebDeadLetters(t *testing.T) {
 		}{
 			{"refused", http.StatusNotFound, `{"healthyRetryPolicy":{"numRetries":3}}`, 1},
 			{"redirect", http.StatusFound, `{"healthyRetryPolicy":{"numRetries":3}}`, 1},
-			{"after the last attempt", http.StatusServiceUnavailable, `{"healthyRetryPolicy":{"numRetries":2,"numNoDelayRetries":1,"minDelayTarget":1,"maxDelayTarget":1}}`, 3},
+			{"after the last attempt", http.StatusServiceUnavailable,
+				`{"healthyRetryPolicy":{"numRetries":2,"numNoDelayRetries":1,"minDelayTarget":1,"maxDelayTarget":1}}`, 3},
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				topic, dead, s := c.stdTopic(t, nil), c.std(t, nil), newSubscriber(t, test.status)
-				c.confirmWeb(t, topic, s, attrs{"DeliveryPolicy": test.policy, "RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":"%s"}`, arn(dead))})
+				c.confirmWeb(t, topic, s, attrs{"DeliveryPolicy": test.policy,
+					"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":"%s"}`, arn(dead))})
 				c.publish(t, topic, "m")
 				var posted arrival
 				for range test.attempts {

@@ -66,7 +66,8 @@ func TestWirePublishDuplicate(t *testing.T) {
 			for i := 0; i < len(pairs); i += 2 {
 				form.Set(pairs[i], pairs[i+1])
 			}
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.cluster.Endpoint()+"/", strings.NewReader(form.Encode()))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.cluster.Endpoint()+"/",
+				strings.NewReader(form.Encode()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +79,8 @@ func TestWirePublishDuplicate(t *testing.T) {
 		batch := []string{"Action", "PublishBatch"}
 		for i, id := range []string{"a", "b", "a"} {
 			at := entry + string(rune('1'+i)) + "."
-			batch = append(batch, at+"Id", "e"+string(rune('1'+i)), at+"Message", "m", at+"MessageGroupId", "g", at+"MessageDeduplicationId", id)
+			batch = append(batch, at+"Id", "e"+string(rune('1'+i)), at+"Message", "m", at+"MessageGroupId", "g",
+				at+"MessageDeduplicationId", id)
 		}
 		if got := []string{post(one...), post(one...), post(batch...)}; got[0] != "" || got[1] != "true" || got[2] != "e1,e3" {
 			t.Errorf("headers %q", got)

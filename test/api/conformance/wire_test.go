@@ -89,7 +89,8 @@ func TestWireUnknownQueue(t *testing.T) {
 	c, queue := jsonQueue(t)
 	c.deleteQueue(t, queue)
 	got = postForm(t, "Action", "GetQueueAttributes", "QueueUrl", queue)
-	refused(t, got.refusal(t, false), "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist for this wsdl version.")
+	refused(t, got.refusal(t, false), "AWS.SimpleQueueService.NonExistentQueue",
+		"The specified queue does not exist for this wsdl version.")
 }
 
 // TestWireErrorHeaderWithoutQueryMode: the header is sent to clients that did
@@ -113,7 +114,8 @@ func TestWireErrorTypeAndCodeDiffer(t *testing.T) {
 		in           object
 		suffix, code string
 	}{
-		{"invalid value", object{"QueueUrl": fifo, "MessageBody": "m", "MessageGroupId": "g"}, "#InvalidParameterValueException", "InvalidParameterValue;Sender"},
+		{"invalid value", object{"QueueUrl": fifo, "MessageBody": "m", "MessageGroupId": "g"}, "#InvalidParameterValueException",
+			"InvalidParameterValue;Sender"},
 		{"missing parameter", object{"QueueUrl": std, "MessageBody": ""}, "#MissingRequiredParameterException", "MissingParameter;Sender"},
 	}
 	for _, test := range cases {
@@ -132,7 +134,8 @@ func TestWireEmptyReceive(t *testing.T) {
 	_, queue := jsonQueue(t)
 	postJSON(t, "ReceiveMessage", object{"QueueUrl": queue}).absent(t, "Messages")
 	got := postForm(t, "Action", "ReceiveMessage", "QueueUrl", queue).ok(t)
-	if !strings.Contains(string(got.body), "<ReceiveMessageResult/>") && !strings.Contains(string(got.body), "<ReceiveMessageResult></ReceiveMessageResult>") {
+	if !strings.Contains(string(got.body), "<ReceiveMessageResult/>") &&
+		!strings.Contains(string(got.body), "<ReceiveMessageResult></ReceiveMessageResult>") {
 		t.Errorf("no empty result element: %v", got)
 	}
 }
@@ -162,15 +165,18 @@ func TestWireGet(t *testing.T) {
 		}
 	})
 	t.Run("unknown action", func(t *testing.T) {
-		refused(t, getQueue(t, queue, "Action", "FooBar").refusal(t, false), "InvalidAction", "The action FooBar is not valid for this endpoint.")
+		refused(t, getQueue(t, queue, "Action", "FooBar").refusal(t, false), "InvalidAction",
+			"The action FooBar is not valid for this endpoint.")
 	})
 	t.Run("action of no queue", func(t *testing.T) {
 		for _, action := range []string{"ListQueues", "CreateQueue"} {
-			refused(t, getQueue(t, queue, "Action", action).refusal(t, false), "InvalidAction", "The action "+action+" is not valid for this endpoint.")
+			refused(t, getQueue(t, queue, "Action", action).refusal(t, false), "InvalidAction",
+				"The action "+action+" is not valid for this endpoint.")
 		}
 	})
 	t.Run("missing body", func(t *testing.T) {
-		refused(t, getQueue(t, queue, "Action", "SendMessage").refusal(t, false), "MissingParameter", "The request must contain the parameter MessageBody.")
+		refused(t, getQueue(t, queue, "Action", "SendMessage").refusal(t, false), "MissingParameter",
+			"The request must contain the parameter MessageBody.")
 	})
 	t.Run("all attributes", func(t *testing.T) {
 		got := getQueue(t, queue, "Action", "GetQueueAttributes", "AttributeName.1", "All").ok(t)
@@ -228,7 +234,8 @@ func TestWireQueryParameters(t *testing.T) {
 	}
 	postForm(t, "Action", "SetQueueAttributes", "QueueUrl", queue, "Attribute.Name", "DelaySeconds", "Attribute.Value", "0").ok(t)
 	c.send(t, queue, "m")
-	got := postForm(t, "Action", "ReceiveMessage", "QueueUrl", queue, "WaitTimeSeconds", "20", "MessageSystemAttributeName.1", "SenderId").ok(t)
+	got := postForm(t, "Action", "ReceiveMessage", "QueueUrl", queue, "WaitTimeSeconds", "20", "MessageSystemAttributeName.1",
+		"SenderId").ok(t)
 	got.contains(t, "<Name>SenderId</Name>")
 }
 
@@ -302,7 +309,8 @@ func TestWireLogHeaders(t *testing.T) {
 	answers := map[string]answer{
 		"send":    postJSON(t, "SendMessage", object{"QueueUrl": queue, "MessageBody": "m"}),
 		"receive": postJSON(t, "ReceiveMessage", object{"QueueUrl": queue, "WaitTimeSeconds": 20}),
-		"set":     postForm(t, "Action", "SetQueueAttributes", "QueueUrl", queue, "Attribute.1.Name", "DelaySeconds", "Attribute.1.Value", "0"),
+		"set": postForm(t, "Action", "SetQueueAttributes", "QueueUrl", queue, "Attribute.1.Name", "DelaySeconds", "Attribute.1.Value",
+			"0"),
 	}
 	for name, got := range answers {
 		if !isInteger(got.ok(t).header.Get("x-seriatim-index")) || !isInteger(got.header.Get("x-seriatim-log-time")) {

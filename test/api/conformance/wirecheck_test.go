@@ -93,7 +93,8 @@ func (w *wireCheck) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	forms := wireForms{isJSON: request.Header.Get("X-Amz-Target") != "", isSNS: strings.Contains(request.Header.Get("Authorization"), "/sns/aws4_request")}
+	forms := wireForms{isJSON: request.Header.Get("X-Amz-Target") != "",
+		isSNS: strings.Contains(request.Header.Get("Authorization"), "/sns/aws4_request")}
 	refusal, err := forms.checkAnswer(response.StatusCode, response.Header, body)
 	if err != nil {
 		return nil, fmt.Errorf("wire form: %w: HTTP %d %v %s", err, response.StatusCode, response.Header, body)

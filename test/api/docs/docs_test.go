@@ -66,7 +66,8 @@ func checkGenerated(t *testing.T, name, mark, want string) {
 	if !*update {
 		t.Fatalf("%s is not what the code says; run make generate (-have +want):\n%s", name, cmp.Diff(have, want))
 	}
-	if err := os.WriteFile(filepath.Join(root, name), []byte(before+begin+want+end+after), 0o644); err != nil { //nolint:gosec // a public text
+	if err := os.WriteFile(filepath.Join(root, name), []byte(before+begin+want+end+after),
+		0o644); err != nil { //nolint:gosec // a public text
 		t.Fatal(err)
 	}
 }
@@ -222,7 +223,8 @@ func TestEveryActionAndErrorIsListed(t *testing.T) {
 		"docs/reference/errors.md":  regexp.MustCompile(`form\((?:model\+|aws\.Coral\+)?"(\w+?)(?:Exception)?"`),
 	} {
 		text, found := read(t, page), 0
-		for _, name := range tracked(t, "transport/sqs/actions.go", "transport/sns/actions.go", "transport/sqs/errors.go", "transport/sns/errors.go") {
+		for _, name := range tracked(t, "transport/sqs/actions.go", "transport/sns/actions.go", "transport/sqs/errors.go",
+			"transport/sns/errors.go") {
 			for _, m := range rows.FindAllStringSubmatch(read(t, name), -1) {
 				if found++; !strings.Contains(text, "`"+m[1]) {
 					t.Errorf("%s does not list %s of %s", page, m[1], name)

@@ -71,7 +71,8 @@ func TestEveryMetricIsListed(t *testing.T) {
 func fillMetrics(t *testing.T, cluster *harness.Cluster) {
 	t.Helper()
 	client := cluster.NewSQS(cluster.Rotate())
-	created, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("metrics.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+	created, err := client.CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String("metrics.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,8 @@ func fillMetrics(t *testing.T, cluster *harness.Cluster) {
 	fillTopicMetrics(t, cluster)
 	for deadline := time.Now().Add(snippetTimeout); ; time.Sleep(100 * time.Millisecond) { // a process offers no event to wait for
 		table := metricsTable(t, cluster.Nodes)
-		if strings.Contains(table, "`seriatim_clock_skew_seconds`") && strings.Contains(table, "`seriatim_queue_messages`") && strings.Contains(table, "`seriatim_account_quota_ratio`") {
+		if strings.Contains(table, "`seriatim_clock_skew_seconds`") && strings.Contains(table, "`seriatim_queue_messages`") &&
+			strings.Contains(table, "`seriatim_account_quota_ratio`") {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -97,7 +99,8 @@ func fillMetrics(t *testing.T, cluster *harness.Cluster) {
 func fillTopicMetrics(t *testing.T, cluster *harness.Cluster) {
 	t.Helper()
 	client := cluster.NewSNS(cluster.Rotate())
-	topic, err := client.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("metrics.fifo"), Attributes: map[string]string{"FifoTopic": "true"}})
+	topic, err := client.CreateTopic(t.Context(),
+		&sns.CreateTopicInput{Name: aws.String("metrics.fifo"), Attributes: map[string]string{"FifoTopic": "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}

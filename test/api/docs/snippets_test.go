@@ -49,7 +49,8 @@ func TestSnippets(t *testing.T) {
 		return strings.ReplaceAll(text, "http://127.0.0.1:9324", cluster.Endpoint())
 	}
 	shell := func(t *testing.T, document, name string, replace ...string) string {
-		script := "set -e\ncd " + t.TempDir() + "\nexport SERIATIM_ENDPOINT=" + cluster.Endpoint() + " SERIATIM_ADMIN=" + cluster.Nodes[0].Admin + "\n" +
+		script := "set -e\ncd " + t.TempDir() + "\nexport SERIATIM_ENDPOINT=" + cluster.Endpoint() + " SERIATIM_ADMIN=" +
+			cluster.Nodes[0].Admin + "\n" +
 			"PATH=" + filepath.Dir(binary) + ":$PATH\n" +
 			strings.NewReplacer(append(replace, "bin/seriatim", binary)...).Replace(snippet(t, document, name))
 		return runSnippet(ctx, t, "sh", "-c", script)
@@ -124,7 +125,8 @@ func TestSnippets(t *testing.T) {
 		})
 		shell(t, page, "run: first consumer, send", "seq 20", "seq 3", "sleep 0.5", "true")
 		out := <-consumed
-		if one, two, three := strings.Index(out, "order 1"), strings.Index(out, "order 2"), strings.Index(out, "order 3"); one < 0 || two < one || three < two {
+		if one, two, three := strings.Index(out, "order 1"), strings.Index(out, "order 2"), strings.Index(out, "order 3"); one < 0 ||
+			two < one || three < two {
 			t.Errorf("not three orders in order:\n%s", out)
 		}
 	})
@@ -136,7 +138,8 @@ func TestSnippets(t *testing.T) {
 		t.Setenv("AWS_DEFAULT_REGION", "us-east-1")
 		t.Setenv("AWS_ACCESS_KEY_ID", "dev")
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "dev")
-		if out := runSnippet(ctx, t, "python3", "-W", "error", "-c", snippet(t, "docs/how-to/python.md", "snippet: python")); out != "order 1\norder 2\norder 3\n" {
+		if out := runSnippet(ctx, t, "python3", "-W", "error", "-c",
+			snippet(t, "docs/how-to/python.md", "snippet: python")); out != "order 1\norder 2\norder 3\n" {
 			t.Errorf("printed %q", out)
 		}
 	})
@@ -156,7 +159,8 @@ func TestSnippets(t *testing.T) {
 		}
 	})
 	t.Run("measuring", func(t *testing.T) {
-		shell(t, "docs/operate/measuring.md", "run: bench", "--clients", "--duration 300ms --clients", "--repeat", "--duration 300ms --repeat", "--clients 1000", "--duration 300ms --clients 50")
+		shell(t, "docs/operate/measuring.md", "run: bench", "--clients", "--duration 300ms --clients", "--repeat",
+			"--duration 300ms --repeat", "--clients 1000", "--duration 300ms --clients 50")
 	})
 	t.Run("backup", func(t *testing.T) { shell(t, "docs/operate/backup.md", "run: backup") })
 	t.Run("upgrade", func(t *testing.T) { shell(t, "docs/operate/upgrade.md", "run: upgrade") })

@@ -44,7 +44,8 @@ func TestASecondAccountSeesNothing(t *testing.T) {
 	n := shared.cluster.Nodes[0]
 	root := newKey(t, n, "")
 	queue := create(t, client(n, root), "hidden")
-	if _, err := client(n, root).SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("a secret")}); err != nil {
+	if _, err := client(n, root).SendMessage(t.Context(),
+		&sqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("a secret")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := topics(n, root).CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("hidden")}); err != nil {
@@ -104,7 +105,8 @@ func TestEqualNamesInTwoAccounts(t *testing.T) {
 	keys := map[string]key{"000000000000": newKey(t, n, ""), tenant: tenantKey(t, n, tenant)}
 	urls := map[string]string{}
 	for id, k := range keys {
-		made, err := client(n, k).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("equal.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+		made, err := client(n, k).CreateQueue(t.Context(),
+			&sqs.CreateQueueInput{QueueName: aws.String("equal.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +114,8 @@ func TestEqualNamesInTwoAccounts(t *testing.T) {
 		if !strings.HasSuffix(urls[id], "/"+id+"/equal.fifo") {
 			t.Errorf("account %s has the queue %s", id, urls[id])
 		}
-		topic, err := topics(n, k).CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String("equal.fifo"), Attributes: map[string]string{"FifoTopic": "true"}})
+		topic, err := topics(n, k).CreateTopic(t.Context(),
+			&sns.CreateTopicInput{Name: aws.String("equal.fifo"), Attributes: map[string]string{"FifoTopic": "true"}})
 		if err != nil || *topic.TopicArn != "arn:aws:sns:us-east-1:"+id+":equal.fifo" {
 			t.Fatalf("%v, %v", topic, err)
 		}
@@ -123,7 +126,8 @@ func TestEqualNamesInTwoAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := topics(n, k).Publish(t.Context(), &sns.PublishInput{
-			TopicArn: topic.TopicArn, Message: aws.String("of " + id), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
+			TopicArn: topic.TopicArn, Message: aws.String("of " + id), MessageGroupId: aws.String("g"),
+			MessageDeduplicationId: aws.String("d"),
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -147,17 +151,20 @@ func TestEqualNamesInTwoAccounts(t *testing.T) {
 	// What its policy permits to the account, it sees.
 	first := client(n, keys["000000000000"])
 	if _, err := first.AddPermission(t.Context(), &sqs.AddPermissionInput{
-		QueueUrl: aws.String(urls["000000000000"]), Label: aws.String("theirs"), AWSAccountIds: []string{tenant}, Actions: []string{"GetQueueUrl", "SendMessage"},
+		QueueUrl: aws.String(urls["000000000000"]), Label: aws.String("theirs"), AWSAccountIds: []string{tenant},
+		Actions: []string{"GetQueueUrl", "SendMessage"},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	found, err := client(n, keys[tenant]).GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("equal.fifo"), QueueOwnerAWSAccountId: aws.String("000000000000")})
+	found, err := client(n, keys[tenant]).GetQueueUrl(t.Context(),
+		&sqs.GetQueueUrlInput{QueueName: aws.String("equal.fifo"), QueueOwnerAWSAccountId: aws.String("000000000000")})
 	if err != nil || *found.QueueUrl != urls["000000000000"] {
 		t.Errorf("the tenant finds %v, %v", found, err)
 	}
 	subscribe := func(account string) error {
 		_, err := topics(n, keys[tenant]).Subscribe(t.Context(), &sns.SubscribeInput{
-			TopicArn: aws.String("arn:aws:sns:us-east-1:" + tenant + ":equal.fifo"), Protocol: aws.String("sqs"), Endpoint: aws.String("arn:aws:sqs:us-east-1:" + account + ":equal.fifo"),
+			TopicArn: aws.String("arn:aws:sns:us-east-1:" + tenant + ":equal.fifo"), Protocol: aws.String("sqs"),
+			Endpoint: aws.String("arn:aws:sqs:us-east-1:" + account + ":equal.fifo"),
 		})
 		return err
 	}
@@ -188,12 +195,14 @@ func TestQuotaIsExact(t *testing.T) {
 	var shown struct {
 		Usage struct{ Queues, Messages, Bytes int }
 	}
-	if err := json.Unmarshal(tool(t, n, "", "account", "show", tenant, "-o", "json"), &shown); err != nil || shown.Usage.Messages != 5 || shown.Usage.Bytes != 5 || shown.Usage.Queues != 1 {
+	if err := json.Unmarshal(tool(t, n, "", "account", "show", tenant, "-o", "json"), &shown); err != nil || shown.Usage.Messages != 5 ||
+		shown.Usage.Bytes != 5 || shown.Usage.Queues != 1 {
 		t.Errorf("account show: %+v, %v", shown, err)
 	}
 	tool(t, n, "", "account", "quota", tenant, "--messages", "6")
 	for i := range 2 {
-		if _, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("x")}); (err == nil) != (i == 0) {
+		if _, err := c.SendMessage(t.Context(),
+			&sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("x")}); (err == nil) != (i == 0) {
 			t.Errorf("message %d after the quota was raised: %v", i, err)
 		}
 	}

@@ -91,7 +91,8 @@ func TestEveryActionIsGuarded(t *testing.T) {
 					{"a user without permission", post(t, n, q, anna.signer(api.Service)), "AccessDenied"},
 				} {
 					if caller.got.status != http.StatusForbidden || caller.got.code != caller.code {
-						t.Errorf("%s asks for %s: %d %s, want 403 %s\n%s", caller.name, name, caller.got.status, caller.got.code, caller.code, caller.got.body)
+						t.Errorf("%s asks for %s: %d %s, want 403 %s\n%s", caller.name, name, caller.got.status, caller.got.code,
+							caller.code, caller.got.body)
 					}
 				}
 				if got := post(t, n, q, root.signer(api.Service)); got.status == http.StatusForbidden {

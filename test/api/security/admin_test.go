@@ -24,10 +24,13 @@ func TestAccessRefusals(t *testing.T) {
 		{"an id without a secret", "/v1/access/keys", asJSON, `{"id":"AKIAEXAMPLE000000001"}`, http.StatusBadRequest, "belong together"},
 		{"an account of letters", "/v1/access/keys", asJSON, `{"account":"mine"}`, http.StatusBadRequest, "12 digits"},
 		{"a user with blanks", "/v1/access/keys", asJSON, `{"user":"anna b"}`, http.StatusBadRequest, "name of a user"},
-		{"an id that exists", "/v1/access/keys", asJSON, `{"id":"` + existing.ID + `","secret":"another-example-secret"}`, http.StatusConflict, "already"},
+		{"an id that exists", "/v1/access/keys", asJSON, `{"id":"` + existing.ID + `","secret":"another-example-secret"}`,
+			http.StatusConflict, "already"},
 		{"a key that does not exist", "/v1/access/keys/AKIAEXAMPLE000000009/delete", asJSON, `{}`, http.StatusNotFound, "cannot be found"},
 		{"an id that cannot be one", "/v1/access/keys/x/disable", asJSON, `{}`, http.StatusBadRequest, "16 to 128"},
-		{"a policy that cannot be obeyed", "/v1/access/policies", asJSON, `{"user":"anna","policy":"{\"Statement\":{\"Effect\":\"Perhaps\"}}"}`, http.StatusBadRequest, "Statement.Effect: must be Allow or Deny"},
+		{"a policy that cannot be obeyed", "/v1/access/policies", asJSON,
+			`{"user":"anna","policy":"{\"Statement\":{\"Effect\":\"Perhaps\"}}"}`, http.StatusBadRequest,
+			"Statement.Effect: must be Allow or Deny"},
 		{"a policy of the account", "/v1/access/policies", asJSON, `{"policy":"{\"Statement\":[]}"}`, http.StatusBadRequest, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -53,7 +53,8 @@ func asks(api *aws.API, action, protocol string, members, attributes map[string]
 // everything but what that needs, and then without that denial.
 func TestSecondResources(t *testing.T) {
 	t.Parallel()
-	const queues, topics, urls = "arn:aws:sqs:us-east-1:000000000000:", "arn:aws:sns:us-east-1:000000000000:", "http://localhost/000000000000/"
+	const queues, topics, urls = "arn:aws:sqs:us-east-1:000000000000:", "arn:aws:sns:us-east-1:000000000000:",
+		"http://localhost/000000000000/"
 	n := shared.cluster.Nodes[0]
 	doris, root := newKey(t, n, "doris"), newKey(t, n, "")
 	may := func(denied, on string) {
@@ -79,7 +80,8 @@ func TestSecondResources(t *testing.T) {
 	made("sqs", "CreateQueue", map[string]string{"QueueName": "second-other"}, nil)
 	made("sqs", "CreateQueue", map[string]string{"QueueName": "second"}, letters)
 	made("sns", "CreateTopic", map[string]string{"Name": "second"}, nil)
-	_, subscription, _ := strings.Cut(made("sns", "Subscribe", map[string]string{"TopicArn": topics + "second", "Protocol": "sqs", "Endpoint": queues + "second"}, nil), "<SubscriptionArn>")
+	_, subscription, _ := strings.Cut(made("sns", "Subscribe",
+		map[string]string{"TopicArn": topics + "second", "Protocol": "sqs", "Endpoint": queues + "second"}, nil), "<SubscriptionArn>")
 	subscription, _, _ = strings.Cut(subscription, "<")
 
 	named := map[string]string{"QueueName": "second-new"}
@@ -104,8 +106,10 @@ func TestSecondResources(t *testing.T) {
 		{"sqs", "StartMessageMoveTask", "sqs:SendMessage", "second", map[string]string{"SourceArn": queues + "second-letters"}, nil},
 		{"sns", "Subscribe", "sqs:SendMessage", "second-other", subscribed, nil},
 		{"sns", "Subscribe", "sqs:SendMessage", "second-letters", subscribed, undelivered},
-		{"sns", "SetSubscriptionAttributes", "sqs:SendMessage", "second-letters", reset("RedrivePolicy", undelivered["RedrivePolicy"]), nil},
-		{"sns", "SetSubscriptionAttributes", "sqs:SendMessage", "second", reset("ReplayPolicy", `{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00Z"}`), nil},
+		{"sns", "SetSubscriptionAttributes", "sqs:SendMessage", "second-letters", reset("RedrivePolicy", undelivered["RedrivePolicy"]),
+			nil},
+		{"sns", "SetSubscriptionAttributes", "sqs:SendMessage", "second",
+			reset("ReplayPolicy", `{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00Z"}`), nil},
 	} {
 		tried[tc.service+tc.action] = true
 		for _, protocol := range []string{aws.JSON, aws.Query} {
@@ -126,7 +130,8 @@ func TestSecondResources(t *testing.T) {
 	for service, api := range services {
 		for _, action := range api.Actions {
 			if tried[service+action.Name] != (action.Needs != nil) {
-				t.Errorf("%s needs more than one permission: %t, and was tried: %t", action.Name, action.Needs != nil, tried[service+action.Name])
+				t.Errorf("%s needs more than one permission: %t, and was tried: %t", action.Name, action.Needs != nil,
+					tried[service+action.Name])
 			}
 		}
 	}
@@ -154,7 +159,8 @@ func TestNoWayAroundADenial(t *testing.T) {
 		{eve, "sns", "Subscribe", map[string]string{"TopicArn": topic, "Protocol": "sqs", "Endpoint": queue}, nil, http.StatusForbidden},
 		{root, "sns", "Subscribe", map[string]string{"TopicArn": topic, "Protocol": "sqs", "Endpoint": queue}, nil, http.StatusOK},
 	} {
-		if got := post(t, n, asks(services[step.service], step.action, aws.Query, step.members, step.attributes), step.by.signer(step.service)); got.status != step.status {
+		if got := post(t, n, asks(services[step.service], step.action, aws.Query, step.members, step.attributes),
+			step.by.signer(step.service)); got.status != step.status {
 			t.Errorf("%s: %d %s, want %d\n%s", step.action, got.status, got.code, step.status, got.body)
 		}
 	}
@@ -183,22 +189,34 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 		code string
 		says string
 	}{
-		{"a queue", ask("sqs", "SetQueueAttributes", map[string]string{"QueueUrl": "strict"}, statement("sqs", typo)), "InvalidAttributeValue", said},
-		{"a queue without a principal", ask("sqs", "SetQueueAttributes", map[string]string{"QueueUrl": "strict"}, statement("sqs", "")), "InvalidAttributeValue", "Principal is missing"},
+		{"a queue", ask("sqs", "SetQueueAttributes", map[string]string{"QueueUrl": "strict"}, statement("sqs", typo)),
+			"InvalidAttributeValue", said},
+		{"a queue without a principal", ask("sqs", "SetQueueAttributes", map[string]string{"QueueUrl": "strict"}, statement("sqs", "")),
+			"InvalidAttributeValue", "Principal is missing"},
 		{"a queue about another", ask("sqs", "SetQueueAttributes", map[string]string{"QueueUrl": "strict"}, map[string]string{
 			"Policy": `{"Statement":{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"` + queue + `x"}}`,
 		}), "InvalidAttributeValue", "it is not about " + queue},
-		{"a new queue", ask("sqs", "CreateQueue", map[string]string{"QueueName": "strict-new"}, statement("sqs", typo)), "InvalidAttributeValue", said},
-		{"a permission", ask("sqs", "AddPermission", map[string]string{"QueueUrl": "strict", "Label": "l", "AWSAccountId.1": "somebody", "ActionName.1": "SendMessage"}, nil), "InvalidParameterValue", "Unable to verify."},
-		{"a topic", ask("sns", "SetTopicAttributes", map[string]string{"TopicArn": topic, "AttributeName": "Policy", "AttributeValue": statement("sns", typo)["Policy"]}, nil), "InvalidParameter", said},
-		{"a new topic", ask("sns", "CreateTopic", map[string]string{"Name": "strict-new"}, statement("sns", typo)), "InvalidParameter", said},
-		{"a permission of a topic", ask("sns", "AddPermission", map[string]string{"TopicArn": topic, "Label": "l", "AWSAccountId.member.1": "somebody", "ActionName.member.1": "Publish"}, nil), "InvalidParameter", "AWSAccountId"},
+		{"a new queue", ask("sqs", "CreateQueue", map[string]string{"QueueName": "strict-new"}, statement("sqs", typo)),
+			"InvalidAttributeValue", said},
+		{"a permission", ask("sqs", "AddPermission",
+			map[string]string{"QueueUrl": "strict", "Label": "l", "AWSAccountId.1": "somebody", "ActionName.1": "SendMessage"}, nil),
+			"InvalidParameterValue", "Unable to verify."},
+		{"a topic", ask("sns", "SetTopicAttributes",
+			map[string]string{"TopicArn": topic, "AttributeName": "Policy", "AttributeValue": statement("sns", typo)["Policy"]}, nil),
+			"InvalidParameter", said},
+		{"a new topic", ask("sns", "CreateTopic", map[string]string{"Name": "strict-new"}, statement("sns", typo)), "InvalidParameter",
+			said},
+		{"a permission of a topic", ask("sns", "AddPermission",
+			map[string]string{"TopicArn": topic, "Label": "l", "AWSAccountId.member.1": "somebody", "ActionName.member.1": "Publish"}, nil),
+			"InvalidParameter", "AWSAccountId"},
 	} {
 		if tc.got.status != http.StatusBadRequest || tc.got.code != tc.code || !strings.Contains(tc.got.body, tc.says) {
 			t.Errorf("%s: %d %s, want %s with %q\n%s", tc.what, tc.got.status, tc.got.code, tc.code, tc.says, tc.got.body)
 		}
 	}
-	if got := post(t, n, asks(services["sqs"], "SendMessage", aws.Query, map[string]string{"QueueUrl": "http://localhost/000000000000/strict", "MessageBody": "x"}, nil), nil); got.status != http.StatusForbidden {
+	if got := post(t, n, asks(services["sqs"], "SendMessage", aws.Query,
+		map[string]string{"QueueUrl": "http://localhost/000000000000/strict", "MessageBody": "x"}, nil),
+		nil); got.status != http.StatusForbidden {
 		t.Errorf("an unsigned send is accepted: %d %s", got.status, got.body)
 	}
 }

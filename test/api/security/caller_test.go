@@ -24,7 +24,8 @@ type key struct {
 // tool runs the command line tool against a node and returns what it prints.
 func tool(t *testing.T, n *harness.Node, stdin string, args ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), shared.binary, slices.Concat(args, []string{"--endpoint", "http://" + n.Client, "--admin", "http://" + n.Admin})...)
+	cmd := exec.CommandContext(t.Context(), shared.binary,
+		slices.Concat(args, []string{"--endpoint", "http://" + n.Client, "--admin", "http://" + n.Admin})...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var words bytes.Buffer
 	cmd.Stderr = &words

@@ -76,7 +76,8 @@ func TestRotation(t *testing.T) {
 	go func() {
 		for ctx.Err() == nil {
 			mu.Lock()
-			_, err := client(shared.cluster.Nodes[sent%3], present).SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("x")})
+			_, err := client(shared.cluster.Nodes[sent%3], present).SendMessage(t.Context(),
+				&sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("x")})
 			sent++
 			mu.Unlock()
 			if err != nil {

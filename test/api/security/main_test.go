@@ -29,7 +29,8 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if shared.cluster, err = harness.Start(ctx, harness.Options{Binary: shared.binary, Dir: dir, Args: []string{"--auth", "--sns-allow-endpoints", "127.0.0.0/8"}}); err != nil {
+	if shared.cluster, err = harness.Start(ctx,
+		harness.Options{Binary: shared.binary, Dir: dir, Args: []string{"--auth", "--sns-allow-endpoints", "127.0.0.0/8"}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -18,13 +18,16 @@ func TestMetricsOfAccounts(t *testing.T) {
 	const name = "measured.fifo"
 	for i, k := range []key{newKey(t, n, ""), tenantKey(t, n, first), tenantKey(t, n, second, "--messages", "6")} {
 		c := client(n, k)
-		made, err := c.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(name), Attributes: map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}})
+		made, err := c.CreateQueue(t.Context(),
+			&sqs.CreateQueueInput{QueueName: aws.String(name),
+				Attributes: map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		messages := "123"[:i+1]
 		for body := range strings.SplitSeq(messages+messages[:1], "") { // the last one is a duplicate
-			if _, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: made.QueueUrl, MessageBody: &body, MessageGroupId: aws.String("g")}); err != nil {
+			if _, err := c.SendMessage(t.Context(),
+				&sqs.SendMessageInput{QueueUrl: made.QueueUrl, MessageBody: &body, MessageGroupId: aws.String("g")}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -37,12 +37,14 @@ func (i *identities) list(t *testing.T, n *harness.Node) {
 func newIdentities(t *testing.T, n *harness.Node) *identities {
 	t.Helper()
 	i := &identities{
-		root: newKey(t, n, ""), user: newKey(t, n, "anna"), tenant: tenantKey(t, n, restoredTenant, "--queues", "1", "--requests-per-second", "1000"),
+		root: newKey(t, n, ""), user: newKey(t, n, "anna"),
+		tenant:   tenantKey(t, n, restoredTenant, "--queues", "1", "--requests-per-second", "1000"),
 		disabled: newKey(t, n, "anna"), revoked: newKey(t, n, "anna"),
 	}
 	tool(t, n, "", "key", "disable", "--yes", i.disabled.ID)
 	tool(t, n, "", "key", "revoke", i.revoked.ID, "--yes")
-	tool(t, n, `{"Statement":{"Effect":"Allow","Action":"sqs:SendMessage","Resource":"arn:aws:sqs:*:*:kept"}}`, "policy", "put", "anna", "--file", "-")
+	tool(t, n, `{"Statement":{"Effect":"Allow","Action":"sqs:SendMessage","Resource":"arn:aws:sqs:*:*:kept"}}`, "policy", "put", "anna",
+		"--file", "-")
 	create(t, client(n, i.root), "kept")
 	create(t, client(n, i.tenant), "kept")
 	i.list(t, n)
@@ -76,7 +78,8 @@ func (i *identities) check(t *testing.T, what string, n *harness.Node) {
 	if _, err := client(n, i.user).ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url}); codeOf(err) != "AccessDenied" {
 		t.Errorf("%s, a user receives: %v", what, err)
 	}
-	if _, err := client(n, i.tenant).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("more")}); codeOf(err) != "OverLimit" {
+	if _, err := client(n, i.tenant).CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String("more")}); codeOf(err) != "OverLimit" {
 		t.Errorf("%s, a queue above the quota: %v", what, err)
 	}
 }
@@ -111,7 +114,8 @@ func TestIdentitiesSurvive(t *testing.T) {
 	if err := first.Stop(waitMax); err != nil {
 		t.Fatal(err)
 	}
-	recovery := exec.CommandContext(t.Context(), shared.binary, "cluster", "force-recover", "--data-dir", first.DataDir, "--keep-this-node-only", "--yes")
+	recovery := exec.CommandContext(t.Context(), shared.binary, "cluster", "force-recover", "--data-dir", first.DataDir,
+		"--keep-this-node-only", "--yes")
 	recovery.Stdin = strings.NewReader(status.NodeID + "\n")
 	if out, err := recovery.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

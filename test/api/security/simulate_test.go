@@ -17,7 +17,8 @@ import (
 // says the same.
 func simulated(t *testing.T, n *harness.Node, args ...string) (allowed bool, decidedBy string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), shared.binary, append([]string{"policy", "simulate", "--admin", n.Admin, "-o", "json"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), shared.binary,
+		append([]string{"policy", "simulate", "--admin", n.Admin, "-o", "json"}, args...)...)
 	out, err := cmd.Output()
 	code := 0
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -52,9 +53,11 @@ func TestSimulationsComeTrue(t *testing.T) {
 		{"Effect":"Allow","Action":"sqs:ReceiveMessage","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}},
 		{"Effect":"Allow","Action":"sqs:GetQueueAttributes","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"127.0.0.0/8"}}}]}`,
 		"policy", "put", "foretold", "--file", "-")
-	if _, err := client(n, root).SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &made, Attributes: map[string]string{"Policy": `{"Statement":[
+	if _, err := client(n, root).SetQueueAttributes(t.Context(),
+		&sqs.SetQueueAttributesInput{QueueUrl: &made, Attributes: map[string]string{"Policy": `{"Statement":[
 		{"Sid":"nobody","Effect":"Deny","Principal":"*","Action":"sqs:PurgeQueue","Resource":"*"},
-		{"Sid":"them","Effect":"Allow","Principal":{"AWS":["` + tenant + `","arn:aws:iam::000000000000:user/foretold-bare"]},"Action":"sqs:SendMessage","Resource":"*"}]}`}}); err != nil {
+		{"Sid":"them","Effect":"Allow","Principal":{"AWS":["` + tenant +
+			`","arn:aws:iam::000000000000:user/foretold-bare"]},"Action":"sqs:SendMessage","Resource":"*"}]}`}}); err != nil {
 		t.Fatal(err)
 	}
 	requests := map[string]func(c *sqs.Client) error{
@@ -78,7 +81,8 @@ func TestSimulationsComeTrue(t *testing.T) {
 	found := map[string]int{}
 	for name, k := range map[string]key{"the account": root, "a user": user, "a user without a policy": bare, "another account": other} {
 		for action, do := range requests {
-			foretold, by := simulated(t, n, "--key", k.ID, "--action", action, "--resource", "arn:aws:sqs:us-east-1:000000000000:foretold", "--context", "aws:SourceIp=127.0.0.1")
+			foretold, by := simulated(t, n, "--key", k.ID, "--action", action, "--resource", "arn:aws:sqs:us-east-1:000000000000:foretold",
+				"--context", "aws:SourceIp=127.0.0.1")
 			found[by]++
 			if err := do(client(n, k)); (err == nil) != foretold || err != nil && codeOf(err) != "AccessDenied" {
 				t.Errorf("%s, %s: foretold %t by %s, came %v", name, action, foretold, by, err)
@@ -91,7 +95,8 @@ func TestSimulationsComeTrue(t *testing.T) {
 			t.Errorf("decided by %v, want %v", found, want)
 		}
 	}
-	for _, query := range []string{"", "?user=foretold", "?user=foretold&key=" + user.ID, "?user=foretold&account=1&action=sqs:SendMessage"} {
+	for _, query := range []string{"", "?user=foretold", "?user=foretold&key=" + user.ID,
+		"?user=foretold&account=1&action=sqs:SendMessage"} {
 		if _, err := n.Get(t.Context(), "/v1/access/simulate"+query); err == nil || !strings.Contains(err.Error(), "HTTP 400") {
 			t.Errorf("%q: %v", query, err)
 		}

@@ -46,7 +46,8 @@ func throttled(t *testing.T, n *harness.Node, account string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`(?m)^seriatim_account_requests_throttled_total\{account="` + account + `"\} (\d+)$`).FindStringSubmatch(metrics)
+	found := regexp.MustCompile(`(?m)^seriatim_account_requests_throttled_total\{account="` + account +
+		`"\} (\d+)$`).FindStringSubmatch(metrics)
 	if found == nil {
 		return -1
 	}
@@ -68,7 +69,8 @@ func patiently(o *sqs.Options) {
 func sendRetried(t *testing.T, c *sqs.Client, url string) (sent, repeated int) {
 	t.Helper()
 	for end := time.Now().Add(throttleWaitMax); repeated == 0 && time.Now().Before(end); sent++ {
-		made, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String(strconv.Itoa(sent))}, patiently)
+		made, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String(strconv.Itoa(sent))},
+			patiently)
 		if err != nil {
 			t.Fatalf("message %d: %v", sent, err)
 		}
@@ -119,7 +121,8 @@ func TestRequestsPerSecond(t *testing.T) {
 
 	untilThrottled(t, "RequestThrottled", list)
 	refused++
-	others := map[string]key{"the cluster's own": newKey(t, n, ""), "another, with a quota of its own": tenantKey(t, n, neighbour, "--requests-per-second", "100000")}
+	others := map[string]key{"the cluster's own": newKey(t, n, ""),
+		"another, with a quota of its own": tenantKey(t, n, neighbour, "--requests-per-second", "100000")}
 	for who, k := range others {
 		for i := range 20 {
 			if _, err := client(n, k).ListQueues(t.Context(), nil); err != nil {

@@ -111,7 +111,8 @@ func TestLinksOfSubscribersNeedNoSignature(t *testing.T) {
 	}
 	create(t, client(n, own), "links")
 	queueARN := "arn:aws:sqs:us-east-1:000000000000:links"
-	made, err := topics.Subscribe(t.Context(), &sns.SubscribeInput{TopicArn: topic.TopicArn, Protocol: aws.String("sqs"), Endpoint: &queueARN, ReturnSubscriptionArn: true})
+	made, err := topics.Subscribe(t.Context(),
+		&sns.SubscribeInput{TopicArn: topic.TopicArn, Protocol: aws.String("sqs"), Endpoint: &queueARN, ReturnSubscriptionArn: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,8 @@ func TestLinksOfSubscribersNeedNoSignature(t *testing.T) {
 	if status, text := follow(t, link); status != http.StatusForbidden {
 		t.Errorf("an unsigned request unsubscribes a queue: %d %s", status, text)
 	}
-	if _, err := topics.GetSubscriptionAttributes(t.Context(), &sns.GetSubscriptionAttributesInput{SubscriptionArn: made.SubscriptionArn}); err != nil {
+	if _, err := topics.GetSubscriptionAttributes(t.Context(),
+		&sns.GetSubscriptionAttributesInput{SubscriptionArn: made.SubscriptionArn}); err != nil {
 		t.Error(err)
 	}
 }

@@ -47,7 +47,8 @@ func (w terraformDir) run(t *testing.T, args ...string) ([]byte, int) {
 	cmd := exec.CommandContext(ctx, "terraform", args...)
 	cmd.Dir = w.dir
 	cmd.Env = append(os.Environ(), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+os.DevNull,
-		"TF_VAR_endpoint="+w.endpoint, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
+		"TF_VAR_endpoint="+w.endpoint, "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE="+os.DevNull,
+		"AWS_SHARED_CREDENTIALS_FILE="+os.DevNull)
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
@@ -75,7 +76,8 @@ func TestTopics(t *testing.T) {
 func TestExample(t *testing.T) {
 	t.Parallel()
 	apply(t, "../../../deploy/terraform", map[string]int{
-		"aws_sns_topic": 1, "aws_sns_topic_subscription": 1, "aws_sqs_queue": 2, "aws_sqs_queue_policy": 1, "aws_sqs_queue_redrive_allow_policy": 1,
+		"aws_sns_topic": 1, "aws_sns_topic_subscription": 1, "aws_sqs_queue": 2, "aws_sqs_queue_policy": 1,
+		"aws_sqs_queue_redrive_allow_policy": 1,
 	})
 }
 

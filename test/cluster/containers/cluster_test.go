@@ -57,7 +57,8 @@ func TestContainers(t *testing.T) {
 	if out := e.await("n1", status...); !strings.Contains(out, "10.89.77.23:9326") || strings.Contains(out, "10.89.77.13:") {
 		t.Errorf("the cluster is\n%s", out)
 	}
-	if out := e.await("n3", "msg", "receive", "orders.fifo", "--max", "10"); !strings.Contains(out, "first") || !strings.Contains(out, "second") || strings.Index(out, "first") > strings.Index(out, "second") {
+	if out := e.await("n3", "msg", "receive", "orders.fifo", "--max", "10"); !strings.Contains(out, "first") ||
+		!strings.Contains(out, "second") || strings.Index(out, "first") > strings.Index(out, "second") {
 		t.Errorf("received was\n%s", out)
 	}
 }

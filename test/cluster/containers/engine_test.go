@@ -119,7 +119,8 @@ func (e *engine) once(flags []string, args ...string) string {
 // start starts a node at an address.
 func (e *engine) start(name, address string, settings map[string]string) {
 	e.t.Helper()
-	args := append([]string{"run", "--detach", "--name", name, "--network", "nodes", "--ip", address, "--volume", name + ":/var/lib/seriatim", "--volume", "secrets:/etc/seriatim:ro", "--env", "SERIATIM_NODE_NAME=" + name}, confined...)
+	args := append([]string{"run", "--detach", "--name", name, "--network", "nodes", "--ip", address, "--volume",
+		name + ":/var/lib/seriatim", "--volume", "secrets:/etc/seriatim:ro", "--env", "SERIATIM_NODE_NAME=" + name}, confined...)
 	for key, value := range settings {
 		args = append(args, "--env", key+"="+value)
 	}

@@ -179,7 +179,8 @@ func (s *site) drain(t *testing.T) ledger.Report {
 		s.Delivered(ledger.FromSQS(out.Messages)...)
 		in := &sqs.DeleteMessageBatchInput{QueueUrl: &s.queue}
 		for i, m := range out.Messages {
-			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
+			in.Entries = append(in.Entries,
+				types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
 		}
 		if _, err := client.DeleteMessageBatch(t.Context(), in); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,8 @@ import (
 func deliveries(messages []types.Message) []string {
 	var out []string
 	for _, m := range messages {
-		out = append(out, fmt.Sprintf("%s %s %s", aws.ToString(m.MessageId), aws.ToString(m.ReceiptHandle), m.Attributes["ApproximateReceiveCount"]))
+		out = append(out, fmt.Sprintf("%s %s %s", aws.ToString(m.MessageId), aws.ToString(m.ReceiptHandle),
+			m.Attributes["ApproximateReceiveCount"]))
 	}
 	return out
 }

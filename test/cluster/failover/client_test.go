@@ -36,7 +36,8 @@ func newPersistent(c *harness.Cluster, pick harness.Pick) *persistent {
 
 // persist calls operation until it is answered. tried, if not nil, hears of the
 // start of each try.
-func persist[I, O, P any](ctx context.Context, operation func(context.Context, *I, ...func(*P)) (*O, error), in *I, tried func(time.Time)) (*O, error) {
+func persist[I, O, P any](ctx context.Context, operation func(context.Context, *I, ...func(*P)) (*O, error), in *I,
+	tried func(time.Time)) (*O, error) {
 	ctx, cancel := context.WithTimeout(ctx, giveUpAfter)
 	defer cancel()
 	for {

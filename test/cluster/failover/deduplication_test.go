@@ -44,7 +44,8 @@ func (r remembered) check(t *testing.T, c *harness.Cluster) {
 		p := newPersistent(c, harness.Only(n))
 		for id, first := range map[string]*sqs.SendMessageOutput{"kept": r.kept, "gone": r.gone} {
 			again := p.send(t, r.queue, "another-group", id, "another body")
-			if aws.ToString(again.MessageId) != aws.ToString(first.MessageId) || aws.ToString(again.SequenceNumber) != aws.ToString(first.SequenceNumber) {
+			if aws.ToString(again.MessageId) != aws.ToString(first.MessageId) ||
+				aws.ToString(again.SequenceNumber) != aws.ToString(first.SequenceNumber) {
 				t.Errorf("%s: %q is message %s number %s, was %s number %s", n.Name, id, aws.ToString(again.MessageId),
 					aws.ToString(again.SequenceNumber), aws.ToString(first.MessageId), aws.ToString(first.SequenceNumber))
 			}

@@ -94,11 +94,12 @@ func TestDamagedDisk(t *testing.T) {
 			flipBits(t, file, at)
 			return file
 		}},
-		{name: "flipped bit in an entry of the single-file log", args: []string{"--log-store", "boltdb"}, damage: func(t *testing.T, n *harness.Node) string {
-			file, at := find(t, n, "", marker)
-			flipBits(t, file, at)
-			return file
-		}},
+		{name: "flipped bit in an entry of the single-file log", args: []string{"--log-store", "boltdb"},
+			damage: func(t *testing.T, n *harness.Node) string {
+				file, at := find(t, n, "", marker)
+				flipBits(t, file, at)
+				return file
+			}},
 		{name: "truncated log", damage: func(t *testing.T, n *harness.Node) string {
 			file, at := find(t, n, "log", marker)
 			if err := os.Truncate(file, at[0]); err != nil {

@@ -52,7 +52,8 @@ func (p *published) bySNS(ctx context.Context, t *testing.T, sdk *persistent, to
 		group := fmt.Sprintf("sns%d-g%d", publisher, n%groupsOfSender)
 		body := p.next(group)
 		in := &sns.PublishInput{
-			TopicArn: &topicARN, Message: &body, MessageGroupId: &group, MessageDeduplicationId: aws.String(strings.ReplaceAll(body, ":", ".")),
+			TopicArn: &topicARN, Message: &body, MessageGroupId: &group,
+			MessageDeduplicationId: aws.String(strings.ReplaceAll(body, ":", ".")),
 		}
 		var tried time.Time
 		out, err := persist(context.WithoutCancel(ctx), sdk.sns.Publish, in, func(at time.Time) { tried = at })
@@ -188,7 +189,8 @@ func TestFanOutUnderLeaderKills(t *testing.T) {
 		total += len(want)
 		for i := range queues {
 			if got := held[i][group]; !slices.Equal(got, want) {
-				t.Errorf("queue %d has %d messages of group %s, want these %d once each and in order: %v", i, len(got), group, len(want), got)
+				t.Errorf("queue %d has %d messages of group %s, want these %d once each and in order: %v", i, len(got), group, len(want),
+					got)
 			}
 		}
 	}

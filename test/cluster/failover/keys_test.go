@@ -64,7 +64,8 @@ func (r *rotation) status() (nodes []nodeKeys, err error) {
 	for _, n := range r.c.Nodes {
 		admins = append(admins, n.Admin)
 	}
-	out, err := exec.CommandContext(r.t.Context(), binary, "encryption-key", "status", "-o", "json", "--admin", strings.Join(admins, ",")).Output()
+	out, err := exec.CommandContext(r.t.Context(), binary, "encryption-key", "status", "-o", "json", "--admin",
+		strings.Join(admins, ",")).Output()
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +233,8 @@ func TestKeysAreRotated(t *testing.T) {
 	run(t, "encryption-key", "create", r.file)
 	run(t, "encryption-key", "create", other)
 	old, next := r.lines(r.file)[0], r.lines(other)[0]
-	r.c = cluster(t, "--encryption-key-file", r.file, "--snapshot-log-size", "1MiB", "--trailing-log-size", "256KiB", "--body-segment-size", "1MiB")
+	r.c = cluster(t, "--encryption-key-file", r.file, "--snapshot-log-size", "1MiB", "--trailing-log-size", "256KiB", "--body-segment-size",
+		"1MiB")
 	r.waitFor("the first key", func(keys string) bool { return keys == idOf(old)+"*+" })
 	l := r.begin()
 	defer l.end()

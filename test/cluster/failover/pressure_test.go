@@ -49,9 +49,11 @@ func wantPressure(t *testing.T, c *harness.Cluster, n *harness.Node, queue, reas
 	if err := refusal(t, c, n, queue); !unavailable(err) || !strings.Contains(err.Error(), reason) {
 		t.Errorf("%s answered a message with %v", n.Name, err)
 	}
-	_, err := c.NewSQS(harness.Only(n), singleTry).SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: []types.SendMessageBatchRequestEntry{
-		{Id: aws.String("1"), MessageBody: aws.String("refused"), MessageGroupId: aws.String("r"), MessageDeduplicationId: aws.String("r")},
-	}})
+	_, err := c.NewSQS(harness.Only(n), singleTry).SendMessageBatch(t.Context(),
+		&sqs.SendMessageBatchInput{QueueUrl: &queue, Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("1"), MessageBody: aws.String("refused"), MessageGroupId: aws.String("r"),
+				MessageDeduplicationId: aws.String("r")},
+		}})
 	if !unavailable(err) || !strings.Contains(err.Error(), reason) {
 		t.Errorf("%s answered a batch with %v", n.Name, err)
 	}
@@ -218,7 +220,8 @@ func TestOverload(t *testing.T) {
 				return
 			}
 			for _, m := range out.Messages {
-				if _, err := once(t.Context(), client.DeleteMessage, &sqs.DeleteMessageInput{QueueUrl: &steady, ReceiptHandle: m.ReceiptHandle}); err != nil {
+				if _, err := once(t.Context(), client.DeleteMessage,
+					&sqs.DeleteMessageInput{QueueUrl: &steady, ReceiptHandle: m.ReceiptHandle}); err != nil {
 					t.Errorf("a delete beside the flood: %v", err)
 				}
 				received++

@@ -29,7 +29,8 @@ func (p *persistent) topicOf(t *testing.T, name string, queues int) (topic strin
 	}
 	topic = aws.ToString(created.TopicArn)
 	for i := range queues {
-		url := p.create(t, fmt.Sprint(name, "-", i, ".fifo"), map[string]string{"DeduplicationWindowSeconds": "604800", "VisibilityTimeout": "43200"})
+		url := p.create(t, fmt.Sprint(name, "-", i, ".fifo"),
+			map[string]string{"DeduplicationWindowSeconds": "604800", "VisibilityTimeout": "43200"})
 		_, err := persist(t.Context(), p.sns.Subscribe, &sns.SubscribeInput{
 			TopicArn: &topic, Protocol: aws.String("sqs"),
 			Endpoint:   aws.String("arn:aws:sqs:" + harness.Region + ":000000000000:" + url[strings.LastIndex(url, "/")+1:]),
@@ -64,8 +65,10 @@ func TestPublishSurvivesTheLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if aws.ToString(again.MessageId) != aws.ToString(first.MessageId) || aws.ToString(again.SequenceNumber) != aws.ToString(first.SequenceNumber) {
-			t.Errorf("%s: message %s number %s, was %s number %s", n.Name, *again.MessageId, *again.SequenceNumber, *first.MessageId, *first.SequenceNumber)
+		if aws.ToString(again.MessageId) != aws.ToString(first.MessageId) ||
+			aws.ToString(again.SequenceNumber) != aws.ToString(first.SequenceNumber) {
+			t.Errorf("%s: message %s number %s, was %s number %s", n.Name, *again.MessageId, *again.SequenceNumber, *first.MessageId,
+				*first.SequenceNumber)
 		}
 	}
 	start(t, victim)

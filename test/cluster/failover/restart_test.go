@@ -31,7 +31,8 @@ func TestLongPollsOutliveTheLeader(t *testing.T) {
 			polling.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				out, err := client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &queue, WaitTimeSeconds: 20, MaxNumberOfMessages: 1})
+				out, err := client.ReceiveMessage(ctx,
+					&sqs.ReceiveMessageInput{QueueUrl: &queue, WaitTimeSeconds: 20, MaxNumberOfMessages: 1})
 				if err != nil {
 					failed <- err
 					return

@@ -52,7 +52,8 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	for _, pair := range [][2]*client.Result{{scheduled, sentAgain}, {sent, scheduledAgain}} {
 		first, second := pair[0], pair[1]
 		// Absent: the node made the call twice and cannot tell.
-		if second.Duplicate != nil && !second.GetDuplicate() || second.GetSequenceNumber() != first.GetSequenceNumber() || second.GetMessageId() != first.GetMessageId() {
+		if second.Duplicate != nil && !second.GetDuplicate() || second.GetSequenceNumber() != first.GetSequenceNumber() ||
+			second.GetMessageId() != first.GetMessageId() {
 			t.Errorf("the second is %v, the first %v", second, first)
 		}
 	}

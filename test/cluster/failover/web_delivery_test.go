@@ -95,7 +95,8 @@ func (p *persistent) webTopic(t *testing.T, s *webSubscriber, attributes map[str
 		t.Fatal(err)
 	}
 	token := <-s.token
-	if _, err := persist(t.Context(), p.sns.ConfirmSubscription, &sns.ConfirmSubscriptionInput{TopicArn: created.TopicArn, Token: &token}, nil); err != nil {
+	if _, err := persist(t.Context(), p.sns.ConfirmSubscription, &sns.ConfirmSubscriptionInput{TopicArn: created.TopicArn, Token: &token},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	return created.TopicArn
@@ -235,7 +236,8 @@ func TestSubscribersOnTheMachineAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	subscribe := func(host string) {
-		in := &sns.SubscribeInput{TopicArn: created.TopicArn, Protocol: aws.String("http"), Endpoint: aws.String("http://" + host + ":" + port)}
+		in := &sns.SubscribeInput{TopicArn: created.TopicArn, Protocol: aws.String("http"),
+			Endpoint: aws.String("http://" + host + ":" + port)}
 		if _, err := persist(t.Context(), p.sns.Subscribe, in, nil); err != nil {
 			t.Fatal(err)
 		}

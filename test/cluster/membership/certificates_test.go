@@ -53,7 +53,8 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 	t.Cleanup(func() { _ = intruder.Kill() })
 	// Its log says why it is alone, and by then a node of the cluster has met it.
 	await(t, "the foreign node to be refused", func() bool {
-		return strings.Contains(intruder.Log(), "certificate") || strings.Contains(intruder.Log(), "x509") || strings.Contains(intruder.Log(), "tls:")
+		return strings.Contains(intruder.Log(), "certificate") || strings.Contains(intruder.Log(), "x509") ||
+			strings.Contains(intruder.Log(), "tls:")
 	})
 	leader, err := c.WaitLeader(t.Context(), waitMax)
 	if err != nil {
@@ -78,8 +79,10 @@ func TestNodesKnowEachOtherByCertificate(t *testing.T) {
 func TestAnotherClusterStaysAnother(t *testing.T) {
 	own := newAuthority(t)
 	env := func(node string) []string { return environment(t, own, node) }
-	c := harness.New(t, harness.Options{Binary: binary, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s", "--log-level", "debug"}})
-	other := harness.New(t, harness.Options{Binary: binary, Dir: t.TempDir(), Nodes: 1, Env: env, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s", "--log-level", "debug"}})
+	c := harness.New(t, harness.Options{Binary: binary, Env: env,
+		Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s", "--log-level", "debug"}})
+	other := harness.New(t, harness.Options{Binary: binary, Dir: t.TempDir(), Nodes: 1, Env: env,
+		Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s", "--log-level", "debug"}})
 	foreign := other.Nodes[0]
 	before, err := foreign.Status(t.Context())
 	if err != nil {

@@ -56,7 +56,8 @@ func flood(conns []*net.UDPConn, stop <-chan struct{}) {
 // others are dropped before, and the nodes go on knowing that the others live.
 func TestGossipFlood(t *testing.T) {
 	own := newAuthority(t)
-	c := harness.New(t, harness.Options{Binary: binary, Env: func(node string) []string { return environment(t, own, node) }, Args: []string{"--log-segment-size", "4MiB"}})
+	c := harness.New(t, harness.Options{Binary: binary, Env: func(node string) []string { return environment(t, own, node) },
+		Args: []string{"--log-segment-size", "4MiB"}})
 	l := startLoad(t, c)
 	began := time.Now()
 	before := map[string]float64{}
@@ -89,7 +90,8 @@ func TestGossipFlood(t *testing.T) {
 		if decrypted > most {
 			t.Errorf("%s has decrypted %v packets without the key, at most %.0f are expected", n.Name, decrypted, most)
 		}
-		t.Logf("%s has decrypted %v packets without the key and dropped %v in %v", n.Name, decrypted, refusedGossip(t, n, "flood"), time.Since(began))
+		t.Logf("%s has decrypted %v packets without the key and dropped %v in %v", n.Name, decrypted, refusedGossip(t, n, "flood"),
+			time.Since(began))
 	}
 	close(stop)
 	flooding.Wait()

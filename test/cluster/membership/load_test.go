@@ -135,7 +135,8 @@ func (l *load) consume(client *sqs.Client, consumer int) {
 			ReceiveRequestAttemptId:     aws.String(fmt.Sprintf("c%d-%d", consumer, n)),
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
 		}
-		out, err := untilAnswered(l, "receive", func(ctx context.Context) (*sqs.ReceiveMessageOutput, error) { return client.ReceiveMessage(ctx, in) })
+		out, err := untilAnswered(l, "receive",
+			func(ctx context.Context) (*sqs.ReceiveMessageOutput, error) { return client.ReceiveMessage(ctx, in) })
 		if err != nil {
 			return
 		}
@@ -156,7 +157,8 @@ func (l *load) consume(client *sqs.Client, consumer int) {
 func (l *load) remove(client *sqs.Client, messages []types.Message) {
 	in := &sqs.DeleteMessageBatchInput{QueueUrl: &l.queue}
 	for i, m := range messages {
-		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle})
+		in.Entries = append(in.Entries,
+			types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: m.ReceiptHandle})
 	}
 	out, err := untilAnswered(l, "delete", func(ctx context.Context) (*sqs.DeleteMessageBatchOutput, error) {
 		return client.DeleteMessageBatch(ctx, in)

@@ -23,7 +23,8 @@ const waitMax = 90 * time.Second
 
 func cluster(t *testing.T, nodes int) *harness.Cluster {
 	t.Helper()
-	return harness.New(t, harness.Options{Binary: binary, Nodes: nodes, Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
+	return harness.New(t, harness.Options{Binary: binary, Nodes: nodes,
+		Args: []string{"--log-segment-size", "4MiB", "--promote-after", "1s"}})
 }
 
 // spare starts a further node, which ends with the test.

@@ -142,7 +142,8 @@ func TestStatusIsTrueAtOnce(t *testing.T) {
 		if err := fails[0](); err != nil {
 			t.Fatal(err)
 		}
-		if out, code := tool(t, leader, "cluster", "status"); code != 1 || !strings.Contains(out, "Degraded: 2 of 3 voters answer, leader "+leader.Name+degraded) {
+		if out, code := tool(t, leader, "cluster", "status"); code != 1 ||
+			!strings.Contains(out, "Degraded: 2 of 3 voters answer, leader "+leader.Name+degraded) {
 			t.Errorf("%s: exit code %d\n%s", what, code, out)
 		}
 		if err := fails[1](); err != nil {
@@ -214,7 +215,8 @@ func TestWipedNodeIsReplacedByOneCommand(t *testing.T) {
 	list := waitRoles(t, c.Nodes[0], "n1 voter, n2 voter, n3 voter, n3 learner")
 	ready(t, lost)
 	waitDegraded(t, c.Nodes[1])
-	if out, code := tool(t, c.Nodes[1], "cluster", "promote", list.Members[3].NodeID); code != 7 || !strings.Contains(out, "cluster replace n3") {
+	if out, code := tool(t, c.Nodes[1], "cluster", "promote", list.Members[3].NodeID); code != 7 ||
+		!strings.Contains(out, "cluster replace n3") {
 		t.Errorf("promote: exit code %d, %s", code, out)
 	}
 	change(t, lost, "cluster", "replace", "n3", "--yes")

@@ -69,7 +69,8 @@ func newWorld(t *testing.T) *world {
 		t.Skip(err)
 	}
 	w.lab = lab
-	o := harness.Options{Binary: binary, Network: lab, Args: []string{"--log-segment-size", "4MiB", "--request-timeout", "2s", "--promote-after", "1s"}}
+	o := harness.Options{Binary: binary, Network: lab,
+		Args: []string{"--log-segment-size", "4MiB", "--request-timeout", "2s", "--promote-after", "1s"}}
 	t.Cleanup(func() { must(t, w.lab.Close()) })
 	w.Cluster = harness.New(t, o)
 	w.empty = w.create()
@@ -210,7 +211,8 @@ func (w *world) refuses(ctx context.Context, n *harness.Node, asking *sync.WaitG
 		return err
 	})
 	ask("look at a queue", false, func() error {
-		_, err := w.at(n).GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+		_, err := w.at(n).GetQueueAttributes(ctx,
+			&sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 		return err
 	})
 }
@@ -243,7 +245,8 @@ func (w *world) balance() {
 		w.account.Delivered(ledger.FromSQS(out.Messages)...)
 		for _, m := range out.Messages {
 			w.eventually("delete", func() error {
-				_, err := w.at(w.leader()).DeleteMessage(w.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &w.url, ReceiptHandle: m.ReceiptHandle})
+				_, err := w.at(w.leader()).DeleteMessage(w.t.Context(),
+					&sqs.DeleteMessageInput{QueueUrl: &w.url, ReceiptHandle: m.ReceiptHandle})
 				return err
 			})
 		}

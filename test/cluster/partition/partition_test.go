@@ -203,7 +203,8 @@ func (w *world) askStale(stale *harness.Node, deleted *string, made string, cut 
 	var asking sync.WaitGroup
 	for range 5 {
 		asking.Go(func() {
-			out, err := client.ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 1, VisibilityTimeout: 1})
+			out, err := client.ReceiveMessage(w.t.Context(),
+				&sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 1, VisibilityTimeout: 1})
 			switch {
 			case err != nil:
 			case cut:

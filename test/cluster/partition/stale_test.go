@@ -56,7 +56,8 @@ func newStaleReads(t *testing.T) *staleReads {
 // count returns the number of messages in the queue by the answer of a node.
 func (s *staleReads) count(ctx context.Context, n *harness.Node) (int, error) {
 	name := types.QueueAttributeNameApproximateNumberOfMessages
-	out, err := s.at(n).GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &s.url, AttributeNames: []types.QueueAttributeName{name}})
+	out, err := s.at(n).GetQueueAttributes(ctx,
+		&sqs.GetQueueAttributesInput{QueueUrl: &s.url, AttributeNames: []types.QueueAttributeName{name}})
 	if err != nil {
 		return 0, err
 	}
@@ -111,7 +112,8 @@ func (s *staleReads) acknowledge(nodes []*harness.Node) {
 	i := 0
 	s.eventually("a send through the others", func() error {
 		i++
-		_, err := s.at(nodes[i%len(nodes)]).SendMessage(s.t.Context(), &sqs.SendMessageInput{QueueUrl: &s.url, MessageBody: aws.String("m")})
+		_, err := s.at(nodes[i%len(nodes)]).SendMessage(s.t.Context(),
+			&sqs.SendMessageInput{QueueUrl: &s.url, MessageBody: aws.String("m")})
 		return err
 	})
 	s.acked.Store(true)
@@ -127,7 +129,8 @@ func (s *staleReads) empty() {
 				return err
 			}
 			for _, m := range out.Messages {
-				if _, err := s.at(n).DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &s.url, ReceiptHandle: m.ReceiptHandle}); err != nil {
+				if _, err := s.at(n).DeleteMessage(s.t.Context(),
+					&sqs.DeleteMessageInput{QueueUrl: &s.url, ReceiptHandle: m.ReceiptHandle}); err != nil {
 					return err
 				}
 			}

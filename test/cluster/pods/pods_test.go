@@ -135,7 +135,8 @@ func TestAllPodsMove(t *testing.T) {
 	l.startAll(t)
 	must(t, l.WaitReady(t.Context(), harness.StartTimeout))
 	client := l.NewSQS(l.Rotate())
-	created, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("pods.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
+	created, err := client.CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: aws.String("pods.fifo"), Attributes: map[string]string{"FifoQueue": "true"}})
 	must(t, err)
 	url := aws.ToString(created.QueueUrl)
 	first, err := l.Nodes[0].Status(t.Context())

@@ -57,7 +57,8 @@ func TestClientsBesideUnauthenticatedCallers(t *testing.T) {
 		with.measure(t, c, signed)
 		t.Logf("attackers: %s; floods have %d frames", attackers.finish(), floodFrames)
 		for _, n := range c.Nodes { // wait until held connections are closed
-			await(t, n.Name+" to close the connections of attackers", func() bool { return measured(t, n, "seriatim_client_connections") <= 3*clientsCount })
+			await(t, n.Name+" to close the connections of attackers",
+				func() bool { return measured(t, n, "seriatim_client_connections") <= 3*clientsCount })
 		}
 	}
 	signed.finish()

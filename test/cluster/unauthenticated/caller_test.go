@@ -22,9 +22,11 @@ type caller struct{ *attacker.Client }
 // First bytes of requests that never end.
 const (
 	halfHeader = "POST / HTTP/1.1\r\nHost: h\r\nX-A: "
-	halfBody   = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: 1000000\r\n\r\n{"
-	halfHello  = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" // of TLS
-	whole      = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}"
+	halfBody   = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: " +
+		"application/x-amz-json-1.0\r\nContent-Length: 1000000\r\n\r\n{"
+	halfHello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" // of TLS
+	whole     = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: " +
+		"application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}"
 )
 
 // malformed returns first bytes of malformed or too large requests.
@@ -34,8 +36,10 @@ func malformed() []string {
 	noise := string(random)
 	return []string{
 		noise, "GET / HTTP/1.1\r\nHost: h\r\nX-A: " + strings.Repeat("a", 1<<20), "POST /" + strings.Repeat("a", 1<<20) + " HTTP/1.1\r\n",
-		"POST / HTTP/1.1\r\nHost: h\r\n" + strings.Repeat("X-A: b\r\n", 100_000), "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999999\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n" + noise, halfHello, "\x16\x03\x03\xff\xff" + noise,
+		"POST / HTTP/1.1\r\nHost: h\r\n" + strings.Repeat("X-A: b\r\n", 100_000),
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999999\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n" + noise, halfHello,
+		"\x16\x03\x03\xff\xff" + noise,
 	}
 }
 
@@ -75,7 +79,8 @@ func (s caller) speak(address string) (*http2.Framer, net.Conn) {
 func head() []byte {
 	var b bytes.Buffer
 	encoder := hpack.NewEncoder(&b)
-	for _, f := range []string{":method=POST", ":scheme=http", ":path=/", ":authority=h", "x-amz-target=AmazonSQS.ListQueues", "content-type=application/x-amz-json-1.0"} {
+	for _, f := range []string{":method=POST", ":scheme=http", ":path=/", ":authority=h", "x-amz-target=AmazonSQS.ListQueues",
+		"content-type=application/x-amz-json-1.0"} {
 		name, value, _ := strings.Cut(f[1:], "=")
 		_ = encoder.WriteField(hpack.HeaderField{Name: f[:1] + name, Value: value})
 	}
@@ -87,7 +92,8 @@ func (s caller) openStreams(address string, conns, each int) {
 	for range conns {
 		framer, _ := s.speak(address)
 		for i := range each {
-			if framer == nil || framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: head(), EndHeaders: true}) != nil {
+			if framer == nil || framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: head(),
+				EndHeaders: true}) != nil {
 				break
 			}
 		}
@@ -148,6 +154,7 @@ func (s caller) shakeHands(ctx context.Context, address string, count int) {
 func (s caller) shakeHand(ctx context.Context, address string) {
 	if conn := s.Dial(address, ""); conn != nil {
 		//nolint:gosec // an attacker trusts every certificate
-		_ = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}).HandshakeContext(ctx)
+		_ = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"h2"}}).HandshakeContext(ctx)
 	}
 }

@@ -156,13 +156,14 @@ func TestFloods(t *testing.T) {
 			for _, size := range sizes {
 				for _, depth := range depths {
 					flood := attacker.Flood{Addresses: targets[target], Conns: size, Depth: depth, HTTP2: kind.HTTP2, Deaf: kind.Deaf}
-					t.Run(fmt.Sprintf("%s, HTTP/2 %v, deaf %v, %d connections, %d deep", target, kind.HTTP2, kind.Deaf, size, depth), func(t *testing.T) {
-						if measure {
-							measureFlood(t, leader, signed, flood, calls)
-						} else if !keepsLeader(t, leader, signed, flood, calls) {
-							t.Error("the leader was deposed each time")
-						}
-					})
+					t.Run(fmt.Sprintf("%s, HTTP/2 %v, deaf %v, %d connections, %d deep", target, kind.HTTP2, kind.Deaf, size, depth),
+						func(t *testing.T) {
+							if measure {
+								measureFlood(t, leader, signed, flood, calls)
+							} else if !keepsLeader(t, leader, signed, flood, calls) {
+								t.Error("the leader was deposed each time")
+							}
+						})
 				}
 			}
 		}

@@ -47,8 +47,10 @@ func fillAccess(t *testing.T, node *cluster.Node) {
 	} {
 		submit[queue.Done](t, node, cmd)
 	}
-	submit[queue.QueueCreated](t, node, &queue.CreateQueue{Queue: tenantQueue, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
-	submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: tenantQueue, Entries: []queue.SendEntry{ordered("a", "1", "the tenant's")}})
+	submit[queue.QueueCreated](t, node,
+		&queue.CreateQueue{Queue: tenantQueue, Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})
+	submit[queue.MessagesSent](t, node,
+		&queue.SendMessages{Queue: tenantQueue, Entries: []queue.SendEntry{ordered("a", "1", "the tenant's")}})
 }
 
 // changeAccess changes them in the tail of the log.
@@ -68,7 +70,8 @@ func changeAccess(t *testing.T, node *cluster.Node) {
 func lookAtAccess(t *testing.T, node *cluster.Node, v queue.View) *recordedAccess {
 	t.Helper()
 	table := v.Access()
-	r := &recordedAccess{Accounts: map[string]account.Quota{}, Keys: map[string]recordedKey{}, Policies: map[string]string{}, Usage: v.Usage(tenant)}
+	r := &recordedAccess{Accounts: map[string]account.Quota{}, Keys: map[string]recordedKey{}, Policies: map[string]string{},
+		Usage: v.Usage(tenant)}
 	table.Accounts(func(a access.Account) bool {
 		r.Accounts[a.ID] = a.Quota
 		return true

@@ -32,7 +32,8 @@ func TestBodiesMoveIntoSegmentsAndBack(t *testing.T) {
 				submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: stepBody(step)}}})
 				sent := node.Status().AppliedIndex
 				for node.Status().LastSnapshotIndex < sent {
-					submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: strings.Repeat("x", 1024)}}})
+					submit[queue.MessagesSent](t, node,
+						&queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: strings.Repeat("x", 1024)}}})
 				}
 				before = look(t, node)
 				closeNode(t, node)
@@ -57,7 +58,8 @@ func missingBodies(t *testing.T, node *cluster.Node) []string {
 	t.Helper()
 	missing := map[string]bool{"now": true, strings.Repeat("x", 1024): true, stepBody(0): true, stepBody(1): true, stepBody(2): true}
 	for {
-		got := submit[queue.MessagesReceived](t, node, &queue.ReceiveMessages{Queue: "plain", MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(43_200)}).Messages
+		got := submit[queue.MessagesReceived](t, node,
+			&queue.ReceiveMessages{Queue: "plain", MaxMessages: queue.Some(10), VisibilityTimeout: queue.Some(43_200)}).Messages
 		if len(got) == 0 {
 			break
 		}

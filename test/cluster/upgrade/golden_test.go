@@ -141,21 +141,24 @@ func fill(t *testing.T, node *cluster.Node) (r recorded) {
 	submit[queue.QueueCreated](t, node, &queue.CreateQueue{Queue: "dead.fifo", Attributes: []queue.Attribute{fifo}})
 	submit[queue.QueueCreated](t, node, &queue.CreateQueue{
 		Queue: "orders.fifo", Tags: []queue.Tag{{Key: "team", Value: "red"}},
-		Attributes: []queue.Attribute{fifo, {Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":3}`}},
+		Attributes: []queue.Attribute{fifo,
+			{Name: "RedrivePolicy", Value: `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":3}`}},
 	})
 	submit[queue.QueueCreated](t, node, &queue.CreateQueue{Queue: "plain"})
 	submit[queue.QueueCreated](t, node, &queue.CreateQueue{Queue: "gone"})
 	submit[queue.Done](t, node, &queue.DeleteQueue{Queue: "gone"})
-	sent := submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{
-		ordered("a", "1", "first"), ordered("a", "2", "second"), ordered("b", "3", "third"),
-	}})
+	sent := submit[queue.MessagesSent](t, node,
+		&queue.SendMessages{Queue: "orders.fifo", SenderID: "AIDAEXAMPLE", Entries: []queue.SendEntry{
+			ordered("a", "1", "first"), ordered("a", "2", "second"), ordered("b", "3", "third"),
+		}})
 	r.DuplicateID, r.DuplicateSequence = sent.Entries[0].MessageID.String(), sent.Entries[0].Sequence.String()
 	submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{
 		{Body: "now"}, {Body: "later", DelaySeconds: queue.Some(900)},
 	}})
 	fillAccess(t, node)
 	for node.Status().LastSnapshotIndex == 0 {
-		submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: strings.Repeat("x", 1024)}}})
+		submit[queue.MessagesSent](t, node,
+			&queue.SendMessages{Queue: "plain", Entries: []queue.SendEntry{{Body: strings.Repeat("x", 1024)}}})
 	}
 	// The tail of the log, behind the snapshot.
 	changeAccess(t, node)
@@ -163,7 +166,8 @@ func fill(t *testing.T, node *cluster.Node) (r recorded) {
 		Queue: "orders.fifo", VisibilityTimeout: queue.Some(43_200), AttemptID: "attempt", AttemptIDGiven: true,
 	})
 	r.Handle = got.Messages[0].Handle.String()
-	submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "orders.fifo", Entries: []queue.SendEntry{ordered("b", "4", "in the tail")}})
+	submit[queue.MessagesSent](t, node,
+		&queue.SendMessages{Queue: "orders.fifo", Entries: []queue.SendEntry{ordered("b", "4", "in the tail")}})
 	return r
 }
 
@@ -231,18 +235,21 @@ func TestGoldenDataDirectories(t *testing.T) {
 // goesOn checks that deduplication ids, attempt ids, receipt handles and order survive the upgrade.
 func goesOn(t *testing.T, node *cluster.Node, want recorded) {
 	t.Helper()
-	again := submit[queue.MessagesSent](t, node, &queue.SendMessages{Queue: "orders.fifo", Entries: []queue.SendEntry{ordered("a", "1", "first")}}).Entries[0]
+	again := submit[queue.MessagesSent](t, node,
+		&queue.SendMessages{Queue: "orders.fifo", Entries: []queue.SendEntry{ordered("a", "1", "first")}}).Entries[0]
 	if !again.Duplicate || again.MessageID.String() != want.DuplicateID || again.Sequence.String() != want.DuplicateSequence {
 		t.Errorf("a duplicate was answered %+v, want message %s, sequence %s", again, want.DuplicateID, want.DuplicateSequence)
 	}
-	replayed := submit[queue.MessagesReceived](t, node, &queue.ReceiveMessages{Queue: "orders.fifo", VisibilityTimeout: queue.Some(43_200), AttemptID: "attempt", AttemptIDGiven: true})
+	replayed := submit[queue.MessagesReceived](t, node,
+		&queue.ReceiveMessages{Queue: "orders.fifo", VisibilityTimeout: queue.Some(43_200), AttemptID: "attempt", AttemptIDGiven: true})
 	if len(replayed.Messages) != 1 || replayed.Messages[0].Handle.String() != want.Handle {
 		t.Errorf("the attempt gave %+v, want handle %s", replayed, want.Handle)
 	}
 	submit[queue.EntriesDone](t, node, &queue.DeleteMessages{Queue: "orders.fifo", Handles: []string{want.Handle}})
 	var bodies []string
 	for range 3 {
-		for _, m := range submit[queue.MessagesReceived](t, node, &queue.ReceiveMessages{Queue: "orders.fifo", MaxMessages: queue.Some(10)}).Messages {
+		for _, m := range submit[queue.MessagesReceived](t, node,
+			&queue.ReceiveMessages{Queue: "orders.fifo", MaxMessages: queue.Some(10)}).Messages {
 			bodies = append(bodies, m.Body.String())
 		}
 	}

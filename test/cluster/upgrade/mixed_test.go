@@ -156,7 +156,9 @@ func (l *load) step(ctx context.Context, worker, i int) error {
 	fifo, plain := aws.String(l.urls["busy.fifo"]), aws.String(l.urls["plain"])
 	switch i % 8 {
 	case 0, 1:
-		_, err := l.sqs.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: fifo, MessageBody: &id, MessageGroupId: aws.String(fmt.Sprint(i % 3)), MessageDeduplicationId: &id})
+		_, err := l.sqs.SendMessage(ctx,
+			&sqs.SendMessageInput{QueueUrl: fifo, MessageBody: &id, MessageGroupId: aws.String(fmt.Sprint(i % 3)),
+				MessageDeduplicationId: &id})
 		return err
 	case 2:
 		_, err := l.sqs.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: plain, Entries: []types.SendMessageBatchRequestEntry{
@@ -198,7 +200,8 @@ func (s *site) plant(queue string, judge func(n *harness.Node, err error)) {
 		client := s.NewSQS(harness.Only(n), func(o *sqs.Options) { o.RetryMaxAttempts = 1 })
 		_, err := client.SetQueueAttributes(s.t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &queue, Attributes: attributes})
 		judge(n, err)
-		_, err = client.CreateQueue(s.t.Context(), &sqs.CreateQueueInput{QueueName: aws.String("planted-" + n.Name), Attributes: attributes})
+		_, err = client.CreateQueue(s.t.Context(),
+			&sqs.CreateQueueInput{QueueName: aws.String("planted-" + n.Name), Attributes: attributes})
 		judge(n, err)
 	}
 }

@@ -61,7 +61,8 @@ func (s *site) works() {
 	s.t.Helper()
 	send := func(n *harness.Node, id string) *sqs.SendMessageOutput {
 		out, err := s.NewSQS(harness.Only(n)).SendMessage(s.t.Context(), &sqs.SendMessageInput{
-			QueueUrl: &s.queue, MessageBody: aws.String(id + strings.Repeat(" ", 4<<10)), MessageGroupId: aws.String("g"), MessageDeduplicationId: &id,
+			QueueUrl: &s.queue, MessageBody: aws.String(id + strings.Repeat(" ", 4<<10)), MessageGroupId: aws.String("g"),
+			MessageDeduplicationId: &id,
 		})
 		if err != nil {
 			s.t.Fatalf("%s: %v", n.Name, err)
@@ -155,7 +156,8 @@ func (s *site) receiveAll() {
 	s.t.Helper()
 	client := s.NewSQS(s.Rotate())
 	for want := 0; want < s.sent; {
-		out, err := client.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &s.queue, MaxNumberOfMessages: 10, WaitTimeSeconds: 5})
+		out, err := client.ReceiveMessage(s.t.Context(),
+			&sqs.ReceiveMessageInput{QueueUrl: &s.queue, MaxNumberOfMessages: 10, WaitTimeSeconds: 5})
 		if err != nil || len(out.Messages) == 0 {
 			s.t.Fatalf("%d of %d messages came: %v", want, s.sent, err)
 		}
@@ -164,7 +166,8 @@ func (s *site) receiveAll() {
 				s.t.Fatalf("message %d is %s", want, got)
 			}
 			want++
-			if _, err := client.DeleteMessage(s.t.Context(), &sqs.DeleteMessageInput{QueueUrl: &s.queue, ReceiptHandle: m.ReceiptHandle}); err != nil {
+			if _, err := client.DeleteMessage(s.t.Context(),
+				&sqs.DeleteMessageInput{QueueUrl: &s.queue, ReceiptHandle: m.ReceiptHandle}); err != nil {
 				s.t.Fatal(err)
 			}
 		}

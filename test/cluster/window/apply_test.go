@@ -59,7 +59,8 @@ func (m *machine) apply(c queue.Command) queue.Result {
 
 func (m *machine) resize(seconds int) {
 	m.t.Helper()
-	m.apply(&queue.SetQueueAttributes{Queue: ids, Attributes: []queue.Attribute{{Name: "DeduplicationWindowSeconds", Value: strconv.Itoa(seconds)}}})
+	m.apply(&queue.SetQueueAttributes{Queue: ids,
+		Attributes: []queue.Attribute{{Name: "DeduplicationWindowSeconds", Value: strconv.Itoa(seconds)}}})
 }
 
 // send sends a batch of ids.
@@ -68,7 +69,8 @@ func (m *machine) send(first, count int) []queue.SentEntry {
 	c := &queue.SendMessages{Queue: ids, SenderID: "000000000000"}
 	for id := first; id < first+count; id++ {
 		c.Entries = append(c.Entries, queue.SendEntry{
-			Body: "m", GroupID: strconv.Itoa(id % groups), GroupIDGiven: true, DeduplicationID: "deduplication-id-" + strconv.Itoa(id), DeduplicationIDGiven: true,
+			Body: "m", GroupID: strconv.Itoa(id % groups), GroupIDGiven: true, DeduplicationID: "deduplication-id-" + strconv.Itoa(id),
+			DeduplicationIDGiven: true,
 		})
 	}
 	return m.apply(c).(queue.MessagesSent).Entries

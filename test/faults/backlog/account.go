@@ -252,5 +252,6 @@ func (a *Account) Counts() map[string]int {
 	acked, deleted := a.totals()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return map[string]int{"backlog: messages acknowledged": acked, "backlog: messages received and deleted": deleted, "backlog: messages received again": a.again}
+	return map[string]int{"backlog: messages acknowledged": acked, "backlog: messages received and deleted": deleted,
+		"backlog: messages received again": a.again}
 }

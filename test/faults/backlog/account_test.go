@@ -14,7 +14,8 @@ func scene() (*Account, []Message) {
 	for group := range 2 {
 		a.next(group, 3)
 		for number := range 3 {
-			m := Message{Group: groupName(group), Body: a.body(group, number), ID: fmt.Sprintf("id-%d-%d", group, number), Sequence: fmt.Sprintf("%020d", 10*group+number)}
+			m := Message{Group: groupName(group), Body: a.body(group, number), ID: fmt.Sprintf("id-%d-%d", group, number),
+				Sequence: fmt.Sprintf("%020d", 10*group+number)}
 			a.acknowledged(group, number, m.ID, m.Sequence)
 			messages = append(messages, m)
 		}
@@ -46,29 +47,35 @@ func TestAccount(t *testing.T) {
 			a.counted("n1", 0)
 			a.close()
 		}, nil},
-		"the last one lost": {func(a *Account, m []Message) { drain(a, m[:5]) }, []string{"parked-1: 1 of 3 acknowledged messages never came"}},
+		"the last one lost": {func(a *Account, m []Message) { drain(a, m[:5]) },
+			[]string{"parked-1: 1 of 3 acknowledged messages never came"}},
 		"one in the middle lost": {
 			func(a *Account, m []Message) { drain(a, append(m[:1:1], m[2:]...)) },
 			[]string{"parked-0:2 came before 1", "parked-0: 1 of 3 acknowledged messages never came"},
 		},
-		"a duplicate": {func(a *Account, m []Message) { drain(a, append(m[:4:4], m[0], m[4], m[5])) }, []string{"parked-0:0 came again after it was deleted"}},
+		"a duplicate": {func(a *Account, m []Message) { drain(a, append(m[:4:4], m[0], m[4], m[5])) },
+			[]string{"parked-0:0 came again after it was deleted"}},
 		"two swapped": {
 			func(a *Account, m []Message) { m[0], m[1] = m[1], m[0]; drain(a, m) },
 			[]string{"parked-0:1 came before 0", "parked-0:0 came after a later one of its group"},
 		},
-		"another body": {func(a *Account, m []Message) { m[3].Body = m[3].Body[:99] + "!"; drain(a, m) }, []string{"parked-1:0 came with another body"}},
+		"another body": {func(a *Account, m []Message) { m[3].Body = m[3].Body[:99] + "!"; drain(a, m) },
+			[]string{"parked-1:0 came with another body"}},
 		"in another group": {
 			func(a *Account, m []Message) { m[5].Group = groupName(0); drain(a, m) },
 			[]string{"parked-1:2 came in group parked-0", "1 of 3 acknowledged messages never came"},
 		},
-		"never sent": {func(a *Account, m []Message) { drain(a, append(m, Message{Body: a.body(1, 3)}, Message{Body: "who?"})) }, []string{"never sent", "never sent"}},
+		"never sent": {func(a *Account, m []Message) { drain(a, append(m, Message{Body: a.body(1, 3)}, Message{Body: "who?"})) },
+			[]string{"never sent", "never sent"}},
 		"another id": {func(a *Account, m []Message) { m[2].ID = "x"; drain(a, m) }, []string{"parked-0: messages came with other ids"}},
 		"another sequence number": {
 			func(a *Account, m []Message) { m[1].Sequence = m[0].Sequence; drain(a, m) },
 			[]string{"parked-0:1 has sequence number", "parked-0: messages came with other ids or sequence numbers"},
 		},
-		"a counter too low":        {func(a *Account, m []Message) { a.counted("n2", 5); drain(a, m) }, []string{"n2 counts 5 messages, 6 were acknowledged and 0 deleted"}},
-		"acknowledged out of turn": {func(a *Account, m []Message) { a.acknowledged(0, 7, "", "") }, []string{"parked-0:7 was acknowledged after 3 others"}},
+		"a counter too low": {func(a *Account, m []Message) { a.counted("n2", 5); drain(a, m) },
+			[]string{"n2 counts 5 messages, 6 were acknowledged and 0 deleted"}},
+		"acknowledged out of turn": {func(a *Account, m []Message) { a.acknowledged(0, 7, "", "") },
+			[]string{"parked-0:7 was acknowledged after 3 others"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, messages := scene()

@@ -86,7 +86,8 @@ func (b *Backlog) follow(began time.Time) (stop func()) {
 	line := func() {
 		acked, deleted := b.Account.totals()
 		// Nothing depends on these lines.
-		_, _ = fmt.Fprintf(b.Progress, "backlog: %d messages acknowledged, %d deleted, after %.0f s\n", acked, deleted, time.Since(began).Seconds())
+		_, _ = fmt.Fprintf(b.Progress, "backlog: %d messages acknowledged, %d deleted, after %.0f s\n", acked, deleted,
+			time.Since(began).Seconds())
 	}
 	following.Go(func() {
 		tick := time.NewTicker(linesEvery)
@@ -132,7 +133,8 @@ func (b *Backlog) send(ctx context.Context, group int) error {
 	var entries []outgoing
 	for number := from; number < to; number++ {
 		entries = append(entries, outgoing{
-			ID: strconv.Itoa(number), Body: b.Account.body(group, number), Group: groupName(group), Dedup: fmt.Sprintf("%d:%d", group, number), number: number,
+			ID: strconv.Itoa(number), Body: b.Account.body(group, number), Group: groupName(group),
+			Dedup: fmt.Sprintf("%d:%d", group, number), number: number,
 		})
 	}
 	for {

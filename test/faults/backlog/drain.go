@@ -64,7 +64,8 @@ func (b *Backlog) drain(ctx context.Context, connection int) error {
 
 // receive asks until it is answered, or an answer to its attempt id says nothing any more.
 func (b *Backlog) receive(ctx context.Context, attempt string) (out received, err error) {
-	in := map[string]any{"QueueUrl": b.URL, "MaxNumberOfMessages": batch, "ReceiveRequestAttemptId": attempt, "MessageSystemAttributeNames": []string{"All"}}
+	in := map[string]any{"QueueUrl": b.URL, "MaxNumberOfMessages": batch, "ReceiveRequestAttemptId": attempt,
+		"MessageSystemAttributeNames": []string{"All"}}
 	for range repeatsMost {
 		if err = b.Call(ctx, nil, "ReceiveMessage", in, &out); err == nil {
 			return out, nil
@@ -85,7 +86,8 @@ func (b *Backlog) take(ctx context.Context, out received) error {
 		if m.Digest != history.BodyDigest(m.Body) {
 			b.Account.Complain("%.40q came with the digest %s", m.Body, m.Digest)
 		}
-		messages = append(messages, Message{Group: m.Attributes["MessageGroupId"], Body: m.Body, ID: m.ID, Sequence: m.Attributes["SequenceNumber"]})
+		messages = append(messages, Message{Group: m.Attributes["MessageGroupId"], Body: m.Body, ID: m.ID,
+			Sequence: m.Attributes["SequenceNumber"]})
 		entries = append(entries, map[string]string{"Id": strconv.Itoa(i), "ReceiptHandle": m.Handle})
 	}
 	b.Account.received(messages)

@@ -247,7 +247,8 @@ func (c *tally) try(ctx context.Context, tried trial, made recording, dir string
 	case found.term < tried.term:
 		c.problem(tried, "the term was %d and is %d", tried.term, found.term)
 	case found.voted < tried.voted || found.voted == tried.voted && found.voted > 0 && found.candidate != tried.candidate:
-		c.problem(tried, "the vote of term %d went to %q, the last one known is that of term %d to %q", tried.voted, tried.candidate, found.voted, found.candidate)
+		c.problem(tried, "the vote of term %d went to %q, the last one known is that of term %d to %q", tried.voted, tried.candidate,
+			found.voted, found.candidate)
 	case found.hash != "" && found.hash != made.hashes[tried.index]:
 		c.problem(tried, "the state at entry %d is %s, it was %s", tried.index, found.hash, made.hashes[tried.index])
 	}
@@ -278,7 +279,8 @@ func tryOnce(ctx context.Context, tried trial, dir string, node trialNode) (foun
 func (c *tally) problem(tried trial, format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.problems = append(c.problems, fmt.Sprintf("sync %d, %s: %s\nlost: %.300v", tried.at, tried.variant, fmt.Sprintf(format, args...), fmt.Sprint(tried.lost)))
+	c.problems = append(c.problems,
+		fmt.Sprintf("sync %d, %s: %s\nlost: %.300v", tried.at, tried.variant, fmt.Sprintf(format, args...), fmt.Sprint(tried.lost)))
 }
 
 func (c *tally) report(t *testing.T, made recording) {

@@ -82,7 +82,8 @@ func (s *script) lead(wanted *harness.Node) {
 			s.asked = wanted
 			return
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+leader.Admin+"/v1/cluster/transfer-leader", strings.NewReader(`{"node":"`+wanted.Name+`"}`))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+leader.Admin+"/v1/cluster/transfer-leader",
+			strings.NewReader(`{"node":"`+wanted.Name+`"}`))
 		if err != nil {
 			s.t.Fatal(err)
 		}

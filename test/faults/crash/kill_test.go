@@ -51,7 +51,8 @@ func TestNodeSurvivesAKillAtEverySync(t *testing.T) {
 		_, err = post(ctx, node, "SendMessage", payload)
 		return err
 	}
-	if _, err := post(t.Context(), node, "CreateQueue", []byte(`{"QueueName":"`+queueName+`","Attributes":{"FifoQueue":"true"}}`)); err != nil {
+	if _, err := post(t.Context(), node, "CreateQueue",
+		[]byte(`{"QueueName":"`+queueName+`","Attributes":{"FifoQueue":"true"}}`)); err != nil {
 		t.Fatal(err)
 	}
 	for n := 1; n <= kills; n++ {
@@ -89,7 +90,8 @@ func expectInOrder(t *testing.T, node *harness.Node, acked int) {
 	t.Helper()
 	found := 0
 	for {
-		out, err := post(t.Context(), node, "ReceiveMessage", []byte(`{"QueueUrl":"http://`+node.Client+`/000000000000/`+queueName+`","MaxNumberOfMessages":10}`))
+		out, err := post(t.Context(), node, "ReceiveMessage",
+			[]byte(`{"QueueUrl":"http://`+node.Client+`/000000000000/`+queueName+`","MaxNumberOfMessages":10}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +106,8 @@ func expectInOrder(t *testing.T, node *harness.Node, acked int) {
 			}
 			found++
 			handle := message["ReceiptHandle"].(string)
-			if _, err := post(t.Context(), node, "DeleteMessage", []byte(`{"QueueUrl":"http://`+node.Client+`/000000000000/`+queueName+`","ReceiptHandle":"`+handle+`"}`)); err != nil {
+			if _, err := post(t.Context(), node, "DeleteMessage",
+				[]byte(`{"QueueUrl":"http://`+node.Client+`/000000000000/`+queueName+`","ReceiptHandle":"`+handle+`"}`)); err != nil {
 				t.Fatal(err)
 			}
 		}

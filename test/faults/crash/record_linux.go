@@ -87,7 +87,8 @@ func (e *entry) born(ctx context.Context, name string, mode uint32) *fs.Inode {
 }
 
 // Create implements fs.NodeCreater.
-func (e *entry) Create(ctx context.Context, name string, _, _ uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (e *entry) Create(ctx context.Context, name string, _, _ uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32,
+	syscall.Errno) {
 	node := e.born(ctx, name, syscall.S_IFREG)
 	node.Operations().(*entry).attributes(&out.Attr)
 	return node, nil, 0, 0
@@ -116,7 +117,8 @@ func (e *entry) Rename(_ context.Context, name string, newParent fs.InodeEmbedde
 		return syscall.ENOENT
 	}
 	to := newParent.(*entry)
-	e.recorder.add(event{kind: kindRename, inode: e.inode, name: name, target: child.inode, dir: dir, newDir: to.inode, newName: newName}, func() {})
+	e.recorder.add(event{kind: kindRename, inode: e.inode, name: name, target: child.inode, dir: dir, newDir: to.inode, newName: newName},
+		func() {})
 	return 0
 }
 

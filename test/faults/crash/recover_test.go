@@ -103,7 +103,8 @@ func start(ctx context.Context, dir string, trial trialNode) (err error) {
 	node, err := cluster.Open(ctx, cluster.Config{
 		NodeName: trial.name, DataDir: dir, PeerAddr: "127.0.0.1:0", GossipAddr: "127.0.0.1:0",
 		BootstrapExpect: expect, Join: join,
-		Log:    cluster.LogPolicy{Store: trial.store, SegmentBytes: 64 << 10, Encryption: cluster.EncryptionPolicy{Keys: keys}, Bodies: cluster.BodyPolicy{Store: *bodies, SegmentBytes: 24 << 10, CacheBytes: 1}},
+		Log: cluster.LogPolicy{Store: trial.store, SegmentBytes: 64 << 10, Encryption: cluster.EncryptionPolicy{Keys: keys},
+			Bodies: cluster.BodyPolicy{Store: *bodies, SegmentBytes: 24 << 10, CacheBytes: 1}},
 		Timing: cluster.Timing{Heartbeat: timeout, Election: timeout, Lease: timeout / 2},
 		Logger: slog.New(slog.DiscardHandler),
 		Fatal:  failed.add,

@@ -21,7 +21,8 @@ var (
 	long    = flag.Bool("long", false, "the whole script and every state")
 	seed    = flag.Uint64("seed", 1, "of the script and of what a power cut keeps")
 	workers = flag.Int("workers", 2, "directories that are tried at a time")
-	bodies  = flag.String("bodies", "", "where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
+	bodies  = flag.String("bodies", "",
+		"where the nodes have the bodies of messages: segments or memory; empty: where the product has them")
 )
 
 // waitMax bounds a wait on a slow, shared machine.
@@ -147,7 +148,8 @@ func (s *script) note() {
 func (s *script) confirm() {
 	s.t.Helper()
 	s.call("SendMessage", map[string]any{
-		"QueueUrl": s.url(), "MessageGroupId": "confirm", "MessageDeduplicationId": fmt.Sprint("confirm-", s.sequence), "MessageBody": "confirm",
+		"QueueUrl": s.url(), "MessageGroupId": "confirm", "MessageDeduplicationId": fmt.Sprint("confirm-", s.sequence),
+		"MessageBody": "confirm",
 	})
 	s.note()
 }
@@ -168,7 +170,8 @@ func (s *script) step() {
 			"MessageBody": strings.Repeat("x", 1+s.random.IntN(2000)),
 		})
 	case n < 13:
-		in := map[string]any{"QueueUrl": url, "MaxNumberOfMessages": 1 + s.random.IntN(10), "ReceiveRequestAttemptId": fmt.Sprint(s.sequence)}
+		in := map[string]any{"QueueUrl": url, "MaxNumberOfMessages": 1 + s.random.IntN(10),
+			"ReceiveRequestAttemptId": fmt.Sprint(s.sequence)}
 		messages, _ := s.call("ReceiveMessage", in)["Messages"].([]any)
 		for _, m := range messages {
 			s.handles = append(s.handles, m.(map[string]any)["ReceiptHandle"].(string))
@@ -179,9 +182,11 @@ func (s *script) step() {
 		s.handles = append(s.handles[:i], s.handles[i+1:]...)
 	case n < 19 && len(s.handles) > 0:
 		handle := s.handles[s.random.IntN(len(s.handles))]
-		s.call("ChangeMessageVisibility", map[string]any{"QueueUrl": url, "ReceiptHandle": handle, "VisibilityTimeout": s.random.IntN(2) * 100})
+		s.call("ChangeMessageVisibility",
+			map[string]any{"QueueUrl": url, "ReceiptHandle": handle, "VisibilityTimeout": s.random.IntN(2) * 100})
 	default:
-		s.call("SetQueueAttributes", map[string]any{"QueueUrl": url, "Attributes": map[string]string{"VisibilityTimeout": fmt.Sprint(1 + s.random.IntN(1000))}})
+		s.call("SetQueueAttributes", map[string]any{"QueueUrl": url,
+			"Attributes": map[string]string{"VisibilityTimeout": fmt.Sprint(1 + s.random.IntN(1000))}})
 	}
 	s.note()
 }

@@ -18,7 +18,8 @@ func TestTheEditedProductBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	// With the flags of make build most packages are those of bin/seriatim.
-	build := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-tags", "hashicorpmetrics grpcnotrace faults", "-o", filepath.Join(t.TempDir(), "server"), "./cmd/seriatim")
+	build := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-tags", "hashicorpmetrics grpcnotrace faults", "-o",
+		filepath.Join(t.TempDir(), "server"), "./cmd/seriatim")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

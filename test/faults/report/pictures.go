@@ -64,7 +64,8 @@ func (f *frame) open(events []history.Event, height int, names bool) {
 		fmt.Fprintf(f, `<rect x="%.1f" y="0" width="%.1f" height="%d" fill="%s" fill-opacity=".6"><title>%s</title></rect>`,
 			f.x(e.Call), max(1, f.x(e.Return)-f.x(e.Call)), height, bandColors[e.Workload], template.HTMLEscapeString(e.Action+" "+e.Node))
 		if names {
-			fmt.Fprintf(f, `<text x="%.1f" y="%d" font-size="10">%s</text>`, f.x(e.Call), 10+11*(line%4), template.HTMLEscapeString(e.Action))
+			fmt.Fprintf(f, `<text x="%.1f" y="%d" font-size="10">%s</text>`, f.x(e.Call), 10+11*(line%4),
+				template.HTMLEscapeString(e.Action))
 			line++
 		}
 	}
@@ -84,7 +85,8 @@ func (f *frame) close(title string) picture {
 // small; the lines are drawn of all.
 func Pictures(events []history.Event) map[string]string {
 	return map[string]string{
-		"latency.svg": string(thinned(events, marksMost).SVG), "rates.svg": string(rates(events).SVG), "roles.svg": string(lanes(events).SVG),
+		"latency.svg": string(thinned(events, marksMost).SVG), "rates.svg": string(rates(events).SVG),
+		"roles.svg": string(lanes(events).SVG),
 	}
 }
 
@@ -164,7 +166,8 @@ func rates(events []history.Event) picture {
 		for i, result := range []history.Result{history.OK, history.Fail, history.Unknown} {
 			if n := seconds[second][result]; n > 0 {
 				height := float64(n*rateHeight) / float64(most)
-				fmt.Fprintf(f, `<rect x="%.1f" y="%.1f" width="3" height="%.1f" fill="%s"/>`, f.x(second*1_000_000)+float64(3*i), rateHeight-height, height, colors[result])
+				fmt.Fprintf(f, `<rect x="%.1f" y="%.1f" width="3" height="%.1f" fill="%s"/>`, f.x(second*1_000_000)+float64(3*i),
+					rateHeight-height, height, colors[result])
 			}
 		}
 	}
@@ -196,8 +199,10 @@ func lanes(events []history.Event) picture {
 			if color == "" {
 				color = "#999"
 			}
-			fmt.Fprintf(f, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s %s, term %d</title></rect>`, f.x(e.Call), top+3,
-				f.x(end)-f.x(e.Call), laneHeight-8, color, template.HTMLEscapeString(node), template.HTMLEscapeString(e.Status.Role), e.Status.Term)
+			fmt.Fprintf(f, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"><title>%s %s, term %d</title></rect>`, f.x(e.Call),
+				top+3,
+				f.x(end)-f.x(e.Call), laneHeight-8, color, template.HTMLEscapeString(node), template.HTMLEscapeString(e.Status.Role),
+				e.Status.Term)
 			if j > 0 && e.Status.Term > looks[j-1].Status.Term {
 				fmt.Fprintf(f, `<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#000"/>`, f.x(e.Call), f.x(e.Call), top, top+5)
 			}
@@ -206,7 +211,8 @@ func lanes(events []history.Event) picture {
 	}
 	for _, e := range events {
 		if i := slices.Index(nodes, e.Node); i >= 0 && e.Kind == history.KindObserved && e.Action == "snapshot installed" {
-			fmt.Fprintf(f, `<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#080" stroke-width="2"/>`, f.x(e.Call), f.x(e.Call), i*laneHeight, (i+1)*laneHeight-2)
+			fmt.Fprintf(f, `<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#080" stroke-width="2"/>`, f.x(e.Call), f.x(e.Call),
+				i*laneHeight, (i+1)*laneHeight-2)
 		}
 	}
 	return f.close("Roles")
@@ -250,7 +256,8 @@ func around(events []history.Event, at int64) picture {
 	for _, e := range near {
 		lane := slices.Index(clients, e.Client)
 		fmt.Fprintf(&b, `<rect x="%.1f" y="%d" width="%.1f" height="12" fill="%s" stroke="#fff" stroke-width=".3"><title>%d: client %d, %s through %s, %s %s</title></rect>`,
-			x(e.Call), 16*lane, max(2, x(e.Return)-x(e.Call)), colors[e.Result], e.ID, e.Client, e.Action, template.HTMLEscapeString(e.Node), e.Result, template.HTMLEscapeString(e.Error+" "+e.Message))
+			x(e.Call), 16*lane, max(2, x(e.Return)-x(e.Call)), colors[e.Result], e.ID, e.Client, e.Action,
+			template.HTMLEscapeString(e.Node), e.Result, template.HTMLEscapeString(e.Error+" "+e.Message))
 	}
 	fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="0" y2="%d" stroke="#000"/></svg>`, x(at), x(at), 16*len(clients))
 	return picture{Title: queue, SVG: template.HTML(b.String())}

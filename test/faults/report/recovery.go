@@ -20,7 +20,8 @@ type Recovery struct {
 // acknowledged says that a message was taken, which only a majority can do: some
 // other answers a node gives alone.
 func acknowledged(e *history.Event) bool {
-	return e.Kind == history.KindOp && e.Result == history.OK && e.Error == "" && (e.Action == history.Send || e.Action == history.SendBatch)
+	return e.Kind == history.KindOp && e.Result == history.OK && e.Error == "" &&
+		(e.Action == history.Send || e.Action == history.SendBatch)
 }
 
 // silenceAfter is the time after its end in which a fault still counts as the cause.

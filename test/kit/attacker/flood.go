@@ -73,7 +73,8 @@ func (f Flood) connect(ctx context.Context, address string) (answered int64) {
 	return answered
 }
 
-const whole = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}"
+const whole = "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Type: " +
+	"application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}"
 
 // frames writes HTTP/2 frames of requests, with the largest flow-control windows.
 type frames struct {
@@ -120,7 +121,8 @@ func (f *frames) requests(count int) string {
 	for range count {
 		f.block.Reset()
 		for _, field := range []hpack.HeaderField{
-			{Name: ":method", Value: "POST"}, {Name: ":path", Value: "/"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: "h"},
+			{Name: ":method", Value: "POST"}, {Name: ":path", Value: "/"}, {Name: ":scheme", Value: "http"},
+			{Name: ":authority", Value: "h"},
 			{Name: "content-type", Value: "application/x-amz-json-1.0"}, {Name: "x-amz-target", Value: "AmazonSQS.ListQueues"},
 		} {
 			_ = f.encoder.WriteField(field) // a buffer takes it

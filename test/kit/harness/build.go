@@ -56,7 +56,8 @@ func build(ctx context.Context, path, linker string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "hashicorpmetrics grpcnotrace", "-ldflags", linker, "-o", path, "./cmd/seriatim")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "hashicorpmetrics grpcnotrace", "-ldflags", linker, "-o", path,
+		"./cmd/seriatim")
 	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -24,7 +24,8 @@ const (
 // WriteFirstKey writes these credentials into a file from which a new cluster takes its
 // first key.
 func WriteFirstKey(path string) error {
-	if err := os.WriteFile(path, []byte("AWS_ACCESS_KEY_ID="+AccessKeyID+"\nAWS_SECRET_ACCESS_KEY="+SecretAccessKey+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("AWS_ACCESS_KEY_ID="+AccessKeyID+"\nAWS_SECRET_ACCESS_KEY="+SecretAccessKey+"\n"),
+		0o600); err != nil {
 		return fmt.Errorf("write the first key: %w", err)
 	}
 	return nil

@@ -119,7 +119,8 @@ func (c *Cluster) prepare(o Options, count int) error {
 		if err := os.MkdirAll(data, 0o700); err != nil {
 			return fmt.Errorf("prepare %s: %w", name, err)
 		}
-		args := []string{"server", "--node-name", name, "--data-dir", data, "--bootstrap-expect", fmt.Sprint(count), "--minimum-window", "1", "--auth=false"}
+		args := []string{"server", "--node-name", name, "--data-dir", data, "--bootstrap-expect", fmt.Sprint(count), "--minimum-window",
+			"1", "--auth=false"}
 		c.Nodes = append(c.Nodes, &Node{
 			Name: name, DataDir: data, binary: o.Binary, args: append(args, o.Args...),
 			logPath: filepath.Join(o.Dir, name+".log"), spawner: c.spawner, env: o.environment, network: o.Network, named: o.Names,

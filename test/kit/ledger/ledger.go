@@ -162,7 +162,8 @@ func (l *Ledger) Report() Report {
 		body := name(d.Body)
 		group, number, ok := parse(body)
 		id, acked := l.acked[body]
-		if !ok || d.Group != "" && d.Group != group || l.refused[body] || acked && id != "" && d.MessageID != "" && id != d.MessageID || !acked && !l.uncertain[body] {
+		if !ok || d.Group != "" && d.Group != group || l.refused[body] || acked && id != "" && d.MessageID != "" && id != d.MessageID ||
+			!acked && !l.uncertain[body] {
 			r.Foreign = append(r.Foreign, body)
 		}
 		if seen[body] || d.Redelivered {
@@ -190,7 +191,8 @@ func (l *Ledger) Report() Report {
 func (r Report) Faults() []string {
 	faults := slices.Clone(r.Problems)
 	for what, bodies := range map[string][]string{
-		"acknowledged and lost": r.Lost, "delivered twice": r.Twice, "delivered out of order": r.Reordered, "delivered without being sent": r.Foreign,
+		"acknowledged and lost": r.Lost, "delivered twice": r.Twice, "delivered out of order": r.Reordered,
+		"delivered without being sent": r.Foreign,
 	} {
 		if len(bodies) > 0 {
 			faults = append(faults, fmt.Sprintf("%d %s: %s", len(bodies), what, strings.Join(bodies[:min(len(bodies), 20)], " ")))

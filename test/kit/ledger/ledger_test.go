@@ -23,8 +23,10 @@ func TestReport(t *testing.T) {
 		}, ""},
 		"uncertain and not there": {func(l *Ledger) { l.Uncertain("g:0") }, ""},
 		"lost":                    {func(l *Ledger) { l.Acknowledged("g:0", "a", time.Now()) }, "1 acknowledged and lost: g:0"},
-		"twice":                   {func(l *Ledger) { l.Uncertain("g:0"); l.Delivered(delivery("g:0"), delivery("g:0")) }, "delivered twice: g:0"},
-		"redelivered":             {func(l *Ledger) { l.Uncertain("g:0"); l.Delivered(Delivery{Body: "g:0", Redelivered: true}) }, "delivered twice: g:0"},
+		"twice": {func(l *Ledger) { l.Uncertain("g:0"); l.Delivered(delivery("g:0"), delivery("g:0")) },
+			"delivered twice: g:0"},
+		"redelivered": {func(l *Ledger) { l.Uncertain("g:0"); l.Delivered(Delivery{Body: "g:0", Redelivered: true}) },
+			"delivered twice: g:0"},
 		"out of order": {func(l *Ledger) {
 			l.Acknowledged("g:0", "a", time.Now())
 			l.Acknowledged("g:1", "b", time.Now())
@@ -41,7 +43,8 @@ func TestReport(t *testing.T) {
 			l.Acknowledged("g:0", "a", time.Now())
 			l.Delivered(Delivery{Body: "g:0", MessageID: "b"})
 		}, "without being sent"},
-		"in another group":         {func(l *Ledger) { l.Uncertain("g:0"); l.Delivered(Delivery{Body: "g:0", Group: "h"}) }, "without being sent"},
+		"in another group": {func(l *Ledger) { l.Uncertain("g:0"); l.Delivered(Delivery{Body: "g:0", Group: "h"}) },
+			"without being sent"},
 		"a problem of some client": {func(l *Ledger) { l.Problem("send: %s", "500") }, "send: 500"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -103,8 +103,9 @@ func CheckWithEffects(events []history.Event, effects map[int64]int64) Report {
 	events = unwrapped(history.Singles(events))
 	c := &checker{
 		effects: effects,
-		events:  events, sends: map[string][]*history.Event{}, byKey: map[string][]*history.Event{}, receives: map[string][]*history.Event{},
-		purges: map[string][]*history.Event{}, messages: map[string]*message{}, handles: map[string]*delivery{},
+		events:  events, sends: map[string][]*history.Event{}, byKey: map[string][]*history.Event{},
+		receives: map[string][]*history.Event{},
+		purges:   map[string][]*history.Event{}, messages: map[string]*message{}, handles: map[string]*delivery{},
 		drained: map[string]int64{}, visibility: map[string][]*history.Event{}, attempts: map[string]*history.Event{},
 		report:     Report{Counts: map[string]int{}, waived: map[string]bool{}},
 		extensions: extensions{topics: map[string]*topic{}, sessions: newSessions(), schedules: newSchedules()},
@@ -181,7 +182,8 @@ func (c *checker) message(d *delivery) *message {
 }
 
 func (c *checker) violate(invariant string, at int64, format string, args ...any) {
-	c.report.Violations = append(c.report.Violations, Violation{Invariant: invariant, Checker: c.checking, At: at, Text: fmt.Sprintf(format, args...)})
+	c.report.Violations = append(c.report.Violations,
+		Violation{Invariant: invariant, Checker: c.checking, At: at, Text: fmt.Sprintf(format, args...)})
 	c.report.Counts["violations "+invariant]++
 }
 
@@ -252,9 +254,11 @@ func (c *checker) deliver() {
 			if m.acks = append(m.acks, e); len(m.acks) == 1 {
 				m.queue, m.group, m.dedup, m.number = e.Queue, e.Group, e.Dedup, e.Sequence
 			} else if m.dedup != e.Dedup {
-				c.violate("I9", e.Return, "send %d of %q: message %s, number %s, was made by send %d of %q", e.ID, e.Dedup, e.Message, e.Sequence, m.acks[0].ID, m.dedup)
+				c.violate("I9", e.Return, "send %d of %q: message %s, number %s, was made by send %d of %q", e.ID, e.Dedup, e.Message,
+					e.Sequence, m.acks[0].ID, m.dedup)
 			} else if m.number != e.Sequence {
-				c.violate("I9", e.Return, "send %d: message %s has number %s, another send was told %s", e.ID, e.Message, e.Sequence, m.number)
+				c.violate("I9", e.Return, "send %d: message %s has number %s, another send was told %s", e.ID, e.Message, e.Sequence,
+					m.number)
 			}
 			if m.sequence == "" && !c.schedules.in(e.Queue) {
 				m.sequence = e.Sequence
@@ -271,8 +275,10 @@ func (c *checker) deliver() {
 					c.handles[got.Handle] = d
 				} else {
 					d.replay = true
-					if first.message.ID != got.ID || first.message.Count != got.Count || first.receive.Attempt == "" || first.receive.Attempt != e.Attempt {
-						c.violate("I7", e.Return, "receive %d: the handle of message %s was issued by receive %d for another delivery", e.ID, got.ID, first.receive.ID)
+					if first.message.ID != got.ID || first.message.Count != got.Count || first.receive.Attempt == "" ||
+						first.receive.Attempt != e.Attempt {
+						c.violate("I7", e.Return, "receive %d: the handle of message %s was issued by receive %d for another delivery",
+							e.ID, got.ID, first.receive.ID)
 					}
 				}
 				m.deliveries = append(m.deliveries, d)

@@ -121,7 +121,8 @@ func (c *checker) checkTime() {
 			continue
 		}
 		if moved := (e.LogTime - first.LogTime) * 1000; lead > timeOffMax && moved < (e.Call-first.Return)/2-timeOffMax {
-			c.violate("I16", e.Return, "log time is %d ms ahead and moved by %d ms in %d ms, from send %d to send %d", lead/1000, moved/1000, (e.Call-first.Return)/1000, first.ID, e.ID)
+			c.violate("I16", e.Return, "log time is %d ms ahead and moved by %d ms in %d ms, from send %d to send %d", lead/1000,
+				moved/1000, (e.Call-first.Return)/1000, first.ID, e.ID)
 		}
 		first = e
 	}

@@ -13,7 +13,8 @@ func (s *story) dated(ms int64) { s.events[len(s.events)-1].LogTime = ms }
 
 // clock is a fault of a clock from and to a time in milliseconds.
 func (s *story) clock(from, to int64) {
-	s.events = append(s.events, history.Event{Kind: history.KindTouch, Node: "n1", Action: history.TouchClock, Call: from * 1000, Return: to * 1000, Detail: history.Detail{Count: 600_000}})
+	s.events = append(s.events, history.Event{Kind: history.KindTouch, Node: "n1", Action: history.TouchClock, Call: from * 1000,
+		Return: to * 1000, Detail: history.Detail{Count: 600_000}})
 }
 
 // touch is something that a fault did to a node.
@@ -144,20 +145,23 @@ func TestStoriesOfTime(t *testing.T) {
 		}},
 		{"a visibility of its own", "", func(s *story) {
 			s.send(0, "a", "a", "A", "10")
-			s.add(100, history.Event{Action: history.Receive, Messages: []history.Message{got("A", "a", "10", "h1", 1, 5)}, Detail: history.Detail{Timeout: timeout(0), LogTime: 105}})
+			s.add(100, history.Event{Action: history.Receive, Messages: []history.Message{got("A", "a", "10", "h1", 1, 5)},
+				Detail: history.Detail{Timeout: timeout(0), LogTime: 105}})
 			s.receive(200, "", got("A", "a", "10", "h2", 2, 5))
 			s.dated(205)
 		}},
 		{"put away for hours", "", func(s *story) {
 			s.send(0, "a", "a", "A", "10")
 			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
-			s.add(200, history.Event{Action: history.Visibility, Handle: "h1", Message: "A", Detail: history.Detail{Timeout: timeout(43200)}})
+			s.add(200, history.Event{Action: history.Visibility, Handle: "h1", Message: "A",
+				Detail: history.Detail{Timeout: timeout(43200)}})
 			s.drained(30 * second)
 		}},
 		{"put away and brought back, and gone", "I1", func(s *story) {
 			s.send(0, "a", "a", "A", "10")
 			s.receive(100, "", got("A", "a", "10", "h1", 1, 5))
-			s.add(200, history.Event{Action: history.Visibility, Handle: "h1", Message: "A", Detail: history.Detail{Timeout: timeout(43200)}})
+			s.add(200, history.Event{Action: history.Visibility, Handle: "h1", Message: "A",
+				Detail: history.Detail{Timeout: timeout(43200)}})
 			s.add(300, history.Event{Action: history.Visibility, Handle: "h1", Message: "A", Detail: history.Detail{Timeout: timeout(0)}})
 			s.drained(30 * second)
 		}},
@@ -234,7 +238,8 @@ func TestDeadLetters(t *testing.T) {
 
 // failpoint is a crash of a node at a place, from and to a time in milliseconds.
 func (s *story) failpoint(node string, from, to int64) {
-	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "failpoint", Action: "crash at answer", Node: node, Call: from * 1000, Return: to * 1000})
+	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "failpoint", Action: "crash at answer", Node: node,
+		Call: from * 1000, Return: to * 1000})
 	s.touch(node, history.TouchFailpoint, from, to)
 }
 
@@ -288,7 +293,8 @@ func TestSumNeedsEveryPartToCount(t *testing.T) {
 	if total.Counts["operations ok"] != 120_000 || total.Counts["log: entries"] != 7 {
 		t.Errorf("counts: %v", total.Counts)
 	}
-	if short := strings.Join(total.Short, "\n"); strings.Contains(short, "operations ok") || !strings.Contains(short, "fault kill leader: 0 of 1") {
+	if short := strings.Join(total.Short, "\n"); strings.Contains(short, "operations ok") ||
+		!strings.Contains(short, "fault kill leader: 0 of 1") {
 		t.Errorf("not reached: %s", short)
 	}
 }

@@ -39,7 +39,8 @@ func (c *checker) checkCounters() {
 			}
 		}
 		if total < least || total > most {
-			c.violate("I15", e.Return, "look %d: %s counts %d messages in %s, which has from %d to %d", e.ID, e.Node, total, e.Queue, least, most)
+			c.violate("I15", e.Return, "look %d: %s counts %d messages in %s, which has from %d to %d", e.ID, e.Node, total, e.Queue, least,
+				most)
 		}
 		if end, drained := c.drained[e.Queue]; !drained || e.Call < end {
 			continue
@@ -47,7 +48,8 @@ func (c *checker) checkCounters() {
 		if first := after[e.Queue]; first == nil {
 			after[e.Queue] = e
 		} else if !maps.Equal(first.Attributes, e.Attributes) {
-			c.violate("I13", e.Return, "%s is at rest, and %s counts %v in it, %s %v", e.Queue, first.Node, first.Attributes, e.Node, e.Attributes)
+			c.violate("I13", e.Return, "%s is at rest, and %s counts %v in it, %s %v", e.Queue, first.Node, first.Attributes, e.Node,
+				e.Attributes)
 		}
 	}
 }

@@ -99,7 +99,8 @@ func (c *checker) acknowledge(t *topic, e *history.Event) {
 		t.publications[e.Message] = p
 	}
 	if p.dedup != e.Dedup || p.number != e.Sequence {
-		c.violate("I18", e.Return, "publish %d of %q was told message %s, number %s, which is number %s of %q", e.ID, e.Dedup, e.Message, e.Sequence, p.number, p.dedup)
+		c.violate("I18", e.Return, "publish %d of %q was told message %s, number %s, which is number %s of %q", e.ID, e.Dedup, e.Message,
+			e.Sequence, p.number, p.dedup)
 		return
 	}
 	if len(p.acks) > 0 {
@@ -120,7 +121,8 @@ func (c *checker) enveloped(t *topic, m *message) {
 			continue
 		}
 		if m.publication != "" && m.publication != got.Publication {
-			c.violate("I18", d.receive.Return, "receive %d: message %s of %s was publication %s before, and is %s", d.receive.ID, m.id, m.queue, m.publication, got.Publication)
+			c.violate("I18", d.receive.Return, "receive %d: message %s of %s was publication %s before, and is %s", d.receive.ID, m.id,
+				m.queue, m.publication, got.Publication)
 		}
 		m.publication = got.Publication
 		p := t.publications[got.Publication]
@@ -204,12 +206,14 @@ func (c *checker) checkSubscription(t *topic, s *history.Subscription) {
 			continue
 		}
 		if other := in[p.id]; other != nil {
-			c.violate("I18", at, "publication %s, number %s, was delivered to %s twice: messages %s and %s", p.id, p.number, s.Queue, other.id, m.id)
+			c.violate("I18", at, "publication %s, number %s, was delivered to %s twice: messages %s and %s", p.id, p.number, s.Queue,
+				other.id, m.id)
 		}
 		in[p.id] = m
 		if before := last[m.group]; before != nil {
 			if q := t.publications[before.publication]; compareSequence(q.number, p.number) > 0 {
-				c.violate("I18", at, "%s has publication %s, number %s, behind number %s of its group %q", s.Queue, p.id, p.number, q.number, m.group)
+				c.violate("I18", at, "%s has publication %s, number %s, behind number %s of its group %q", s.Queue, p.id, p.number,
+					q.number, m.group)
 			}
 		}
 		last[m.group] = m
@@ -234,7 +238,8 @@ func (c *checker) checkDelivered(t *topic, s *history.Subscription, in map[strin
 			exists = min(exists, e.Return)
 		}
 		if drained && exists < end && in[id] == nil {
-			c.violate("I18", exists, "publication %s, number %s of %q, did not come to %s; it was acknowledged %d times", p.id, p.number, p.dedup, s.Queue, len(p.acks))
+			c.violate("I18", exists, "publication %s, number %s of %q, did not come to %s; it was acknowledged %d times", p.id, p.number,
+				p.dedup, s.Queue, len(p.acks))
 		}
 	}
 }

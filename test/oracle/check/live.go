@@ -39,7 +39,8 @@ func (c *checker) checkService() {
 				}
 			}
 			if changes > changesMost {
-				c.violate("I14", e.Return, "leadership moved %d times in %d s in which nothing new was broken", changes, (e.Return-e.Call)/1e6)
+				c.violate("I14", e.Return, "leadership moved %d times in %d s in which nothing new was broken", changes,
+					(e.Return-e.Call)/1e6)
 			}
 			c.report.Counts["quiet phases"]++
 			if e.Return-e.Call >= steadyTime {
@@ -62,7 +63,8 @@ func (c *checker) checkMinority(e *history.Event) {
 		c.violate("I14", e.Return, "%s, which is cut off, held call %d of a client for %d ms", e.Node, e.ID, took/1000)
 	}
 	if e.Result == history.OK && e.Error == "" && e.Call-e.Since > leaseTime {
-		c.violate("I14", e.Return, "%s was cut off %d ms before call %d, and answered it: %s", e.Node, (e.Call-e.Since)/1000, e.ID, e.Action)
+		c.violate("I14", e.Return, "%s was cut off %d ms before call %d, and answered it: %s", e.Node, (e.Call-e.Since)/1000, e.ID,
+			e.Action)
 	}
 }
 

@@ -172,7 +172,8 @@ func (c *checker) count(e *history.Event) {
 		n["faults whose mending had trouble"]++
 	case e.Kind == history.KindFault:
 		n["faults that did not run"]++
-	case e.Kind == history.KindOp && slices.Contains([]string{history.Send, history.Publish, history.Schedule}, e.Action) && e.Result == history.OK && e.Error != "" && e.Workload != "batch":
+	case e.Kind == history.KindOp && slices.Contains([]string{history.Send, history.Publish, history.Schedule}, e.Action) &&
+		e.Result == history.OK && e.Error != "" && e.Workload != "batch":
 		n["sends refused"]++
 	case e.Kind == history.KindDrained:
 		n["queues drained"]++

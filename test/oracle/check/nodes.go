@@ -38,9 +38,11 @@ func (c *checker) checkStates() {
 			first[e.Status.Applied] = look{e.Node, e.Status}
 		case seen.Hash == e.Status.Hash:
 		case seen.node == e.Node:
-			c.violate("I17", e.Return, "%s had the state %s at entry %d and has %s, with nothing applied between", e.Node, seen.Hash, e.Status.Applied, e.Status.Hash)
+			c.violate("I17", e.Return, "%s had the state %s at entry %d and has %s, with nothing applied between", e.Node, seen.Hash,
+				e.Status.Applied, e.Status.Hash)
 		default:
-			c.violate("I13", e.Return, "at entry %d %s has the state %s, %s has %s", e.Status.Applied, seen.node, seen.Hash, e.Node, e.Status.Hash)
+			c.violate("I13", e.Return, "at entry %d %s has the state %s, %s has %s", e.Status.Applied, seen.node, seen.Hash, e.Node,
+				e.Status.Hash)
 		}
 	}
 }
@@ -52,8 +54,10 @@ const endGrace = 10_000_000
 // explains says which touches are the reason of which exit codes. A replica that
 // differs (83), a panic, and codes without a meaning have no reason that a run gives.
 var explains = map[string][]string{
-	"80":              {history.TouchPowerCut, history.TouchHang, history.TouchGone, history.TouchFull, history.TouchError, history.TouchFlip},
-	"81":              {history.TouchHang, history.TouchGone, history.TouchFull, history.TouchSlow, history.TouchPause, history.TouchFailpoint, history.TouchMachine},
+	"80": {history.TouchPowerCut, history.TouchHang, history.TouchGone, history.TouchFull, history.TouchError,
+		history.TouchFlip},
+	"81": {history.TouchHang, history.TouchGone, history.TouchFull, history.TouchSlow, history.TouchPause,
+		history.TouchFailpoint, history.TouchMachine},
 	"82":              {history.TouchFlip},
 	"84":              {history.TouchFlip},
 	"85":              {history.TouchFlip},
@@ -103,7 +107,8 @@ func (c *checker) checkEnds() {
 // shortly before it.
 func (c *checker) explained(e history.Event, reasons []string) bool {
 	return slices.ContainsFunc(c.touches, func(t *history.Event) bool {
-		return slices.Contains(reasons, t.Action) && (t.Node == e.Node || t.Action == history.TouchMachine) && t.Call <= e.Call && e.Call <= t.Return+endGrace
+		return slices.Contains(reasons, t.Action) && (t.Node == e.Node || t.Action == history.TouchMachine) && t.Call <= e.Call &&
+			e.Call <= t.Return+endGrace
 	})
 }
 
@@ -117,7 +122,8 @@ func (c *checker) checkFailures() {
 			continue
 		}
 		if !slices.ContainsFunc(c.events, func(e history.Event) bool {
-			return e.Kind == history.KindObserved && e.Node == met.Node && strings.HasPrefix(e.Action, "exit code ") && met.Call-failTime <= e.Call && e.Call <= met.Return+failTime
+			return e.Kind == history.KindObserved && e.Node == met.Node && strings.HasPrefix(e.Action, "exit code ") &&
+				met.Call-failTime <= e.Call && e.Call <= met.Return+failTime
 		}) {
 			c.violate("I17", met.Return, "%s met an error of its disk and goes on", met.Node)
 		}

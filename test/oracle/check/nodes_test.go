@@ -50,7 +50,8 @@ func TestEndsHaveTheirReason(t *testing.T) {
 // TestAFaultThatDidNotRunExcusesNothing: it is in the history, with its name.
 func TestAFaultThatDidNotRunExcusesNothing(t *testing.T) {
 	s := newStory()
-	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "disk", Action: "disk of one gone", Node: "n1", Return: 5e6, Error: "the node is in the hands of another fault"})
+	s.events = append(s.events, history.Event{Kind: history.KindFault, Workload: "disk", Action: "disk of one gone", Node: "n1",
+		Return: 5e6, Error: "the node is in the hands of another fault"})
 	s.observed(1000, "exit code 80")
 	wantInvariants(t, "I17", Check(s.events))
 }
@@ -58,7 +59,8 @@ func TestAFaultThatDidNotRunExcusesNothing(t *testing.T) {
 // TestService checks I14 except for the leader.
 func TestService(t *testing.T) {
 	minority := func(s *story, at, took int64, result history.Result) {
-		s.add(at, history.Event{Action: history.Send, Body: fmt.Sprint(at), Result: result, Workload: history.Minority, Node: "n1", Detail: history.Detail{Since: 1e6}})
+		s.add(at, history.Event{Action: history.Send, Body: fmt.Sprint(at), Result: result, Workload: history.Minority, Node: "n1",
+			Detail: history.Detail{Since: 1e6}})
 		s.events[len(s.events)-1].Return = (at + took) * 1000
 	}
 	steady := func(s *story, changes ...int64) {
@@ -126,7 +128,8 @@ func TestService(t *testing.T) {
 
 // looked is a look at a node.
 func (s *story) looked(node string, applied uint64, hash string) {
-	s.events = append(s.events, history.Event{Kind: history.KindStatus, Node: node, Detail: history.Detail{Status: &history.Status{Role: "follower", Applied: applied, Hash: hash}}})
+	s.events = append(s.events, history.Event{Kind: history.KindStatus, Node: node,
+		Detail: history.Detail{Status: &history.Status{Role: "follower", Applied: applied, Hash: hash}}})
 }
 
 // TestAQueueThatWasNotDrainedIsNotJudged: then nobody knows what it lost, in a part of a

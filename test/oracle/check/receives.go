@@ -55,7 +55,8 @@ func (c *checker) differs(first, again *history.Event) string {
 	untouched := c.sooner(first, again, c.span(&delivery{receive: first}))
 	for _, m := range first.Messages {
 		touched := func(e *history.Event) bool { return e.Possible() && e.Call < again.Return }
-		if slices.ContainsFunc(c.messages[first.Queue+"\x00"+m.ID].deletes, touched) || slices.ContainsFunc(c.visibility[m.Handle], touched) {
+		if slices.ContainsFunc(c.messages[first.Queue+"\x00"+m.ID].deletes, touched) ||
+			slices.ContainsFunc(c.visibility[m.Handle], touched) {
 			untouched = false
 		}
 	}
@@ -128,7 +129,8 @@ func (c *checker) checkVisibility() {
 				previous, count = before.receive.Call, before.message.Count
 				previousLog = cmp.Or(before.receive.LogTime, never)
 				if c.sooner(before.receive, d.receive, c.span(before)) && len(c.visibility[before.message.Handle]) == 0 {
-					c.violate("I10", d.receive.Return, "receive %d: message %s is still in flight for receive %d", d.receive.ID, m.id, before.receive.ID)
+					c.violate("I10", d.receive.Return, "receive %d: message %s is still in flight for receive %d", d.receive.ID, m.id,
+						before.receive.ID)
 				}
 			}
 			before = d
@@ -142,13 +144,17 @@ func (c *checker) checkVisibility() {
 			from := previous - c.rules.Visibility - c.rules.Slack
 			switch {
 			case d.message.Count <= count:
-				c.violate("I10", d.receive.Return, "receive %d: the count of message %s went from %d to %d", d.receive.ID, m.id, count, d.message.Count)
+				c.violate("I10", d.receive.Return, "receive %d: the count of message %s went from %d to %d", d.receive.ID, m.id, count,
+					d.message.Count)
 			case anyWithin(lost.open, from, d.receive.Return), anyWithin(lost.logged, previousLog, d.receive.LogTime):
 				c.report.Counts["deliveries never seen"] += d.message.Count - count - 1
 			case anyWithin(lost.mended, from, d.receive.Return):
-				c.violate("I6", d.receive.Return, "receive %d: message %s was hidden by a receive whose repetition did not give it", d.receive.ID, m.id)
+				c.violate("I6", d.receive.Return, "receive %d: message %s was hidden by a receive whose repetition did not give it",
+					d.receive.ID, m.id)
 			default:
-				c.violate("I10", d.receive.Return, "receive %d: the count of message %s went from %d to %d, and no receive lacks its answer", d.receive.ID, m.id, count, d.message.Count)
+				c.violate("I10", d.receive.Return,
+					"receive %d: the count of message %s went from %d to %d, and no receive lacks its answer", d.receive.ID, m.id, count,
+					d.message.Count)
 			}
 		}
 	}
@@ -214,7 +220,8 @@ func (c *checker) answeredAttempts(receives []*history.Event) map[string]int64 {
 		began[e.Attempt] = min(began[e.Attempt], e.Call)
 	}
 	for _, e := range receives {
-		if e.Attempt != "" && e.Result == history.OK && e.Error == "" && e.Return-began[e.Attempt] < lasting && c.calm(began[e.Attempt], e.Return) {
+		if e.Attempt != "" && e.Result == history.OK && e.Error == "" && e.Return-began[e.Attempt] < lasting &&
+			c.calm(began[e.Attempt], e.Return) {
 			at := cmp.Or(e.LogTime, math.MaxInt64)
 			answered[e.Attempt] = max(answered[e.Attempt], at)
 		}

@@ -88,7 +88,8 @@ func (c *checker) checkSchedules() {
 		c.checkCancelled(m, due, certain)
 		end, drained := c.drained[m.queue]
 		if drained && len(m.acks) > 0 && len(m.deliveries) == 0 && !c.mayBeCancelled(m) && clock.at(end) > due {
-			c.violate("I20", m.acks[0].Return, "message %s of %s, number %s, which was to come at %d, never came, and nobody cancelled it", m.id, m.queue, m.number, due)
+			c.violate("I20", m.acks[0].Return, "message %s of %s, number %s, which was to come at %d, never came, and nobody cancelled it",
+				m.id, m.queue, m.number, due)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(ids)) {
@@ -100,7 +101,8 @@ func (c *checker) checkSchedules() {
 func (c *checker) checkEarly(m *message, due int64) {
 	for _, d := range m.deliveries {
 		if e := d.receive; d.message.Sent < due || e.LogTime > 0 && e.LogTime < due {
-			c.violate("I20", e.Return, "receive %d at log time %d: message %s was to come at %d, and says it was sent at %d", e.ID, e.LogTime, m.id, due, d.message.Sent)
+			c.violate("I20", e.Return, "receive %d at log time %d: message %s was to come at %d, and says it was sent at %d", e.ID,
+				e.LogTime, m.id, due, d.message.Sent)
 			return
 		}
 	}
@@ -124,11 +126,13 @@ func (c *checker) checkCancelled(m *message, due int64, certain bool) {
 		case done != nil:
 			c.violate("I20", e.Return, "cancel %d of message %s was done, as cancel %d was", e.ID, m.id, done.ID)
 		case len(m.deliveries) > 0:
-			c.violate("I20", e.Return, "message %s was cancelled by call %d, and receive %d delivered it", m.id, e.ID, m.deliveries[0].receive.ID)
+			c.violate("I20", e.Return, "message %s was cancelled by call %d, and receive %d delivered it", m.id, e.ID,
+				m.deliveries[0].receive.ID)
 		case certain && due == 0:
 			c.violate("I20", e.Return, "cancel %d took message %s away, which was sent and not scheduled", e.ID, m.id)
 		case certain && e.LogTime >= due:
-			c.violate("I20", e.Return, "cancel %d at log time %d took message %s away, whose time had come at %d", e.ID, e.LogTime, m.id, due)
+			c.violate("I20", e.Return, "cancel %d at log time %d took message %s away, whose time had come at %d", e.ID, e.LogTime, m.id,
+				due)
 		}
 		done = e
 	}
@@ -141,9 +145,11 @@ func (c *checker) checkRefused(m *message, e *history.Event, due int64, certain 
 	}
 	c.report.Counts["cancels that came too late"]++
 	acked := slices.ContainsFunc(m.acks, func(a *history.Event) bool { return a.Return < e.Call })
-	taken := slices.ContainsFunc(c.schedules.cancels[m.queue+"\x00"+m.number], func(o *history.Event) bool { return o != e && o.Possible() && o.Call < e.Return })
+	taken := slices.ContainsFunc(c.schedules.cancels[m.queue+"\x00"+m.number],
+		func(o *history.Event) bool { return o != e && o.Possible() && o.Call < e.Return })
 	if certain && acked && !taken && e.LogTime > 0 && e.LogTime < due {
-		c.violate("I20", e.Return, "cancel %d at log time %d was told that message %s does not wait, whose time is %d", e.ID, e.LogTime, m.id, due)
+		c.violate("I20", e.Return, "cancel %d at log time %d was told that message %s does not wait, whose time is %d", e.ID, e.LogTime,
+			m.id, due)
 	}
 }
 
@@ -177,7 +183,8 @@ func (c *checker) checkOneOfKey(key string, messages []*message, clock knownTime
 		most = max(most, shown)
 	}
 	if least > 0 && (most-least)*1000 < c.rules.WindowOf(messages[0].queue) {
-		c.violate("I20", messages[1].earliest, "messages %s and %s have the key %q, and both were accepted within %d ms", messages[0].id, messages[1].id, messages[0].dedup, most-least)
+		c.violate("I20", messages[1].earliest, "messages %s and %s have the key %q, and both were accepted within %d ms", messages[0].id,
+			messages[1].id, messages[0].dedup, most-least)
 	}
 }
 

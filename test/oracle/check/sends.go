@@ -42,7 +42,8 @@ func (c *checker) checkLoss() {
 		if misfires {
 			c.violate("I7", at, "message %s of %s was removed by a handle that was not its own newest", m.id, m.queue)
 		} else {
-			c.violate("I1", at, "message %s of %s, number %s, is lost after %d deliveries and no delete", m.id, m.queue, m.sequence, len(m.deliveries))
+			c.violate("I1", at, "message %s of %s, number %s, is lost after %d deliveries and no delete", m.id, m.queue, m.sequence,
+				len(m.deliveries))
 		}
 	}
 }
@@ -86,7 +87,8 @@ func (c *checker) checkContent() {
 			var wrong bool
 			for _, s := range sends {
 				possible = possible || s.Possible()
-				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID || s.Topic != "" || c.retried(s, m, c.messages[s.Queue+"\x00"+s.Message])
+				sameID = sameID || s.Result == history.Unknown || s.Message == got.ID || s.Topic != "" ||
+					c.retried(s, m, c.messages[s.Queue+"\x00"+s.Message])
 				wrong = wrong || s.Group != got.Group || s.Extra != got.Extra
 				if source := c.source(d.receive.Queue); source != "" {
 					// It has its own id for deduplication there.
@@ -100,13 +102,16 @@ func (c *checker) checkContent() {
 			case len(sends) == 0:
 				c.violate("I2", at, "receive %d: nobody sent the body of message %s", d.receive.ID, got.ID)
 			case !possible:
-				c.violate("I12", at, "receive %d: message %s is of send %d, which was answered as not done", d.receive.ID, got.ID, sends[0].ID)
+				c.violate("I12", at, "receive %d: message %s is of send %d, which was answered as not done", d.receive.ID, got.ID,
+					sends[0].ID)
 			case wrong:
-				c.violate("I2", at, "receive %d: message %s has not the queue, group, deduplication id or attributes of its send %d", d.receive.ID, got.ID, sends[0].ID)
+				c.violate("I2", at, "receive %d: message %s has not the queue, group, deduplication id or attributes of its send %d",
+					d.receive.ID, got.ID, sends[0].ID)
 			case !sameID:
 				c.violate("I2", at, "receive %d: the send of message %s was told another id", d.receive.ID, got.ID)
 			case got.Sequence != m.sequence:
-				c.violate("I9", at, "receive %d: message %s changed its number from %s to %s", d.receive.ID, got.ID, m.sequence, got.Sequence)
+				c.violate("I9", at, "receive %d: message %s changed its number from %s to %s", d.receive.ID, got.ID, m.sequence,
+					got.Sequence)
 			}
 		}
 	}
@@ -153,7 +158,8 @@ func (c *checker) checkDuplicates() {
 		if p := last[key]; p != nil && !c.forgot(p, m) && !c.schedules.in(m.queue) {
 			before := p.deliveries[0].message
 			if (first.Sent-before.Sent)*1000 < c.rules.WindowOf(m.queue) {
-				c.violate("I3", m.deliveries[0].receive.Return, "messages %s and %s have the key %q within one window: %d ms apart", p.id, m.id, m.dedup, first.Sent-before.Sent)
+				c.violate("I3", m.deliveries[0].receive.Return, "messages %s and %s have the key %q within one window: %d ms apart", p.id,
+					m.id, m.dedup, first.Sent-before.Sent)
 			}
 		}
 		last[key] = m
@@ -224,7 +230,8 @@ func (c *checker) checkNumbersOf(order []*message) {
 				if greater.group == m.group {
 					invariant = "I4"
 				}
-				c.violate(invariant, m.created, "message %s, number %s, was sent after %s was acknowledged, which has %s", m.id, m.sequence, greater.id, greater.sequence)
+				c.violate(invariant, m.created, "message %s, number %s, was sent after %s was acknowledged, which has %s", m.id, m.sequence,
+					greater.id, greater.sequence)
 			}
 			if m.created < done {
 				done, greater = m.created, m
@@ -280,7 +287,8 @@ func (c *checker) checkOvertaking() {
 					lapsed(m, d.receive.Call, c.rules):
 					invariant = "I4"
 				}
-				c.violate(invariant, d.receive.Return, "receive %d: message %s was handed out past %s of group %q, which was not removed", d.receive.ID, d.message.ID, m.id, m.group)
+				c.violate(invariant, d.receive.Return, "receive %d: message %s was handed out past %s of group %q, which was not removed",
+					d.receive.ID, d.message.ID, m.id, m.group)
 				break
 			}
 		}

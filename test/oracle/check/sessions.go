@@ -32,7 +32,8 @@ type sessions struct {
 
 func newSessions() sessions {
 	return sessions{
-		byToken: map[string]*lock{}, locks: map[string][]*lock{}, states: map[string][]*history.Event{}, abandoned: map[string][]*history.Event{}, lost: map[string]int64{},
+		byToken: map[string]*lock{}, locks: map[string][]*lock{}, states: map[string][]*history.Event{},
+		abandoned: map[string][]*history.Event{}, lost: map[string]int64{},
 	}
 }
 
@@ -168,7 +169,8 @@ func (c *checker) checkSessions() {
 func (c *checker) checkUses(l *lock) {
 	for _, e := range l.uses {
 		if e.LogTime > 0 && follows(e, l.accept) && l.over(e) {
-			c.violate("I19", e.Return, "%s %d of session %q was done %d ms after the end of its lock", e.Action, e.ID, l.accept.Group, e.LogTime-l.accept.Until)
+			c.violate("I19", e.Return, "%s %d of session %q was done %d ms after the end of its lock", e.Action, e.ID, l.accept.Group,
+				e.LogTime-l.accept.Until)
 		}
 	}
 }
@@ -180,13 +182,15 @@ func (c *checker) checkHandover(l, next *lock) {
 	switch end := l.until(a); {
 	case l.released(a):
 	case a.LogTime > 0 && a.LogTime < end && follows(a, l.accept):
-		c.violate("I19", a.Return, "accept %d locked session %q, which accept %d holds for another %d ms", a.ID, a.Group, l.accept.ID, end-a.LogTime)
+		c.violate("I19", a.Return, "accept %d locked session %q, which accept %d holds for another %d ms", a.ID, a.Group, l.accept.ID,
+			end-a.LogTime)
 	default:
 		c.report.Counts["locks that ran out"]++
 	}
 	for _, e := range l.uses {
 		if follows(e, a) {
-			c.violate("I19", e.Return, "%s %d of session %q was done under the lock of accept %d, after accept %d", e.Action, e.ID, a.Group, l.accept.ID, a.ID)
+			c.violate("I19", e.Return, "%s %d of session %q was done under the lock of accept %d, after accept %d", e.Action, e.ID, a.Group,
+				l.accept.ID, a.ID)
 		}
 	}
 }
@@ -202,7 +206,8 @@ func (c *checker) checkOutsiders() {
 					continue
 				}
 				if e.Index > l.accept.Index && e.LogTime < l.until(e) && !l.released(e) {
-					c.violate("I19", e.Return, "receive %d was given message %s of session %q, which accept %d holds", e.ID, m.id, m.group, l.accept.ID)
+					c.violate("I19", e.Return, "receive %d was given message %s of session %q, which accept %d holds", e.ID, m.id, m.group,
+						l.accept.ID)
 				}
 			}
 		}
@@ -277,11 +282,13 @@ func (c *checker) checkKept(calls []*history.Event) {
 	slices.SortFunc(there, func(a, b *kept) int { return cmp.Compare(a.from, b.from) })
 	for i, z := range there {
 		if i > 0 && z.from < there[i-1].last {
-			c.violate("I19", z.from, "session %q had the states %.40q and %.40q at the same time", calls[0].Group, there[i-1].state, z.state)
+			c.violate("I19", z.from, "session %q had the states %.40q and %.40q at the same time", calls[0].Group, there[i-1].state,
+				z.state)
 		}
 		for _, m := range moments {
 			if z.from < m.last && m.from < z.last {
-				c.violate("I19", z.last, "session %q was read with state %.40q, in whose place %.40q had been put", calls[0].Group, z.state, m.state)
+				c.violate("I19", z.last, "session %q was read with state %.40q, in whose place %.40q had been put", calls[0].Group, z.state,
+					m.state)
 			}
 		}
 	}

@@ -44,7 +44,8 @@ func (c *checker) checkUsage() {
 		if e.Action == history.Healed || e.Action == history.AtRest {
 			c.report.Counts["looks at what processes use"]++
 			p := process{e.Node, e.Usage.Pid}
-			descriptors[p], goroutines[p], at[p] = append(descriptors[p], e.Usage.Descriptors), append(goroutines[p], e.Usage.Goroutines), e.Return
+			descriptors[p], goroutines[p], at[p] = append(descriptors[p], e.Usage.Descriptors), append(goroutines[p], e.Usage.Goroutines),
+				e.Return
 		}
 		if e.Action == history.AtRest {
 			resting = [2]int{max(resting[0], e.Usage.Descriptors), max(resting[1], e.Usage.Goroutines)}
@@ -72,7 +73,8 @@ func leaks(parts []Report) []Violation {
 			}
 		}
 		if grows(numbers) {
-			found = append(found, Violation{Invariant: "I15", Text: fmt.Sprintf("at rest after each part there are ever more %s: %v", what, numbers)})
+			found = append(found, Violation{Invariant: "I15",
+				Text: fmt.Sprintf("at rest after each part there are ever more %s: %v", what, numbers)})
 		}
 	}
 	return found

@@ -133,7 +133,8 @@ func (w *Checker) checkRestored(end uint64) {
 		}
 		w.count("snapshots compared", 1)
 		if p.state != w.log.hash([]byte(r.hash)) {
-			w.violate("W1", "I13", r.index, nil, "%s restored a snapshot with state hash %s, the log gave another state there (I13b)", r.node, r.hash)
+			w.violate("W1", "I13", r.index, nil, "%s restored a snapshot with state hash %s, the log gave another state there (I13b)",
+				r.node, r.hash)
 		}
 	}
 	w.restored = later

@@ -254,7 +254,8 @@ func (s *scene) status(node, role string, term uint64) {
 func TestUnknownOutcomes(t *testing.T) {
 	s := sound(t)
 	s.events[1].Result, s.events[1].Message, s.events[1].Sequence, s.events[1].Index = history.Unknown, "", "", 0
-	lost := history.Event{Kind: history.KindOp, ID: 90, Action: history.Send, Queue: sceneQueue, Call: 1, Return: 2, Result: history.Unknown}
+	lost := history.Event{Kind: history.KindOp, ID: 90, Action: history.Send, Queue: sceneQueue, Call: 1, Return: 2,
+		Result: history.Unknown}
 	s.events = append(s.events, &lost)
 	s.events[3].Result, s.events[3].Error = history.Fail, "ServiceUnavailable" // the duplicate
 	r := s.judge(nil)

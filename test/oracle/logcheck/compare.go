@@ -92,7 +92,8 @@ func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
 			continue
 		}
 		if !slices.ContainsFunc(asked, func(a history.Entry) bool {
-			return a.Body == x.Body && a.Group == x.GroupID && a.Dedup == x.DeduplicationID && a.Extra == extra(x.Attributes) && e.Due == due(x)
+			return a.Body == x.Body && a.Group == x.GroupID && a.Dedup == x.DeduplicationID && a.Extra == extra(x.Attributes) &&
+				e.Due == due(x)
 		}) {
 			return fmt.Sprintf("body %.40q, group %q, deduplication id %q", x.Body, x.GroupID, x.DeduplicationID)
 		}
@@ -175,7 +176,8 @@ func sendDiffers(e *history.Event, c *queue.SendMessages, r queue.MessagesSent) 
 			continue
 		}
 		if reported.Message != got.MessageID.String() || reported.Sequence != got.Sequence.String() {
-			return fmt.Sprintf("the client was told message %s, number %s, the log says %s, %s", reported.Message, reported.Sequence, got.MessageID, got.Sequence)
+			return fmt.Sprintf("the client was told message %s, number %s, the log says %s, %s", reported.Message, reported.Sequence,
+				got.MessageID, got.Sequence)
 		}
 	}
 	return ""

@@ -22,6 +22,7 @@ func (w *Checker) checkCounters(e *history.Event, c reference.Counters) {
 		reported[i] = n
 	}
 	if reported[0]+reported[1]+reported[2] != c.Visible+c.NotVisible+c.Delayed || reported[1] < c.NotVisible || reported[2] < c.Delayed {
-		w.violate("W2", "I15", e.Index, e, "%s counts %d visible, %d hidden and %d delayed messages, the log gives %+v", e.Queue, reported[0], reported[1], reported[2], c)
+		w.violate("W2", "I15", e.Index, e, "%s counts %d visible, %d hidden and %d delayed messages, the log gives %+v", e.Queue,
+			reported[0], reported[1], reported[2], c)
 	}
 }

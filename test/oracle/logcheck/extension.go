@@ -16,7 +16,8 @@ func extensionAskedOtherwise(e *history.Event, command queue.Command) string {
 			return "a publish to " + c.Topic
 		}
 		for i := range c.Entries {
-			if x := &c.Entries[i]; x.Message != e.Body || x.GroupID != e.Group || x.DeduplicationID != e.Dedup || extra(x.Attributes) != e.Extra {
+			if x := &c.Entries[i]; x.Message != e.Body || x.GroupID != e.Group || x.DeduplicationID != e.Dedup ||
+				extra(x.Attributes) != e.Extra {
 				return fmt.Sprintf("message %.40q, group %q, deduplication id %q", x.Message, x.GroupID, x.DeduplicationID)
 			}
 		}
@@ -25,7 +26,8 @@ func extensionAskedOtherwise(e *history.Event, command queue.Command) string {
 			return fmt.Sprintf("a cancel of %v in %s", c.Sequences, c.Queue)
 		}
 	case *queue.AcceptSession:
-		if e.Action != history.AcceptSession || c.Queue != e.Queue || c.SessionIDGiven == e.Next || c.SessionIDGiven && c.SessionID != e.Group {
+		if e.Action != history.AcceptSession || c.Queue != e.Queue || c.SessionIDGiven == e.Next || c.SessionIDGiven &&
+			c.SessionID != e.Group {
 			return fmt.Sprintf("an accept of session %q of %s", c.SessionID, c.Queue)
 		}
 	case *queue.RenewSession:
@@ -64,7 +66,8 @@ func publishDiffers(e *history.Event, r queue.Published) string {
 		return fmt.Sprintf("%d answers to one message", len(r.Entries))
 	}
 	if got := &r.Entries[0]; e.Message != got.MessageID.String() || e.Sequence != got.Sequence.String() {
-		return fmt.Sprintf("the client was told message %s, number %s, the log says %s, %s", e.Message, e.Sequence, got.MessageID, got.Sequence)
+		return fmt.Sprintf("the client was told message %s, number %s, the log says %s, %s", e.Message, e.Sequence, got.MessageID,
+			got.Sequence)
 	}
 	return ""
 }
@@ -80,7 +83,8 @@ func lockDiffers(e *history.Event, r queue.SessionLocked) string {
 		return text
 	}
 	if e.Group != r.SessionID || e.Session != r.Token.String() || e.Until != int64(r.LockedUntil) {
-		return fmt.Sprintf("the client was given session %s until %d, token %s, the log says %s, %d, %s", e.Group, e.Until, e.Session, r.SessionID, r.LockedUntil, r.Token)
+		return fmt.Sprintf("the client was given session %s until %d, token %s, the log says %s, %d, %s", e.Group, e.Until, e.Session,
+			r.SessionID, r.LockedUntil, r.Token)
 	}
 	return ""
 }
@@ -105,6 +109,7 @@ func (s sessionStates) apply(a applied) (changed bool) {
 func (w *Checker) checkState(e *history.Event) {
 	w.count("states of sessions compared", 1)
 	if want := w.replay.states[e.Queue+"\x00"+e.Group]; e.State != want {
-		w.violate("W2", "I19", e.Index, e, "the client was told state %s of session %q, which is %s there", strconv.Quote(e.State), e.Group, strconv.Quote(want))
+		w.violate("W2", "I19", e.Index, e, "the client was told state %s of session %q, which is %s there", strconv.Quote(e.State), e.Group,
+			strconv.Quote(want))
 	}
 }

@@ -66,7 +66,8 @@ func (w *Checker) addOperation(e *history.Event) {
 		w.match(op, s.trace, s.outcome)
 	}
 	delete(w.unmatched, e.ID)
-	looks := e.Action == history.Counts || e.Action == history.GetState && e.Error == "" || e.Action == history.Receive && len(e.Messages) == 0
+	looks := e.Action == history.Counts || e.Action == history.GetState && e.Error == "" || e.Action == history.Receive &&
+		len(e.Messages) == 0
 	if e.Result == history.OK && looks && e.Index > 0 {
 		if e.Index < w.replay.next {
 			w.count("reads too late to be checked", 1)

@@ -125,7 +125,8 @@ var written = map[string]bool{
 	history.Send: true, history.SendBatch: true, history.Receive: true, history.Delete: true, history.DeleteBatch: true,
 	history.Visibility: true, history.VisibilityBatch: true, history.Purge: true, history.CreateQueue: true,
 	history.DeleteQueue: true, history.SetAttributes: true, history.Tag: true,
-	history.CreateTopic: true, history.Subscribe: true, history.Publish: true, history.Schedule: true, history.Cancel: true, history.Abandon: true,
+	history.CreateTopic: true, history.Subscribe: true, history.Publish: true, history.Schedule: true, history.Cancel: true,
+	history.Abandon:       true,
 	history.AcceptSession: true, history.RenewSession: true, history.ReleaseSession: true, history.SetState: true,
 }
 
@@ -163,7 +164,8 @@ func (w *Checker) checkRealTime() {
 		}
 		w.count("orders compared", 1)
 		if begun := op.begun(); begun.before(latest.effective()) || begun == latest.effective() && !op.read {
-			w.violate("W3", "I11", begun.index, op.described(), "it is in the log before entry %d, whose operation %d was answered before it was called",
+			w.violate("W3", "I11", begun.index, op.described(),
+				"it is in the log before entry %d, whose operation %d was answered before it was called",
 				latest.effective().index, latest.id)
 		}
 	}

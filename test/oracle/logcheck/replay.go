@@ -118,7 +118,8 @@ func (w *Checker) applyTwin(e *entry) {
 	_, hash := w.replay.twin.StateHash()
 	if got := hex.EncodeToString(hash[:]); got != e.last().Hash {
 		w.violate("W1", "I13", e.first().Index, nil,
-			"a state machine that applies the log alone has state hash %s, the nodes %s (I13b): an entry is missing, or they looked at something else", got, e.last().Hash)
+			"a state machine that applies the log alone has state hash %s, the nodes %s (I13b): an entry is missing, "+
+				"or they looked at something else", got, e.last().Hash)
 		w.replay.twin = nil
 	}
 }
@@ -135,7 +136,8 @@ func (w *Checker) applyModel(l *line, a applied) (effect, harmful bool) {
 	_, difference := w.replay.oracle.Check(l.AtMs, a.command, a.result, a.refusal)
 	if difference != nil && !w.replay.wrong[name] {
 		w.replay.wrong[name] = true
-		w.violate("W2", difference.Invariant, l.Index, w.eventOf(l.Op), "%s\nwas answered against the rules: %s", describeCommand(l), difference.Text)
+		w.violate("W2", difference.Invariant, l.Index, w.eventOf(l.Op), "%s\nwas answered against the rules: %s", describeCommand(l),
+			difference.Text)
 	}
 	changed := w.replay.states.apply(a)
 	switch a.command.(type) {
@@ -246,6 +248,7 @@ func (w *Checker) checkRead(op *operation) {
 	case model.Deliverable(q):
 		w.violate("W2", "I11", e.Index, e, "the client was told that %s has nothing, but it has", e.Queue)
 	case e.Attempt != "" && q.Remembers(e.Attempt):
-		w.violate("W2", "I6", e.Index, e, "the client was told that %s has nothing, but its attempt id %q was given messages before", e.Queue, e.Attempt)
+		w.violate("W2", "I6", e.Index, e, "the client was told that %s has nothing, but its attempt id %q was given messages before",
+			e.Queue, e.Attempt)
 	}
 }

@@ -120,7 +120,8 @@ func (s *scene) look() *history.Event {
 
 func (s *scene) remove(handle string) *history.Event {
 	s.t.Helper()
-	e, answer := s.call(history.Event{Action: history.Delete, Handle: handle}, &queue.DeleteMessages{Queue: sceneQueue, Handles: []string{handle}})
+	e, answer := s.call(history.Event{Action: history.Delete, Handle: handle},
+		&queue.DeleteMessages{Queue: sceneQueue, Handles: []string{handle}})
 	if answer.Err != nil {
 		e.Error = "InvalidParameterValueException"
 	}

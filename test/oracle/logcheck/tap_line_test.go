@@ -22,8 +22,10 @@ func FuzzTapLine(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	for _, text := range []string{
-		``, `{}`, `{"index":01}`, `{"index":17,"n":0,"term":3,"atMs":1,"op":"\u003c","crc":1}`, `{"index":17,"n":0,"term":3,"atMs":1,"op":"","crc":4294967296}`,
-		`{"index":17,"n":0,"term":3,"atMs":1,"op":"","command":"A=","crc":1}`, `{"index":17,"n":0,"term":3,"atMs":1,"op":"","crc":1} `, `{"index":17,"n":0,"term":3,"at`,
+		``, `{}`, `{"index":01}`, `{"index":17,"n":0,"term":3,"atMs":1,"op":"\u003c","crc":1}`,
+		`{"index":17,"n":0,"term":3,"atMs":1,"op":"","crc":4294967296}`,
+		`{"index":17,"n":0,"term":3,"atMs":1,"op":"","command":"A=","crc":1}`, `{"index":17,"n":0,"term":3,"atMs":1,"op":"","crc":1} `,
+		`{"index":17,"n":0,"term":3,"at`,
 	} {
 		f.Add([]byte(text))
 	}

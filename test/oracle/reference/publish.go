@@ -66,7 +66,8 @@ func (b *Broker) Publish(topic, sender, endpoint string, entries []PublishEntry)
 	}
 	for _, e := range entries {
 		if t.FIFO && e.Dedup == nil && !t.rules.ContentBased {
-			return nil, d, invalidTopic("The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+			return nil, d, invalidTopic("The topic should either have ContentBasedDeduplication enabled or " +
+				"MessageDeduplicationId provided explicitly")
 		}
 	}
 	b.tidy(&t.history)
@@ -91,7 +92,8 @@ func checkPublish(fifo bool, e PublishEntry) *Error {
 	case fifo && e.Group == nil:
 		return invalidTopic("The MessageGroupId parameter is required for FIFO topics")
 	case !fifo && e.Dedup != nil:
-		return invalidTopic("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is not valid for this topic type")
+		return invalidTopic("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter " +
+			"that is not valid for this topic type")
 	case e.Dedup != nil && !goodID(*e.Dedup):
 		return badPublishID("MessageDeduplicationId")
 	case e.Group != nil && !goodID(*e.Group):

@@ -107,7 +107,8 @@ func checkEntry(q *Queue, e SendEntry, batch bool) *Error {
 	if !goodText(e.Body) {
 		return &Error{
 			"InvalidMessageContents",
-			"Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF",
+			"Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to " +
+				"#xFFFD | #x10000 to #x10FFFF",
 		}
 	}
 	if err := checkAttributes(s, e); err != nil {

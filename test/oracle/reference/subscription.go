@@ -80,7 +80,8 @@ func (s subscriptionSettings) with(fifoTopic, fifoQueue bool, prefix string, giv
 	if scope, ok := given["FilterPolicyScope"]; ok {
 		s.bodyScope = scope == "MessageBody"
 		if scope != "MessageBody" && scope != "MessageAttributes" {
-			return s, invalidTopic(prefix + "FilterPolicyScope: Invalid value [" + scope + "]. Please use either MessageBody or MessageAttributes")
+			return s, invalidTopic(prefix + "FilterPolicyScope: Invalid value [" + scope +
+				"]. Please use either MessageBody or MessageAttributes")
 		}
 	}
 	for _, name := range attributesOrder(given) {

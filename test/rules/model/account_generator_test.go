@@ -128,7 +128,8 @@ func (g *accountGenerator) action() action {
 	case n < 400:
 		return g.send(name)
 	case n < 580:
-		return receive{name, reference.ReceiveRequest{Max: new(pickOf(&g.generator, int64(1), 3, 10)), Visibility: new(pickOf(&g.generator, int64(0), 0, 1, 30))}}
+		return receive{name, reference.ReceiveRequest{Max: new(pickOf(&g.generator, int64(1), 3, 10)),
+			Visibility: new(pickOf(&g.generator, int64(0), 0, 1, 30))}}
 	case n < 680:
 		return g.remove(name)
 	case n < 780:
@@ -221,7 +222,8 @@ func (g *accountGenerator) id() *string {
 func (g *accountGenerator) publish(topic string) action {
 	c := publish{topic: topic, sender: "123456789012", batch: g.oneIn(3)}
 	for range g.size(c.batch) {
-		c.entries = append(c.entries, reference.PublishEntry{Message: strings.Repeat("y", 1+g.rng.IntN(30)), Group: new("g"), Dedup: g.id()})
+		c.entries = append(c.entries, reference.PublishEntry{Message: strings.Repeat("y", 1+g.rng.IntN(30)), Group: new("g"),
+			Dedup: g.id()})
 	}
 	return c
 }

@@ -64,7 +64,8 @@ func TestAccounts(t *testing.T) {
 	for _, what := range []string{
 		"message", "duplicate", "delivery", "dead letter of 111111111111/dead.fifo", "moved", "published", "arrived from a topic",
 		"send entry refused OverLimit", "model.publish refused", "model.createQueue refused", "model.createTopic refused",
-		"model.startMove refused", "model.createAccount refused", "model.deleteAccount refused", "model.setAttributes refused", "model.subscribe refused",
+		"model.startMove refused", "model.createAccount refused", "model.deleteAccount refused", "model.setAttributes refused",
+		"model.subscribe refused",
 	} {
 		if all.hits[what] < 20 {
 			t.Errorf("the histories met %q only %d times", what, all.hits[what])

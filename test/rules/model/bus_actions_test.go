@@ -100,7 +100,8 @@ func (c setState) String() string {
 }
 
 func (c busReceive) String() string {
-	return fmt.Sprintf("receive %s%s max=%s visibility=%s settle=%v attempt=%s", c.name, c.lock, shown(c.max), shown(c.hidden), c.remove, shown(c.attempt))
+	return fmt.Sprintf("receive %s%s max=%s visibility=%s settle=%v attempt=%s", c.name, c.lock, shown(c.max), shown(c.hidden), c.remove,
+		shown(c.attempt))
 }
 
 func (c settlement) String() string {

@@ -245,7 +245,8 @@ func (g *generator) sawBus(s step) {
 		}
 	case send:
 		for i, e := range c.entries {
-			if e.EnqueueAt == nil && !slices.ContainsFunc(e.Attributes, func(a reference.Attribute) bool { return a.Name == scheduledName }) {
+			if e.EnqueueAt == nil && !slices.ContainsFunc(e.Attributes,
+				func(a reference.Attribute) bool { return a.Name == scheduledName }) {
 				continue
 			}
 			n := numberRef{s.id, i}
@@ -265,7 +266,8 @@ func (g *generator) sawBus(s step) {
 			if c.attributes["ReplayPolicy"] != "" {
 				g.replaySteps(s.id)
 				if g.oneIn(4) {
-					g.soon = append(g.soon, setTopic{c.topic, attributes{"ArchivePolicy": "{}"}}, setTopic{c.topic, attributes{"ArchivePolicy": archiveDays(1)}})
+					g.soon = append(g.soon, setTopic{c.topic, attributes{"ArchivePolicy": "{}"}},
+						setTopic{c.topic, attributes{"ArchivePolicy": archiveDays(1)}})
 				}
 			}
 		}

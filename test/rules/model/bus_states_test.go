@@ -61,7 +61,8 @@ func (w *world) compareSessions(view queue.View, q *reference.Queue) string {
 	}
 	got := []reference.SessionInfo{}
 	for _, s := range listed {
-		got = append(got, reference.SessionInfo{ID: s.SessionID, SetAt: int64(s.StateSetAt), Bytes: s.StateBytes, Locked: int64(s.LockedUntil)})
+		got = append(got, reference.SessionInfo{ID: s.SessionID, SetAt: int64(s.StateSetAt), Bytes: s.StateBytes,
+			Locked: int64(s.LockedUntil)})
 	}
 	if want := w.model.Sessions(q); !slices.Equal(got, want) {
 		return fmt.Sprintf("sessions with a state: product %+v, model %+v", got, want)

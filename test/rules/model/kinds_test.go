@@ -71,7 +71,8 @@ func allKinds() []kind {
 		{name: "optional.fifo", fifo: true, groupOptional: true, target: "dead.fifo", fixed: attributes{"MessageGroupIdMode": "Optional"}},
 		{name: "two.fifo", fifo: true, fixed: attributes{"MaxMessagesPerGroupPerReceive": "2"}},
 		{
-			name: "bothpartition.fifo", fifo: true, target: "dead.fifo", content: true, partition: true, reserved: true, groupOptional: true,
+			name: "bothpartition.fifo", fifo: true, target: "dead.fifo", content: true, partition: true, reserved: true,
+			groupOptional: true,
 			fixed: attributes{
 				"ContentDeduplicationMode": "IdAndContent", "DeduplicationScope": "partitionKey",
 				"ReservedAttributesEnabled": "true", "MessageGroupIdMode": "Optional",

@@ -72,7 +72,8 @@ func (g *generator) entry(k kind) reference.SendEntry {
 func (g *generator) scheduled(at int64) reference.Attribute {
 	if g.oneIn(3) {
 		zone := time.FixedZone("", pickOf(g, 0, 3600, -34_200))
-		return reference.Attribute{Name: scheduledName, Type: "String", Value: time.UnixMilli(at).In(zone).Format("2006-01-02T15:04:05.000Z07:00")}
+		return reference.Attribute{Name: scheduledName, Type: "String",
+			Value: time.UnixMilli(at).In(zone).Format("2006-01-02T15:04:05.000Z07:00")}
 	}
 	return reference.Attribute{Name: scheduledName, Type: "Number", Value: strconv.FormatInt(at, 10)}
 }

@@ -62,7 +62,8 @@ func (c setSubscription) String() string {
 func (c publish) String() string {
 	text := fmt.Sprintf("publish %s%s", c.topic, batchMark(c.batch))
 	for _, e := range c.entries {
-		text += fmt.Sprintf(" {%.60q group=%.20s dedup=%.20s %d attributes %.80q}", e.Message, shown(e.Group), shown(e.Dedup), len(e.Attributes), e.Attributes)
+		text += fmt.Sprintf(" {%.60q group=%.20s dedup=%.20s %d attributes %.80q}", e.Message, shown(e.Group), shown(e.Dedup),
+			len(e.Attributes), e.Attributes)
 	}
 	return text
 }

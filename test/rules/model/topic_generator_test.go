@@ -90,7 +90,8 @@ func (t topicKind) change(g *generator) attributes {
 	if t.fixed["ArchivePolicy"] == "" {
 		return attributes{"ArchivePolicy": "{}"}
 	}
-	return attributes{"ArchivePolicy": pickOf(g, "{}", archiveDays(1), archiveDays(1), archiveDays(2), archiveDays(5), archiveDays(0), archiveDays(366), "null")}
+	return attributes{"ArchivePolicy": pickOf(g, "{}", archiveDays(1), archiveDays(1), archiveDays(2), archiveDays(5), archiveDays(0),
+		archiveDays(366), "null")}
 }
 
 func archiveDays(days int) string {
@@ -144,7 +145,8 @@ var (
 		`{"color":[{"exists":true}]}`, `{"color":[{"exists":false}]}`, `{"n":[{"numeric":[">=",2,"<",7]}]}`,
 		`{"n":[3,{"numeric":["=",5]}],"color":["red","green"]}`, `{"color":[{"equals-ignore-case":"RED"},{"suffix":"n"}]}`,
 	}
-	bodyPolicies = []string{`{"kind":["a","b"]}`, `{"deep":{"k":[{"anything-but":"x"}]}}`, `{"n":[{"numeric":[">",1]}]}`, `{"kind":[{"exists":false}]}`}
+	bodyPolicies = []string{`{"kind":["a","b"]}`, `{"deep":{"k":[{"anything-but":"x"}]}}`, `{"n":[{"numeric":[">",1]}]}`,
+		`{"kind":[{"exists":false}]}`}
 )
 
 // topicAction publishes, for the most part.
@@ -167,7 +169,8 @@ func (g *generator) topicAction() action {
 	case n < 190:
 		return unsubscribe{sub}
 	case n < 200:
-		return createTopic{t.name, pickOf(g, t.create(g), attributes{"FifoTopic": strconv.FormatBool(t.fifo)}), pickOf(g, nil, attributes{"k": "v"})}
+		return createTopic{t.name, pickOf(g, t.create(g), attributes{"FifoTopic": strconv.FormatBool(t.fifo)}),
+			pickOf(g, nil, attributes{"k": "v"})}
 	case n < 206:
 		return deleteTopic{t.name}
 	case n < 255:

@@ -61,13 +61,16 @@ func (s source) policy(ofUser bool) *policy {
 
 func (s source) statement(ofUser bool) *statement {
 	st := &statement{effect: pick(s, "Allow", "Allow", "Deny")}
-	actions := []string{"sqs:SendMessage", "sqs:ReceiveMessage", "SQS:sendmessage", "sqs:Delete*", "sqs:*Message", "sqs:*", "sqs:SendMessag?"}
-	resources := []string{"*", orders, "arn:aws:sqs:*:*:orders", "arn:aws:sqs:us-east-1:" + home + ":*", "arn:aws:sqs:*:*:${aws:username}*", "arn:aws:sqs:*:*:order?"}
+	actions := []string{"sqs:SendMessage", "sqs:ReceiveMessage", "SQS:sendmessage", "sqs:Delete*", "sqs:*Message", "sqs:*",
+		"sqs:SendMessag?"}
+	resources := []string{"*", orders, "arn:aws:sqs:*:*:orders", "arn:aws:sqs:us-east-1:" + home + ":*", "arn:aws:sqs:*:*:${aws:username}*",
+		"arn:aws:sqs:*:*:order?"}
 	if ofUser {
 		actions = append(actions, "*", "sns:Publish")
 		resources = append(resources, billing, news)
 	} else {
-		st.principals = some(s, "*", home, abroad, "arn:aws:iam::"+home+":root", "arn:aws:iam::"+home+":user/ada", "arn:aws:iam::"+home+":user/Ada", "arn:aws:iam::"+abroad+":user/bob")
+		st.principals = some(s, "*", home, abroad, "arn:aws:iam::"+home+":root", "arn:aws:iam::"+home+":user/ada",
+			"arn:aws:iam::"+home+":user/Ada", "arn:aws:iam::"+abroad+":user/bob")
 		if st.effect == "Deny" && s.chance(30) {
 			st.exceptPrincipals, st.principals = true, st.principals[:1]
 			if st.principals[0] == "*" {
@@ -111,7 +114,8 @@ func (s source) condition() condition {
 		c.key, c.operator = "aws:SourceIp", not("IpAddress", "NotIpAddress")
 		c.values = some(s, "10.0.0.0/8", "10.1.2.3", "192.0.2.0/24", "2001:db8::/32")
 	case 3:
-		c.key, c.operator = "aws:CurrentTime", pick(s, "DateLessThan", "DateLessThanEquals", "DateGreaterThan", "DateGreaterThanEquals", "DateEquals", "DateNotEquals")
+		c.key, c.operator = "aws:CurrentTime",
+			pick(s, "DateLessThan", "DateLessThanEquals", "DateGreaterThan", "DateGreaterThanEquals", "DateEquals", "DateNotEquals")
 		c.values = some(s, "2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z", "2030-01-03T00:00:00Z")
 	case 4:
 		c.key, c.operator, c.values = "aws:SecureTransport", "Bool", []string{pick(s, "true", "false")}
@@ -129,7 +133,8 @@ func (s source) condition() condition {
 }
 
 func (s source) request(ofUser bool) *request {
-	caller := pick(s, [2]string{home, "ada"}, [2]string{home, "ada"}, [2]string{home, "Ada"}, [2]string{abroad, "bob"}, [2]string{home, ""}, [2]string{abroad, ""}, [2]string{})
+	caller := pick(s, [2]string{home, "ada"}, [2]string{home, "ada"}, [2]string{home, "Ada"}, [2]string{abroad, "bob"}, [2]string{home, ""},
+		[2]string{abroad, ""}, [2]string{})
 	r := &request{account: caller[0], user: caller[1], owner: home, resource: orders, keys: map[string][]string{}}
 	r.action = pick(s, "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:DeleteQueue", "sqs:GetQueueAttributes")
 	if ofUser && s.chance(30) {

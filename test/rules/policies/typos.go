@@ -7,7 +7,8 @@ import (
 
 // known are the names that a typo may hit by chance, so that it is none.
 var known = []string{
-	"Version", "Id", "Statement", "Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition",
+	"Version", "Id", "Statement", "Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource",
+	"Condition",
 }
 
 // typo changes one place of a statement, or of the document around it, so that it is not
@@ -56,7 +57,8 @@ func misspelt(s source, name string, known []string) string {
 		case 4:
 			b = append(b, 's')
 		}
-		if out := string(b); len(b) > 0 && !slices.ContainsFunc(append(known, name), func(k string) bool { return strings.EqualFold(k, out) }) {
+		if out := string(b); len(b) > 0 &&
+			!slices.ContainsFunc(append(known, name), func(k string) bool { return strings.EqualFold(k, out) }) {
 			return out
 		}
 	}
@@ -132,12 +134,14 @@ var typos = []typo{
 	}),
 	inStatement(func(s source, o *object) string {
 		m := find(*o, "Action", "NotAction")
-		m.value = []any{"sqs:GetQueueUrl", pick(s, misspelt(s, "sqs:SendMessage", nil), "sqs:SendMessageBatch", "s3:*", "SendMessage", "sqs.*", "")}
+		m.value = []any{"sqs:GetQueueUrl",
+			pick(s, misspelt(s, "sqs:SendMessage", nil), "sqs:SendMessageBatch", "s3:*", "SendMessage", "sqs.*", "")}
 		return text(m.value)
 	}),
 	inStatement(func(s source, o *object) string {
 		m := find(*o, "Resource", "NotResource")
-		m.value = []any{pick(s, "orders", "arn:aws:s3:::orders", "arn:aws:sq:us-east-1:"+home+":orders", "arn:aws:sqs:us-east-1:orders", "${aws:usrname}*", "*${aws:username", "arn:aw:sqs:*:*:*", "")}
+		m.value = []any{pick(s, "orders", "arn:aws:s3:::orders", "arn:aws:sq:us-east-1:"+home+":orders", "arn:aws:sqs:us-east-1:orders",
+			"${aws:usrname}*", "*${aws:username", "arn:aw:sqs:*:*:*", "")}
 		return text(m.value)
 	}),
 	inStatement(func(s source, o *object) string {
@@ -150,14 +154,18 @@ var typos = []typo{
 		if m == nil {
 			return ""
 		}
-		m.value = pick[any](s, home, "", []any{"*"}, object{}, object{{"AWS", []any{}}}, object{{"AWS", object{{"AWS", "*"}}}}, object{{"aws", "*"}}, object{{"AW", "*"}},
+		m.value = pick[any](s, home, "", []any{"*"}, object{}, object{{"AWS", []any{}}}, object{{"AWS", object{{"AWS", "*"}}}},
+			object{{"aws", "*"}}, object{{"AW", "*"}},
 			object{{"CanonicalUser", home}}, object{{"Federated", "*"}}, object{{"Service", "sqs"}},
-			object{{"AWS", "arn:aws:iam::" + home + ":user/*"}}, object{{"AWS", "arn:aws:iam::" + home + ":role/ada"}}, object{{"AWS", "arn:aws-us-gov:iam::" + home + ":user/ada"}},
-			object{{"AWS", "arn:aws:iam::1111*:root"}}, object{{"AWS", home[1:]}}, object{{"AWS", []any{"*", "arn:aws:iam:" + home + ":root"}}}, object{{"AWS", "arn:aws:sts::" + home + ":assumed-role/a/b"}})
+			object{{"AWS", "arn:aws:iam::" + home + ":user/*"}}, object{{"AWS", "arn:aws:iam::" + home + ":role/ada"}},
+			object{{"AWS", "arn:aws-us-gov:iam::" + home + ":user/ada"}},
+			object{{"AWS", "arn:aws:iam::1111*:root"}}, object{{"AWS", home[1:]}},
+			object{{"AWS", []any{"*", "arn:aws:iam:" + home + ":root"}}}, object{{"AWS", "arn:aws:sts::" + home + ":assumed-role/a/b"}})
 		return "principal " + text(m.value)
 	}),
 	inCondition(func(s source, m *member) string {
-		m.name = pick(s, misspelt(s, m.name, nil), otherCase(s, m.name), "ForAnyValue:"+m.name, "ForAllValues:"+m.name, m.name+"IfExist", "Equals")
+		m.name = pick(s, misspelt(s, m.name, nil), otherCase(s, m.name), "ForAnyValue:"+m.name, "ForAllValues:"+m.name, m.name+"IfExist",
+			"Equals")
 		return "operator " + m.name
 	}),
 	inCondition(func(s source, m *member) string {
@@ -172,7 +180,8 @@ var typos = []typo{
 		return "nesting " + m.name
 	}),
 	inCondition(func(s source, m *member) string {
-		m.value = pick[any](s, object{}, "x", []any{m.value}, object{{"aws:SourceIp", object{}}}, object{{"aws:SourceIp", "10.0.0.0/33"}}, object{{"aws:SourceIp", []any{}}})
+		m.value = pick[any](s, object{}, "x", []any{m.value}, object{{"aws:SourceIp", object{}}}, object{{"aws:SourceIp", "10.0.0.0/33"}},
+			object{{"aws:SourceIp", []any{}}})
 		return "values " + text(m.value)
 	}),
 	func(s source, document *object, at int) string { // a member that stands one level too high

@@ -76,7 +76,8 @@ func TestSeveralClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := yaml.NewEncoder(&out).Encode(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "30s", "tests": cases}); err != nil {
+	if err := yaml.NewEncoder(&out).Encode(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "30s",
+		"tests": cases}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "clusters_test.yaml")

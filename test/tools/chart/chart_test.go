@@ -15,17 +15,22 @@ const namespace = "queues"
 // dimensions are independent choices; the matrix has every pair of values of two of them.
 var dimensions = [][]string{
 	{"replicas: 3", "replicas: 1", "replicas: 5"},
-	{"tls: {mode: job}", "tls: {mode: certManager}", "tls: {mode: existing}", "tls: {mode: job, clients: true, clientSecret: web, hosts: [queues.example.org]}", "tls: {admin: false}"},
-	{"", "ipFamilyPolicy: RequireDualStack\nipFamilies: [IPv6, IPv4]", "ipFamilyPolicy: PreferDualStack\nipFamilies: [IPv4, IPv6]", "ipFamilies: [IPv6]"},
+	{"tls: {mode: job}", "tls: {mode: certManager}", "tls: {mode: existing}",
+		"tls: {mode: job, clients: true, clientSecret: web, hosts: [queues.example.org]}", "tls: {admin: false}"},
+	{"", "ipFamilyPolicy: RequireDualStack\nipFamilies: [IPv6, IPv4]", "ipFamilyPolicy: PreferDualStack\nipFamilies: [IPv4, IPv6]",
+		"ipFamilies: [IPv6]"},
 	{"", "networkPolicy: {enabled: false}", "networkPolicy: {clients: [], prometheus: []}"},
-	{"", "backup: {enabled: true, upload: {image: 'rclone/rclone', command: [rclone, copyto, /backup/seriatim.backup, 'store:prod.backup'], env: [{name: RCLONE_CONFIG_STORE_TYPE, value: s3}], secret: s3}}"},
+	{"", "backup: {enabled: true, upload: {image: 'rclone/rclone', command: [rclone, copyto, " +
+		"/backup/seriatim.backup, 'store:prod.backup'], env: [{name: RCLONE_CONFIG_STORE_TYPE, value: s3}], secret: s3}}"},
 	{"", "metrics: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, rules: {enabled: true}, dashboard: {enabled: true}}"},
 	{"", "tracing: {endpoint: 'http://collector.monitoring:4318', ratio: 0.25}"},
 	{"", "spread: {hosts: preferred, zones: 'off'}", "spread: {zones: required}"},
 	{"", "auth: false"},
 	{"", "encryption: {secret: keys}"},
 	{"", "memory: {limitMiB: 1024}", "memory: {limitMiB: 65536, requestMiB: 4096}\ncpu: {limit: '4'}"},
-	{"", "image: {digest: 'sha256:" + sixtyFour + "', pullSecrets: [registry]}\npriorityClassName: queues\npodLabels: {team: a}\nnodeSelector: {disk: fast}\ntolerations: [{key: queues, operator: Exists}]"},
+	{"", "image: {digest: 'sha256:" + sixtyFour +
+		"', pullSecrets: [registry]}\npriorityClassName: queues\npodLabels: {team: a}\nnodeSelector: {disk: " +
+		"fast}\ntolerations: [{key: queues, operator: Exists}]"},
 	{"", "nameOverride: q", "settings: {account: '111122223333', log-level: debug}\nstorage: {size: 1Ti, className: fast}"},
 }
 

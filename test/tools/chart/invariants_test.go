@@ -74,10 +74,12 @@ func (r release) checkSet(set *apps.StatefulSet) {
 	if spec.PodManagementPolicy != apps.ParallelPodManagement {
 		r.t.Error("pods that are started one by one never become ready")
 	}
-	if u := spec.UpdateStrategy; u.Type != apps.RollingUpdateStatefulSetStrategyType || u.RollingUpdate == nil || u.RollingUpdate.Partition == nil {
+	if u := spec.UpdateStrategy; u.Type != apps.RollingUpdateStatefulSetStrategyType || u.RollingUpdate == nil ||
+		u.RollingUpdate.Partition == nil {
 		r.t.Errorf("updates are %+v", u)
 	}
-	if p := spec.PersistentVolumeClaimRetentionPolicy; p == nil || p.WhenDeleted != apps.RetainPersistentVolumeClaimRetentionPolicyType || p.WhenScaled != apps.RetainPersistentVolumeClaimRetentionPolicyType {
+	if p := spec.PersistentVolumeClaimRetentionPolicy; p == nil || p.WhenDeleted != apps.RetainPersistentVolumeClaimRetentionPolicyType ||
+		p.WhenScaled != apps.RetainPersistentVolumeClaimRetentionPolicyType {
 		r.t.Errorf("disks are kept as %+v", p)
 	}
 	for key, value := range spec.Selector.MatchLabels {
@@ -123,7 +125,8 @@ func (r release) checkPods(set *apps.StatefulSet) {
 	for key, template := range r.pods() {
 		pod := template.Spec
 		s := pod.SecurityContext
-		if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser == 0 || s.SeccompProfile == nil || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault {
+		if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser == 0 || s.SeccompProfile == nil ||
+			s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault {
 			r.t.Errorf("%s runs as %+v", key, s)
 		}
 		account := pod.AutomountServiceAccountToken
@@ -132,7 +135,8 @@ func (r release) checkPods(set *apps.StatefulSet) {
 		}
 		for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 			s := c.SecurityContext
-			if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+			if s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil ||
+				*s.AllowPrivilegeEscalation ||
 				s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) || len(s.Capabilities.Add) != 0 {
 				r.t.Errorf("%s: %s may %+v", key, c.Name, s)
 			}
@@ -150,7 +154,9 @@ func (r release) checkPods(set *apps.StatefulSet) {
 	spread := set.Spec.Template.Spec
 	apart := spread.Affinity.PodAntiAffinity
 	required := apart.RequiredDuringSchedulingIgnoredDuringExecution
-	if preferred := r.has("hosts: preferred"); !preferred && (len(required) != 1 || required[0].TopologyKey != "kubernetes.io/hostname" || !maps.Equal(required[0].LabelSelector.MatchLabels, set.Spec.Selector.MatchLabels)) ||
+	if preferred := r.has("hosts: preferred"); !preferred &&
+		(len(required) != 1 || required[0].TopologyKey != "kubernetes.io/hostname" ||
+			!maps.Equal(required[0].LabelSelector.MatchLabels, set.Spec.Selector.MatchLabels)) ||
 		preferred && len(apart.PreferredDuringSchedulingIgnoredDuringExecution) != 1 {
 		r.t.Errorf("nodes are kept apart by %+v", apart)
 	}
@@ -163,7 +169,8 @@ func (r release) checkPods(set *apps.StatefulSet) {
 	case len(zones) != 1 || !maps.Equal(zones[0].LabelSelector.MatchLabels, set.Spec.Selector.MatchLabels):
 		r.t.Errorf("zones: %+v", zones)
 	case r.has("zones: required"):
-		if want := min(3, *set.Spec.Replicas); zones[0].WhenUnsatisfiable != core.DoNotSchedule || zones[0].MinDomains == nil || *zones[0].MinDomains != want {
+		if want := min(3, *set.Spec.Replicas); zones[0].WhenUnsatisfiable != core.DoNotSchedule || zones[0].MinDomains == nil ||
+			*zones[0].MinDomains != want {
 			r.t.Errorf("zones: %+v", zones[0])
 		}
 	case zones[0].WhenUnsatisfiable != core.ScheduleAnyway || zones[0].MinDomains != nil:
@@ -181,7 +188,8 @@ func (r release) checkStop(set *apps.StatefulSet) {
 		scheme = core.URISchemeHTTP
 	}
 	for path, probe := range map[string]*core.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe, "/startupz": c.StartupProbe} {
-		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.String() != "admin" || probe.HTTPGet.Scheme != scheme {
+		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.String() != "admin" ||
+			probe.HTTPGet.Scheme != scheme {
 			r.t.Errorf("the probe for %s is %+v", path, probe)
 		}
 	}

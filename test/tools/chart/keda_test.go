@@ -114,7 +114,8 @@ func TestKEDARefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range [][2]string{{"minReplicaCount", "minimumReplicaCount"}, {"secretTargetRef", "secretRef"}, {"kind: ScaledObject", "kind: ScaleObject"}} {
+	for _, change := range [][2]string{{"minReplicaCount", "minimumReplicaCount"}, {"secretTargetRef", "secretRef"},
+		{"kind: ScaledObject", "kind: ScaleObject"}} {
 		wrong := strings.Replace(string(text), change[0], change[1], 1)
 		if _, err := decode(wrong); err == nil || wrong == string(text) {
 			t.Errorf("%s instead of %s is accepted", change[1], change[0])

@@ -25,7 +25,8 @@ func (r release) checkServices(set *apps.StatefulSet) {
 	if nodes == nil || nodes.Spec.ClusterIP != core.ClusterIPNone || !nodes.Spec.PublishNotReadyAddresses {
 		r.t.Errorf("the service of the nodes is %+v", nodes)
 	}
-	if clients == nil || clients.Spec.ClusterIP == core.ClusterIPNone || clients.Spec.PublishNotReadyAddresses || len(clients.Spec.Ports) != 1 {
+	if clients == nil || clients.Spec.ClusterIP == core.ClusterIPNone || clients.Spec.PublishNotReadyAddresses ||
+		len(clients.Spec.Ports) != 1 {
 		r.t.Errorf("the service for clients is %+v", clients)
 	}
 	ports := map[string]int32{}
@@ -70,7 +71,8 @@ func (r release) checkBudget(set *apps.StatefulSet) {
 		}
 		return
 	}
-	if budget == nil || budget.Spec.MaxUnavailable == nil || budget.Spec.MaxUnavailable.IntValue() != 1 || !maps.Equal(budget.Spec.Selector.MatchLabels, set.Spec.Selector.MatchLabels) {
+	if budget == nil || budget.Spec.MaxUnavailable == nil || budget.Spec.MaxUnavailable.IntValue() != 1 ||
+		!maps.Equal(budget.Spec.Selector.MatchLabels, set.Spec.Selector.MatchLabels) {
 		r.t.Errorf("the budget is %+v", budget)
 	}
 }
@@ -85,7 +87,8 @@ func (r release) checkNetwork(set *apps.StatefulSet) {
 		}
 		return
 	}
-	if p == nil || !slices.Equal(p.Spec.PolicyTypes, []networking.PolicyType{networking.PolicyTypeIngress}) || !maps.Equal(p.Spec.PodSelector.MatchLabels, set.Spec.Selector.MatchLabels) {
+	if p == nil || !slices.Equal(p.Spec.PolicyTypes, []networking.PolicyType{networking.PolicyTypeIngress}) ||
+		!maps.Equal(p.Spec.PodSelector.MatchLabels, set.Spec.Selector.MatchLabels) {
 		r.t.Fatalf("the policy is %+v", p)
 	}
 	open := map[string][]string{}
@@ -110,7 +113,8 @@ func (r release) checkNetwork(set *apps.StatefulSet) {
 			}
 		}
 	}
-	want := map[string][]string{"client": {"client"}, "admin": {"prometheus", "operator", "node"}, "peer": {"node"}, "gossip-tcp": {"node"}, "gossip-udp": {"node"}}
+	want := map[string][]string{"client": {"client"}, "admin": {"prometheus", "operator", "node"}, "peer": {"node"}, "gossip-tcp": {"node"},
+		"gossip-udp": {"node"}}
 	if r.has("clients: []") {
 		delete(want, "client")
 		want["admin"] = []string{"operator", "node"}
@@ -141,7 +145,8 @@ func (r release) checkSecrets() {
 		}
 	}
 	args := job.Spec.Template.Spec.Containers[0].Args
-	if !slices.Equal(args[:4], []string{"cert", "bundle", "--kubernetes", r.name}) || slices.Contains(args, "--without-certificates") != r.has("mode: certManager") {
+	if !slices.Equal(args[:4], []string{"cert", "bundle", "--kubernetes", r.name}) ||
+		slices.Contains(args, "--without-certificates") != r.has("mode: certManager") {
 		r.t.Errorf("it runs %q", args)
 	}
 	if !r.has("mode: certManager") && !slices.Contains(args, r.name+"."+cmp.Or(r.namespace, namespace)+".svc") {
@@ -162,9 +167,12 @@ func (r release) checkCertificates() {
 		}
 		return
 	}
-	authority, issuer := find[*certmanager.Certificate](r.objects, "Certificate", r.name+"-authority"), find[*certmanager.Issuer](r.objects, "Issuer", r.name)
-	if nodes == nil || authority == nil || issuer == nil || issuer.Spec.CA == nil || issuer.Spec.CA.SecretName != authority.Spec.SecretName || !authority.Spec.IsCA ||
-		nodes.Spec.IssuerRef.Name != issuer.Name || nodes.Spec.SecretName != r.name+"-nodes" || !slices.Contains(nodes.Spec.DNSNames, "*."+r.name+"-nodes") {
+	authority, issuer := find[*certmanager.Certificate](r.objects, "Certificate", r.name+"-authority"),
+		find[*certmanager.Issuer](r.objects, "Issuer", r.name)
+	if nodes == nil || authority == nil || issuer == nil || issuer.Spec.CA == nil ||
+		issuer.Spec.CA.SecretName != authority.Spec.SecretName || !authority.Spec.IsCA ||
+		nodes.Spec.IssuerRef.Name != issuer.Name || nodes.Spec.SecretName != r.name+"-nodes" ||
+		!slices.Contains(nodes.Spec.DNSNames, "*."+r.name+"-nodes") {
 		r.t.Errorf("nodes %+v, authority %+v, issuer %+v", nodes, authority, issuer)
 	}
 }
@@ -181,11 +189,13 @@ func (r release) checkMonitoring() {
 		}
 		return
 	}
-	if monitor == nil || rules == nil || dashboard == nil || len(monitor.Spec.Endpoints) != 1 || len(rules.Spec.Groups) == 0 || len(dashboard.Data["seriatim.json"]) < 2 {
+	if monitor == nil || rules == nil || dashboard == nil || len(monitor.Spec.Endpoints) != 1 || len(rules.Spec.Groups) == 0 ||
+		len(dashboard.Data["seriatim.json"]) < 2 {
 		r.t.Fatalf("monitor %v, rules %v, dashboard %v", monitor, rules, dashboard)
 	}
 	endpoint := monitor.Spec.Endpoints[0]
-	if endpoint.Port != "admin" || endpoint.Authorization == nil || endpoint.Authorization.Credentials.Key != "prometheus.token" || (endpoint.TLSConfig == nil) != r.has("admin: false") {
+	if endpoint.Port != "admin" || endpoint.Authorization == nil || endpoint.Authorization.Credentials.Key != "prometheus.token" ||
+		(endpoint.TLSConfig == nil) != r.has("admin: false") {
 		r.t.Errorf("asked is %+v", endpoint)
 	}
 	selected := 0
@@ -233,7 +243,8 @@ func (r release) checkBackup() {
 		}
 		return
 	}
-	if backup == nil || backup.Spec.ConcurrencyPolicy != batch.ForbidConcurrent || backup.Spec.JobTemplate.Spec.ActiveDeadlineSeconds == nil {
+	if backup == nil || backup.Spec.ConcurrencyPolicy != batch.ForbidConcurrent ||
+		backup.Spec.JobTemplate.Spec.ActiveDeadlineSeconds == nil {
 		r.t.Fatalf("the backup is %+v", backup)
 	}
 	pod := backup.Spec.JobTemplate.Spec.Template.Spec
@@ -251,7 +262,8 @@ func (r release) checkBackup() {
 		r.t.Errorf("its environment is %+v and %+v", upload.Env, upload.EnvFrom)
 	}
 	for _, c := range []core.Container{create, upload} {
-		shares := slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool { return m.Name == "backup" && m.MountPath == "/backup" })
+		shares := slices.ContainsFunc(c.VolumeMounts,
+			func(m core.VolumeMount) bool { return m.Name == "backup" && m.MountPath == "/backup" })
 		if !shares {
 			r.t.Errorf("%s does not mount the volume of the backup", c.Name)
 		}

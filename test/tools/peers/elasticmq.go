@@ -51,11 +51,13 @@ func startElasticMQ(ctx context.Context, dir string, o options) (contender, desc
 		os.WriteFile(config, fmt.Appendf(nil, elasticConfig, ports[0]), 0o600)); err != nil {
 		return nil, d, fmt.Errorf("configuration of ElasticMQ: %w", err)
 	}
-	fetch := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies", "-DoutputDirectory="+filepath.Join(dir, "jars"))
+	fetch := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies",
+		"-DoutputDirectory="+filepath.Join(dir, "jars"))
 	if fetch.Run() != nil {
 		return nil, d, errors.New("not installed: Maven could not fetch org.elasticmq:elasticmq-server_2.13")
 	}
-	s, err := startServer(dir, "elasticmq", exec.Command(java, "-Xmx2g", "-Dconfig.file="+config, "-cp", filepath.Join(dir, "jars", "*"), "org.elasticmq.server.Main"), 0)
+	s, err := startServer(dir, "elasticmq",
+		exec.Command(java, "-Xmx2g", "-Dconfig.file="+config, "-cp", filepath.Join(dir, "jars", "*"), "org.elasticmq.server.Main"), 0)
 	if err != nil {
 		return nil, d, err
 	}

@@ -102,7 +102,8 @@ func (p *natsPeer) stream(ctx context.Context, name string) error {
 	}); err != nil {
 		return err
 	}
-	_, err = js.CreateConsumer(ctx, name, jetstream.ConsumerConfig{Durable: "all", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000})
+	_, err = js.CreateConsumer(ctx, name,
+		jetstream.ConsumerConfig{Durable: "all", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000})
 	return err
 }
 
@@ -177,7 +178,8 @@ func (p *natsPeer) measure(ctx context.Context, w workload, duration time.Durati
 	}
 	return drive(ctx, w.Clients, duration, func(number int) (client, error) {
 		conn := conns[number%len(conns)]
-		c := &natsClient{conn: conn, subject: fmt.Sprintf("%s.g%d", stream, number), id: fmt.Sprintf("%s-%d-", stream, number), body: make([]byte, bodyBytes)}
+		c := &natsClient{conn: conn, subject: fmt.Sprintf("%s.g%d", stream, number), id: fmt.Sprintf("%s-%d-", stream, number),
+			body: make([]byte, bodyBytes)}
 		if c.js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(2*asyncPending)); err == nil && w.Lives {
 			c.consumer, err = c.js.Consumer(ctx, stream, "all")
 		}

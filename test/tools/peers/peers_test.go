@@ -20,7 +20,8 @@ func TestSyncsTakeTheTimeOfADisk(t *testing.T) {
 	defer os.RemoveAll(dir)
 	write := func(disk time.Duration, flag string) time.Duration {
 		began := time.Now()
-		s, err := startServer(dir, "dd", exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(dir, "file"), "bs=1k", "count=100", flag), disk)
+		s, err := startServer(dir, "dd", exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(dir, "file"), "bs=1k", "count=100", flag),
+			disk)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,8 @@ func TestSyncsTakeTheTimeOfADisk(t *testing.T) {
 
 func TestNATSAnswer(t *testing.T) {
 	for text, good := range map[string]bool{
-		`{"stream":"s1","seq":10,"batch":"b","count":10}`: true, `{"error":{"code":400,"description":"no"},"stream":"s1","seq":0}`: false, `{}`: false, ``: false,
+		`{"stream":"s1","seq":10,"batch":"b","count":10}`: true, `{"error":{"code":400,"description":"no"},"stream":"s1","seq":0}`: false,
+		`{}`: false, ``: false,
 	} {
 		if err := readNATSAnswer([]byte(text)); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
@@ -57,7 +59,8 @@ func TestNATSAnswer(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	text := `{"messagesPerSecond":100,"messages":100,"calls":300,"warmupSeconds":1,"measuredSeconds":1,"generator":{"callUs":20},"errors":{},"latency":{"send":{"p50Us":1000,"p99Us":2000},"life":{"p50Us":3000,"p99Us":4500}}}`
-	for lives, want := range map[bool]result{false: {Rate: 100, P50Ms: 1, P99Ms: 2, GeneratorUs: 30}, true: {Rate: 100, P50Ms: 3, P99Ms: 4.5, GeneratorUs: 30}} {
+	for lives, want := range map[bool]result{false: {Rate: 100, P50Ms: 1, P99Ms: 2, GeneratorUs: 30},
+		true: {Rate: 100, P50Ms: 3, P99Ms: 4.5, GeneratorUs: 30}} {
 		if got, err := readBench([]byte(text), lives); err != nil || got != want {
 			t.Errorf("lives %v: %v, %v", lives, got, err)
 		}
@@ -101,7 +104,8 @@ func TestUsageOfServers(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("the system does not tell")
 	}
-	s, err := startServer(t.TempDir(), "busy", exec.Command("sh", "-c", "setsid sh -c 'while :; do :; done' & trap \"kill $!\" TERM; wait"), 0)
+	s, err := startServer(t.TempDir(), "busy", exec.Command("sh", "-c", "setsid sh -c 'while :; do :; done' & trap \"kill $!\" TERM; wait"),
+		0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -288,7 +288,8 @@ func (c *rabbitClient) consume() (err error) {
 func (c *rabbitClient) send(ctx context.Context, batch int) (int, error) {
 	c.pending = c.pending[:0]
 	for range batch {
-		confirm, err := c.channel.PublishWithDeferredConfirm("", c.queue, false, false, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: c.body})
+		confirm, err := c.channel.PublishWithDeferredConfirm("", c.queue, false, false,
+			amqp.Publishing{DeliveryMode: amqp.Persistent, Body: c.body})
 		if err != nil {
 			return 0, err
 		}

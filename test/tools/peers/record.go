@@ -42,12 +42,17 @@ const (
 
 // The reasons why generators cost about the same. The record has the measured costs beside them.
 const (
-	httpCosts = "One call and one answer for each: a request of net/http with a JSON body here, a message with headers and a reply subject there. " +
-		"seriatim bench has a connection for each client and writes each request by itself; the clients of NATS share four, and write together."
+	httpCosts = "One call and one answer for each: a request of net/http with a JSON body here, a message with " +
+		"headers and a reply subject there. " +
+		"seriatim bench has a connection for each client and writes each request by itself; the clients of NATS " +
+		"share four, and write together."
 	batchCosts = "Ten messages: one request with one JSON body and one answer here, ten messages with headers and one answer there."
-	grpcCosts  = "Both clients are the public Go library of their queue, share four connections and write together what several callers have. A call of gRPC has headers and two frames."
-	asyncCosts = "Both clients are the public Go library of their queue and send without awaiting answers: a Sender over one stream here, PublishAsync there."
-	lifeCosts  = "Three calls and answers here: send, receive, delete. There a publish, a pull request for one message that is sent ahead, and an acknowledgement that is confirmed."
+	grpcCosts  = "Both clients are the public Go library of their queue, share four connections and write " +
+		"together what several callers have. A call of gRPC has headers and two frames."
+	asyncCosts = "Both clients are the public Go library of their queue and send without awaiting answers: a " +
+		"Sender over one stream here, PublishAsync there."
+	lifeCosts = "Three calls and answers here: send, receive, delete. There a publish, a pull request for one " +
+		"message that is sent ahead, and an acknowledgement that is confirmed."
 )
 
 // asynchronous is the workload for streams.
@@ -90,7 +95,8 @@ func shared(w workload) workload {
 	return w
 }
 
-var lives = workload{Name: "64 clients, send, receive, delete", Clients: 64, Batch: 1, Lives: true, Ours: []string{"fifo", "--clients", "64"}, Costs: lifeCosts}
+var lives = workload{Name: "64 clients, send, receive, delete", Clients: 64, Batch: 1, Lives: true,
+	Ours: []string{"fifo", "--clients", "64"}, Costs: lifeCosts}
 
 func workloads() []workload {
 	return []workload{
@@ -174,7 +180,8 @@ type record struct {
 }
 
 func newRecord(o options) *record {
-	r := &record{At: time.Now().UTC(), LoadBefore: -1, Others: othersShare(), Seconds: o.duration.Seconds(), Rounds: o.rounds, BodyBytes: bodyBytes, Streams: o.streams, DiskMs: o.disk.Seconds() * 1e3, Workloads: workloads()}
+	r := &record{At: time.Now().UTC(), LoadBefore: -1, Others: othersShare(), Seconds: o.duration.Seconds(), Rounds: o.rounds,
+		BodyBytes: bodyBytes, Streams: o.streams, DiskMs: o.disk.Seconds() * 1e3, Workloads: workloads()}
 	if o.streams {
 		r.Workloads = streamWorkloads()
 	}

@@ -35,7 +35,8 @@ func startSeriatim(ctx context.Context, dir string, o options) (contender, descr
 	if err != nil {
 		return nil, d, err
 	}
-	s, err := startServer(dir, "dev", exec.Command(o.binary, "dev", "--nodes", "3", "--data-dir", filepath.Join(dir, "data"), "--base-port", fmt.Sprint(base)), o.disk)
+	s, err := startServer(dir, "dev",
+		exec.Command(o.binary, "dev", "--nodes", "3", "--data-dir", filepath.Join(dir, "data"), "--base-port", fmt.Sprint(base)), o.disk)
 	if err != nil {
 		return nil, d, err
 	}
@@ -98,7 +99,8 @@ func (p *sqsServers) leading(ctx context.Context) (int, error) {
 // runBench runs the load generator of seriatim.
 func runBench(ctx context.Context, binary string, endpoints []string, w workload, duration time.Duration) (result, error) {
 	args := append([]string{"bench"}, w.Ours...)
-	args = append(args, "--duration", duration.String(), "--warmup", warmUp.String(), "--endpoint", strings.Join(endpoints, ","), "-o", "json")
+	args = append(args, "--duration", duration.String(), "--warmup", warmUp.String(), "--endpoint", strings.Join(endpoints, ","), "-o",
+		"json")
 	bench := exec.CommandContext(ctx, binary, args...)
 	var words bytes.Buffer
 	bench.Stderr = &words

@@ -163,7 +163,10 @@ func prose(s string) bool {
 	n := 0
 	for _, field := range strings.Fields(s) {
 		field = strings.Trim(field, `.,;:!?"'()`)
-		if len(field) > 1 && strings.IndexFunc(field, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '\'' }) < 0 {
+		notOfWords := func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '\''
+		}
+		if len(field) > 1 && strings.IndexFunc(field, notOfWords) < 0 {
 			n++
 		}
 	}
@@ -179,7 +182,8 @@ func checkNames(files *token.FileSet, file *ast.File, name string) []finding {
 				continue
 			}
 			if part, instead := privateName(id.Name); part != "" {
-				found = append(found, finding{"names of " + top(name), name, files.Position(id.Pos()).Line, "private name " + part + " (say: " + instead + ")", id.Name})
+				found = append(found, finding{"names of " + top(name), name, files.Position(id.Pos()).Line,
+					"private name " + part + " (say: " + instead + ")", id.Name})
 			}
 		}
 	}

@@ -134,7 +134,8 @@ var bannedNames = map[string]string{
 	"unplace": "dequeue", "patience": "idleTimeout", "surroundings": "environment", "told": "completed", "landed": "committed",
 	"flying": "inFlight", "gathering": "batchingDelay", "sought": "prefetched", "aside": "scheduled, deferred",
 	"holdings": "usage", "workspace": "scratch", "leisure": "idleSlowdown", "flaw": "err", "giving": "reclaim", "greet": "handshake",
-	"ahead": "early", "stranger": "unauthenticated", "strangers": "unauthenticated", "strike": "inject", "furnish": "prepare", "bite": "detect",
+	"ahead": "early", "stranger": "unauthenticated", "strangers": "unauthenticated", "strike": "inject", "furnish": "prepare",
+	"bite":  "detect",
 	"hurry": "notify", "kick": "notify", "poke": "notify", "reconsider": "retry", "admit": "accept, add", "settle": "complete",
 }
 

@@ -136,7 +136,8 @@ func (g fast) reader(m *protogen.Message) {
 		g.line("// ReadFast decodes data into m, which must be empty. Bytes in m refer to data. Texts refer to\n" +
 			"// shared, which is data as a string; if shared is empty, they are copies. ReadFast reports false\n" +
 			"// for malformed data and for fields that only the protobuf library decodes.")
-		g.line("func (m *%s) ReadFast(data []byte, shared string) bool { return m.readFast(fastReader{rest: data, shared: shared}) }\n", name)
+		g.line("func (m *%s) ReadFast(data []byte, shared string) bool { return m.readFast(fastReader{rest: data, shared: shared}) }\n",
+			name)
 		g.line("func (m *%s) readFast(r fastReader) bool {", name)
 	} else {
 		g.line("type %s struct {\nmessage %s", slot, name)
@@ -231,9 +232,11 @@ func (g fast) size(m *protogen.Message) {
 		tagSize := protowire.SizeVarint(tag(field, f))
 		switch {
 		case f.list:
-			g.line("for _, item := range m.%s {\nsize := item.sizeFast()\nif size < 0 {\nreturn -1\n}\nn += %d + protowire.SizeBytes(size)\n}", field.GoName, tagSize)
+			g.line("for _, item := range m.%s {\nsize := item.sizeFast()\nif size < 0 {\nreturn -1\n}\n"+
+				"n += %d + protowire.SizeBytes(size)\n}", field.GoName, tagSize)
 		case f.nested:
-			g.line("if %s {\nsize := m.%s.sizeFast()\nif size < 0 {\nreturn -1\n}\nn += %d + protowire.SizeBytes(size)\n}", isSet(field), field.GoName, tagSize)
+			g.line("if %s {\nsize := m.%s.sizeFast()\nif size < 0 {\nreturn -1\n}\n"+
+				"n += %d + protowire.SizeBytes(size)\n}", isSet(field), field.GoName, tagSize)
 		case f.kind == protowire.BytesType:
 			g.line("if %s {\nn += %d + protowire.SizeBytes(len(%s))\n}", isSet(field), tagSize, value(field, f))
 		default:
@@ -246,7 +249,8 @@ func (g fast) size(m *protogen.Message) {
 // appender generates the methods that encode a message.
 func (g fast) appender(m *protogen.Message) {
 	name := m.GoIdent.GoName
-	g.line("// AppendFast appends the encoded message to b. It reports false, and appends nothing, if only\n// the protobuf library encodes m.")
+	g.line("// AppendFast appends the encoded message to b. It reports false, and appends nothing, if only\n" +
+		"// the protobuf library encodes m.")
 	g.line("func (m *%s) AppendFast(b []byte) ([]byte, bool) {\nn := m.sizeFast()\nif n < 0 {\nreturn b, false\n}", name)
 	g.line("return m.appendFast(slices.Grow(b, n)), true\n}\n\nfunc (m *%s) appendFast(b []byte) []byte {", name)
 	for _, field := range m.Fields {
@@ -260,9 +264,11 @@ func (g fast) appender(m *protogen.Message) {
 		}
 		switch {
 		case f.list:
-			g.line("for _, item := range m.%s {\n%s\nb = item.appendFast(protowire.AppendVarint(b, uint64(item.sizeFast())))\n}", field.GoName, begin)
+			g.line("for _, item := range m.%s {\n%s\nb = item.appendFast(protowire.AppendVarint(b, uint64(item.sizeFast())))\n}",
+				field.GoName, begin)
 		case f.nested:
-			g.line("if %s {\n%s\nb = m.%s.appendFast(protowire.AppendVarint(b, uint64(m.%[3]s.sizeFast())))\n}", isSet(field), begin, field.GoName)
+			g.line("if %s {\n%s\nb = m.%s.appendFast(protowire.AppendVarint(b, uint64(m.%[3]s.sizeFast())))\n}",
+				isSet(field), begin, field.GoName)
 		case f.kind == protowire.BytesType:
 			g.line("if %s {\n%s\nb = append(protowire.AppendVarint(b, uint64(len(%s))), %[3]s...)\n}", isSet(field), begin, value(field, f))
 		default:

@@ -109,7 +109,8 @@ func TestProblems(t *testing.T) {
 	for _, text := range []string{
 		one(`"Effect":"Deny","Action":"*","Resource":"*","NotPrincipal":{"Service":"sns.amazonaws.com"}`),
 		`{"Statement":[]}`, one(queue), `{"Statement":{` + queue + `}}`,
-		one(ofQueue(`{"Service":["sns.amazonaws.com"]}`) + `,"Condition":{"ArnEquals":{"aws:SourceArn":"arn:aws:sns:us-east-1:000000000000:t"}}`),
+		one(ofQueue(`{"Service":["sns.amazonaws.com"]}`) +
+			`,"Condition":{"ArnEquals":{"aws:SourceArn":"arn:aws:sns:us-east-1:000000000000:t"}}`),
 		one(`"Effect":"Allow","Principal":"*","Action":"*","Resource":["arn:aws:sqs:*:*:other","` + orders + `"]`),
 	} {
 		if err := Check(QueuePolicy, orders, text); err != nil {

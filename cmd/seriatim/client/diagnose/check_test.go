@@ -116,7 +116,8 @@ func TestThresholds(t *testing.T) {
 // The outcome names a member that does not answer, and its level is unknown.
 func TestSilentMembers(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(saying(t, at("n1", health.Found("disk", "", 50, "half"))), `"Name":"n2","Admin":"","Asked":true`, `"Name":"n2"`, 1)
+	text := strings.Replace(saying(t, at("n1", health.Found("disk", "", 50, "half"))), `"Name":"n2","Admin":"","Asked":true`, `"Name":"n2"`,
+		1)
 	for check, want := range map[string]string{
 		"disk":  "UNKNOWN - disk: 50 % free (n1); unknown: n2 | disk=50;20;10",
 		"certs": "UNKNOWN - certs: no port has a certificate; unknown: n2",
@@ -183,7 +184,8 @@ func TestRefusalsAreOneLine(t *testing.T) {
 func TestBundleOfAllMembers(t *testing.T) {
 	t.Parallel()
 	members := `{"members":[{"nodeId":"a","name":"n1","admin":"n1"},{"nodeId":"b","name":"n3","admin":"n3"},{"nodeId":"c","name":"n4","admin":"n4"},{"nodeId":"d","name":"n5"},{"nodeId":"e","name":"n6","admin":"n1"}]}`
-	nodes := canned{"n1" + statusPath: `{"nodeId":"a"}`, "n1" + membersPath: members, "n3" + statusPath: `{"nodeId":"b"}`, "n3/metrics": "of n3"}
+	nodes := canned{"n1" + statusPath: `{"nodeId":"a"}`, "n1" + membersPath: members, "n3" + statusPath: `{"nodeId":"b"}`,
+		"n3/metrics": "of n3"}
 	var out bytes.Buffer
 	missing, err := WriteBundle(t.Context(), &out, nodes, "", time.Now())
 	text := strings.Join(missing, "\n")

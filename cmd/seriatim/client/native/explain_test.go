@@ -34,7 +34,8 @@ func TestCertificateHints(t *testing.T) {
 		"x509: cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs":    "host name",
 		"x509: certificate has expired or is not yet valid: current time 2026-11-25 is after 2025": "clock",
 	} {
-		err := explain(status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: `+said+`"`), 1)
+		err := explain(status.Error(codes.Unavailable,
+			`connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: `+said+`"`), 1)
 		if exit.CodeOf(err) != exit.Unavailable || !strings.Contains(exit.HintOf(err), want) {
 			t.Errorf("%s: exit code %d, hint %q", said, exit.CodeOf(err), exit.HintOf(err))
 		}
@@ -86,7 +87,8 @@ func TestInterruptedCall(t *testing.T) {
 // majority.
 func TestSeveralNodesThatDoNotAnswer(t *testing.T) {
 	t.Parallel()
-	refused := status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)
+	refused := status.Error(codes.Unavailable,
+		`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)
 	if err := explain(refused, 3); exit.HintOf(err) != ManyHint || !strings.Contains(err.Error(), "none of 3 nodes") {
 		t.Errorf("%v, hint %q", err, exit.HintOf(err))
 	}

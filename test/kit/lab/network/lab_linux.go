@@ -119,7 +119,8 @@ func (l *Lab) Add(name string) (*Host, error) {
 	l.hosts[name] = h
 	number := len(l.ports)
 	err = l.hub.do(func() error {
-		return makePair(fmt.Sprintf("h%d", number), hardwareAddress(switchKind, number), lineName, hardwareAddress(hostKind, number), namespace.net.Fd())
+		return makePair(fmt.Sprintf("h%d", number), hardwareAddress(switchKind, number), lineName, hardwareAddress(hostKind, number),
+			namespace.net.Fd())
 	})
 	if err != nil {
 		return nil, err
