@@ -85,7 +85,7 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 		{"with another ARN", topic(func(r *TopicRecord) { r.ARN = topicARN("x.fifo") }), "wrong ARN"},
 		{"with a later incarnation", topic(func(r *TopicRecord) { r.Incarnation = 100 }), "incarnation 100"},
 		{"subscription", subscribed(func(*SubscriptionRecord) {}), ""},
-		{"of no queue", subscribed(func(r *SubscriptionRecord) { r.Endpoint = "q.fifo" }), "cannot be"},
+		{"of no queue", subscribed(func(r *SubscriptionRecord) { r.Endpoint = "q.fifo" }), "invalid endpoint"},
 		{"with a later number", subscribed(func(r *SubscriptionRecord) { r.Number = 100 }), "out of order"},
 		{"with a filter that is none", subscribed(func(r *SubscriptionRecord) { r.FilterPolicy = "{" }), "filter of subscription"},
 		{"with an unknown scope", subscribed(func(r *SubscriptionRecord) { r.FilterScope = 2 }), "unknown filter scope"},
@@ -110,7 +110,7 @@ func TestTopicRecordsThatCannotBe(t *testing.T) {
 		{"message", stored(func(*MessageRecord) {}), ""},
 		{"with a body", stored(func(r *MessageRecord) { r.Body = content.Message }), "a body beside"},
 		{"of a missing publication", stored(func(r *MessageRecord) { r.Published.Content = nil }), "is missing"},
-		{"of another publication", stored(func(r *MessageRecord) { r.Published.PublicationID[0]++ }), "is missing or another"},
+		{"of another publication", stored(func(r *MessageRecord) { r.Published.PublicationID[0]++ }), "is missing or has another content"},
 		{"of a nameless publication", stored(func(r *MessageRecord) { r.Published.PublicationID = MessageID{} }), "without an id"},
 		{"publication twice", func(r *Restorer) error {
 			if err := stored(func(*MessageRecord) {})(r); err != nil {

@@ -1998,6 +1998,9 @@ var EntriesDoneCodec = Codec[queue.EntriesDone]{SizeEntriesDone, AppendEntriesDo
 
 // SizeError returns how many bytes AppendError appends.
 func SizeError(m *refusal.Error) (n int) {
+	if m == nil {
+		return 0
+	}
 	if m.Code != 0 {
 		n += 1 + protowire.SizeVarint(uint64(m.Code))
 	}
@@ -2009,6 +2012,9 @@ func SizeError(m *refusal.Error) (n int) {
 
 // AppendError appends the encoded m to b.
 func AppendError(b []byte, m *refusal.Error) []byte {
+	if m == nil {
+		return b
+	}
 	if m.Code != 0 {
 		b = append(b, 0x8)
 		b = protowire.AppendVarint(b, uint64(m.Code))

@@ -103,10 +103,16 @@ func (g wire) message(m *binding) {
 		g.line("}\n")
 	}
 	g.line("// Size%s returns how many bytes Append%[1]s appends.\nfunc Size%[1]s(m *%[2]s) (n int) {", name, of)
+	if m.nilZero != "" { // an element of a list may be nil
+		g.line("if m == nil {\nreturn 0\n}")
+	}
 	for _, f := range m.fields {
 		g.size(f)
 	}
 	g.line("return n\n}\n\n// Append%s appends the encoded m to b.\nfunc Append%[1]s(b []byte, m *%[2]s) []byte {", name, of)
+	if m.nilZero != "" {
+		g.line("if m == nil {\nreturn b\n}")
+	}
 	for _, f := range m.fields {
 		g.append(f)
 	}
