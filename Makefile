@@ -164,13 +164,12 @@ lint: format-check vet ## formatting, vet, the rules of test/arch, and the linte
 	  (cd $$module && $(GOLANGCI) run --timeout 20m --config '$(CURDIR)/.golangci.yml' ./...); done
 
 .PHONY: prose
-prose: ## sentences, openings and words that style does not allow in documents, texts and comments: IN='docs cmd'
+prose: ## sentences, openings and words that style does not allow in documents, texts and comments; fails if there are any: IN='docs cmd'
 	@$(GO) run -C test/tools ./prose -root '$(CURDIR)' $(IN)
 
 .PHONY: lint-prose
-lint-prose: ## fail if an area that is clean of such findings gets one; count those of the others
+lint-prose: prose ## the same, and the tests of the checker
 	$(GO) test -C test/tools ./prose
-	@$(GO) run -C test/tools ./prose -root '$(CURDIR)' -counts
 
 .PHONY: vulnerabilities
 vulnerabilities: ## known vulnerabilities in what the binary calls; asks the Go vulnerability database, or the one of VULNDB=url

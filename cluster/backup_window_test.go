@@ -15,7 +15,7 @@ const (
 	topicName = "orders-topic.fifo"
 )
 
-// daysLater is a cluster of which all clocks are so many days ahead.
+// daysLater starts a cluster whose clocks are days ahead.
 func daysLater(t *testing.T, n int, days time.Duration) *nodes {
 	t.Helper()
 	return startNodes(t, n, func(cfg *Config) {
@@ -51,8 +51,8 @@ func (c *nodes) publish(i int, message string) queue.PublishedEntry {
 	return reply.Result.(queue.Published).Entries[0]
 }
 
-// weekly makes a queue, and a topic with a queue subscribed, that remember ids for seven
-// days, and sends one message to each; at is when.
+// weekly makes a queue, and a topic with a subscribed queue, that remember ids for seven
+// days. It sends one message to each, at the time at.
 func (c *nodes) weekly() (sent queue.SentEntry, published queue.PublishedEntry, at queue.Timestamp) {
 	c.t.Helper()
 	week := queue.Attribute{Name: "DeduplicationWindowSeconds", Value: "604800"}
@@ -110,10 +110,10 @@ func TestIDsOfDaysAgoAfterARestore(t *testing.T) {
 					got != test.remembered {
 					t.Errorf("sent again: %+v, was %+v", again, sent)
 				}
-				told := c.publish(i, "m")
-				if got := told.MessageID == published.MessageID && told.Sequence == published.Sequence && told.Duplicate; i == 0 &&
+				again := c.publish(i, "m")
+				if got := again.MessageID == published.MessageID && again.Sequence == published.Sequence && again.Duplicate; i == 0 &&
 					got != test.remembered {
-					t.Errorf("published again: %+v, was %+v", told, published)
+					t.Errorf("published again: %+v, was %+v", again, published)
 				}
 			}
 			// What was sent first is beyond its retention of four days.

@@ -141,7 +141,7 @@ func (n *Node) lookAtKeysLocked() error {
 func keyStatus(use storage.KeyUse, active encryption.KeyID, inFile bool) KeyStatus {
 	s := KeyStatus{ID: use.ID.String(), Encrypts: use.ID == active, InFile: inFile, Needed: true, For: []string{}}
 	if s.Encrypts {
-		s.For = append(s.For, "what is written")
+		s.For = append(s.For, "new data")
 	}
 	if use.Log > 0 {
 		s.For = append(s.For, fmt.Sprintf("the log up to entry %d", use.Log))

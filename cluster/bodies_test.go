@@ -163,7 +163,7 @@ func TestBodiesAreInstalled(t *testing.T) {
 	}
 }
 
-// spaceOfBodies is how much of a node's disk snapshots and segments take.
+// spaceOfBodies returns the bytes of the snapshots and segments of a node.
 func (c *nodes) spaceOfBodies(i int) (snapshots, segments int64) {
 	c.t.Helper()
 	group := filepath.Join(c.configs[i].DataDir, storage.GroupDirName(0))

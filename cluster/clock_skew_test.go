@@ -57,7 +57,7 @@ func TestLeaderWithAWrongClockHandsOver(t *testing.T) {
 }
 
 // A leader that ran an hour ahead and is replaced leaves no frozen deadlines: log
-// time goes on at half speed at least, seen through whole nodes (faults.md I16).
+// time continues at half speed at least, seen through whole nodes (faults.md I16).
 func TestLogTimeGoesOnAfterALeaderAhead(t *testing.T) {
 	t.Parallel()
 	var clocks []*steppedClock

@@ -12,7 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-func TestDamagedNodeRefusesToStartAndTheOthersGoOn(t *testing.T) {
+func TestDamagedNodeRefusesToStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string

@@ -20,7 +20,7 @@ func slowNodes(t *testing.T) *nodes {
 	})
 }
 
-// A founder does not wait for a timeout, nor does the follower of a leader whose
+// An initial member does not wait for a timeout, nor does the follower of a leader whose
 // process is gone.
 func TestDeadLeaderIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
@@ -174,7 +174,7 @@ func (c *nodes) idOf(i int) string {
 
 // What is committed reaches followers although the library would be silent for
 // minutes, entries that nobody reads after included.
-func TestCommitsAreToldWithoutDelay(t *testing.T) {
+func TestCommitsAreAnnouncedWithoutDelay(t *testing.T) {
 	t.Parallel()
 	c := slowNodes(t)
 	c.create(0, standard)

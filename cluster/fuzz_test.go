@@ -72,7 +72,7 @@ func FuzzMembershipRequest(f *testing.F) {
 		if !slices.Contains([]string{membership.Done, membership.Refused, membership.Elsewhere, membership.Unknown}, answer.Verdict) {
 			t.Fatalf("%s: answered %+v", text, answer)
 		}
-		// Learners may join, but no stranger changes the voters or the leader.
+		// Learners may join, but no unauthenticated caller changes the voters or the leader.
 		after := n.LocalMembers(t.Context())
 		if after.Voters != before.Voters || after.LeaderID != before.LeaderID {
 			t.Fatalf("%s: members %+v became %+v", text, before, after)

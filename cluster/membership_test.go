@@ -342,7 +342,7 @@ func TestTwoClustersOnOneNetworkStayApart(t *testing.T) {
 	if one, other := a.nodes[0].process.clusterID(), b.nodes[0].process.clusterID(); one == other {
 		t.Fatalf("both are cluster %s", one)
 	}
-	// A node that is told of both does not choose.
+	// A node that finds both does not choose.
 	lost := a.grow(ends, func(cfg *Config) {
 		cfg.Join = []string{a.configs[0].GossipAddr, b.configs[0].GossipAddr}
 		// The first tries to reach the second cluster fail, as on a busy machine.

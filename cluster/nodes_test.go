@@ -250,8 +250,8 @@ func (c *nodes) agree() {
 	})
 }
 
-// gotSnapshots waits until a node has restored so many snapshots, which is what is tested: it
-// counts one a moment after its state is that of the others.
+// gotSnapshots waits until a node has restored at least so many snapshots. A node counts one shortly
+// after its state equals the others.
 func (c *nodes) gotSnapshots(i int, atLeast uint64) {
 	c.t.Helper()
 	c.waitFor("the snapshots to be counted", func() bool { return c.nodes[i].group.Stats().SnapshotsRestored >= atLeast })
@@ -529,7 +529,7 @@ func TestSendsSurviveLeaderCrashes(t *testing.T) {
 					return
 				default:
 				}
-				// A client that is told "unknown" tries again with the
+				// A client that gets "unknown" tries again with the
 				// same id, as every SDK does.
 				for {
 					_, err := sender.Submit(clustertest.Context(t),
@@ -711,7 +711,7 @@ func TestClosedNode(t *testing.T) {
 	}
 }
 
-// sentThrough is how many messages a node has counted as sent.
+// sentThrough returns the number of messages that a node counts as sent.
 func sentThrough(n *Node) (sent uint64) {
 	n.QueueTotals(func(_ string, totals QueueTotals) { sent += totals.Sent })
 	return sent

@@ -66,9 +66,9 @@ func (c *nodes) attribute(i int, name, attribute string) (value string) {
 	return value
 }
 
-// The answers to three commands are lost with the leader. The node that took them
-// finds out that they were done, and does not do them again: another client has
-// changed the same things meanwhile, and was told so.
+// The answers to three commands are lost with the leader. The node that accepted them
+// finds out that they were applied, and does not repeat them: another client has
+// changed the same things meanwhile, and has an answer.
 func TestLostAnswersAreFound(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 3, nil)

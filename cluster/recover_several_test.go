@@ -213,7 +213,7 @@ func recoveries() [][]int {
 
 // A node that does not become a voter waits to join and never begins a cluster of its own,
 // whatever the settings say; the data it had are beside.
-func TestRecoverySetsAShorterLogAside(t *testing.T) {
+func TestRecoveryArchivesAShorterLog(t *testing.T) {
 	t.Parallel()
 	c, ids, _, _, _ := aCluster(t)
 	paths := []string{c.configs[0].DataDir, c.configs[1].DataDir}

@@ -131,8 +131,8 @@ func TestRecoveryOfOneOfThree(t *testing.T) {
 		c.nodes[1].ReadLocal(func(v queue.View) { stats, _ = v.Stats(fifo) })
 		return stats.Visible+stats.NotVisible == 22
 	})
-	// The lost two come back and are a majority of the old cluster: they are told that it
-	// has ended, and end.
+	// The lost two come back and are a majority of the old cluster: they learn that it
+	// has ended, and stop.
 	ends := &endings{codes: map[string]fault.ExitCode{}}
 	for _, i := range []int{0, 2} {
 		c.configs[i].Fatal = ends.fatalOf(c.configs[i].NodeName)
@@ -151,7 +151,7 @@ func TestRecoveryOfOneOfThree(t *testing.T) {
 	c.waitReady(1)
 }
 
-// A recovered node takes in new ones until the cluster is what it was.
+// A recovered node accepts new members until the cluster has its former size.
 func TestRecoveredClusterGrows(t *testing.T) {
 	t.Parallel()
 	c, _, sent, _, _ := aCluster(t)
@@ -201,12 +201,12 @@ func TestRecoveryRefusals(t *testing.T) {
 	s := openStopped(t, path)
 	other, stale, recovered := own, own, own
 	other.NodeID, stale.Index, recovered.NodeID, recovered.ClusterID = ids[1], own.Index-1, ids[2], "0123456789abcdef"
-	stranger := other
-	stranger.NodeID = "n9-00000000"
+	outsider := other
+	outsider.NodeID = "n9-00000000"
 	for name, logs := range map[string][]offline.LogEnd{
 		"without any":                      nil,
 		"without this node":                {other},
-		"with a stranger":                  {own, stranger},
+		"with a outsider":                  {own, outsider},
 		"with a node twice":                {own, other, other},
 		"of another end":                   {stale, other},
 		"with a node that was recovered":   {own, recovered},

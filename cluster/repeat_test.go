@@ -18,7 +18,7 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 	n := c.nodes[0]
 	c.create(0, fifo)
 	created := n.replica.LogTime()
-	for n.replica.LogTime() <= created { // a first try at the queue's birth cannot be told from one before it
+	for n.replica.LogTime() <= created { // a first try at the queue's birth cannot be distinguished from one before it
 		c.submit(0, &queue.AdvanceClock{})
 	}
 	cmd := &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{{

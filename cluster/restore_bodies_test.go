@@ -20,7 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// spools are what a restore has in the data directory of a node.
+// spools returns the files of restores in the data directory of a node.
 func (c *nodes) spools(i int) []string {
 	c.t.Helper()
 	found, err := filepath.Glob(filepath.Join(c.configs[i].DataDir, storage.SpoolPattern))

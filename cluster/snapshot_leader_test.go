@@ -47,7 +47,7 @@ func (c *nodes) bringsUpEmptyNode(leader, empty int) {
 	c.gotSnapshots(empty, 1)
 }
 
-// shortened is where the log begins, which must not be at the first entry.
+// shortened returns the first index of the log. It fails if the log begins at the first entry.
 func shortened(t *testing.T, group *consensus.Group) uint64 {
 	t.Helper()
 	first, err := group.FirstIndex()

@@ -31,9 +31,8 @@ func (c *nodes) handOver() int {
 	return after
 }
 
-// unhurried is for tests in which only a transfer, or nothing, may change the leader:
-// with less patience a busy machine brings about elections. The first leader does not
-// wait for a timeout.
+// unhurried sets long timeouts, for tests in which only a transfer may change the leader: short
+// ones cause elections on a busy machine. The first leader does not wait for a timeout.
 func unhurried(cfg *Config) {
 	cfg.Timing.Heartbeat, cfg.Timing.Election, cfg.Timing.Lease = 20*time.Second, 20*time.Second, 10*time.Second
 }

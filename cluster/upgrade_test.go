@@ -120,12 +120,12 @@ func TestMixedVersions(t *testing.T) {
 	c.wipe(old)
 	c.configs[old].Log.FormatMax = 1
 	c.open(old)
-	stranger := c.nodes[old]
+	outsider := c.nodes[old]
 	c.waitFor("the old program to be refused", func() bool {
-		_, err := stranger.process.network.Dial(clustertest.Context(t), c.nodes[0].process.nodeID, peernet.KindMembership, 0)
+		_, err := outsider.process.network.Dial(clustertest.Context(t), c.nodes[0].process.nodeID, peernet.KindMembership, 0)
 		return errors.Is(err, peernet.ErrFormats)
 	})
-	if list := c.nodes[0].LocalMembers(clustertest.Context(t)); len(list.Members) != 3 || stranger.Ready() == nil {
+	if list := c.nodes[0].LocalMembers(clustertest.Context(t)); len(list.Members) != 3 || outsider.Ready() == nil {
 		t.Errorf("the old program has joined: %+v", list.Members)
 	}
 	c.close(old) // it goes on trying

@@ -33,11 +33,11 @@ type RequestID struct {
 	Number uint64 // counted by that process
 }
 
-// Proposal is what a leader puts into one log entry.
+// Proposal is the content of one log entry.
 type Proposal struct {
 	At queue.Timestamp // log time
 	// Term is the leader's. In the log of another term the entry is void: its
-	// leader may have been told to propose it just before it lost leadership, and
+	// leader may have received it just before it lost leadership, and
 	// have done so when it led again, while the requests were made anew elsewhere.
 	Term     uint64
 	Frames   [][]byte
@@ -67,8 +67,7 @@ func AppendProposal(dst []byte, p Proposal) []byte {
 	return binary.LittleEndian.AppendUint32(dst, format.Checksum(dst[start:]))
 }
 
-// EntryHead is what an entry says beside its frames. It is not valid longer than
-// the entry.
+// EntryHead is an entry without its frames. It is valid as long as the entry.
 type EntryHead struct {
 	At       queue.Timestamp // log time
 	Term     uint64          // of the leader that proposed it; 0: any

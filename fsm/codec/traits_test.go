@@ -19,8 +19,8 @@ import (
 	"github.com/seriatimq/seriatim/queue/attributes"
 )
 
-// TestTraits states the properties of every command a second time, so that none is what
-// it is by a slip: adds messages, waits, may be repeated.
+// TestTraits states the properties of every command a second time, so that a slip fails: adds
+// messages, waits, may be repeated.
 func TestTraits(t *testing.T) {
 	want := map[string]string{
 		"AdvanceClock": "- - repeat", "SetFormatVersion": "- - -", "SetClusterSetting": "- - -", "Audit": "- - -",

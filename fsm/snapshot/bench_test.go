@@ -47,7 +47,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// elsewhere has bodies outside of memory, one behind the other.
+// elsewhere has bodies outside of memory, at increasing offsets.
 type elsewhere struct {
 	content.Memory
 	offset uint32

@@ -17,8 +17,8 @@ import (
 // longBody is long enough to be forgotten.
 func longBody(number int) string { return strings.Repeat(fmt.Sprintf("body %03d,", number), 40) }
 
-// A state without the texts of its bodies is verified as strictly as one with them: what
-// is hashed is what was read.
+// A state without the texts of its bodies is verified as strictly as one with them, because the
+// hash covers the bytes that were read.
 func TestDigestsAreThoseOfTheTexts(t *testing.T) {
 	broker := queue.New()
 	apply(t, broker, &queue.CreateQueue{Queue: "q.fifo", Attributes: []queue.Attribute{{Name: "FifoQueue", Value: "true"}}})

@@ -19,11 +19,11 @@ type Wanted struct {
 
 // Source gives the bodies of a snapshot that another node wrote, section by section.
 type Source interface {
-	// Begin is told the keyed hash of bodies in the state, before the first section.
+	// Begin receives the keyed hash of bodies in the state, before the first section.
 	Begin(digest func(text string) uint64)
-	// Section is told all bodies that the next section refers to. It must not keep them.
+	// Section receives all bodies that the next section refers to. It must not keep them.
 	Section(wanted []Wanted) error
-	// Reader gives them, each once, in that order.
+	// Reader returns them, each once, in that order.
 	content.Reader
 }
 

@@ -26,11 +26,11 @@ func inline(w io.Writer, r io.Reader, bodies content.Reader, source Source) erro
 		return err
 	}
 	i := inliner{out: out, bodies: bodies}
-	told := collector{source: source}
+	collected := collector{source: source}
 	for {
 		kind, payload, err := sections.next()
 		if err == nil && source != nil {
-			err = told.tell(kind, payload)
+			err = collected.tell(kind, payload)
 		}
 		if err == nil {
 			err = i.section(kind, payload)
@@ -44,7 +44,7 @@ func inline(w io.Writer, r io.Reader, bodies content.Reader, source Source) erro
 	}
 }
 
-// InlineSize is how much Inline would write. It reads no bodies.
+// InlineSize returns the number of bytes that Inline would write. It reads no bodies.
 func InlineSize(r io.Reader) (int64, error) {
 	var counted byteCount
 	err := Inline(&counted, r, blanks{strings.Repeat(" ", limits.MessageBytesMax)})

@@ -351,11 +351,11 @@ func (s *reader) publication(id queue.MessageID, n *notification.Notification) {
 	s.topicARN, s.endpoint, s.senderID = n.TopicARN, n.Endpoint, n.SenderID
 }
 
-// idsAtATime is how many remembered ids are added together: as many as the processor
-// looks for in memory at the same time, and more.
+// idsAtATime is the number of remembered ids to add together: more than the memory reads that a
+// processor has in flight.
 const idsAtATime = 64
 
-// addIDs hands the remembered ids that were read to the restorer.
+// addIDs adds the remembered ids that were read to the restorer.
 func (s *reader) addIDs() error {
 	if len(s.ids) == 0 {
 		return nil

@@ -28,10 +28,10 @@ const (
 	sectionEnd     sectionKind = 4
 
 	sectionHeaderBytes = 9
-	// sectionBytesAim is where the writer ends a section of records.
+	// sectionBytesAim is the size at which the writer ends a section of records.
 	sectionBytesAim = 64 << 10
-	// sectionBytesMax is what the reader accepts, and so the memory that
-	// unverified bytes can claim. The largest record is a message of 1 MiB.
+	// sectionBytesMax bounds a section, and so the memory for unverified
+	// bytes. The largest record is a message of 1 MiB.
 	sectionBytesMax = 4 << 20
 )
 

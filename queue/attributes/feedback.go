@@ -51,7 +51,7 @@ func feedbackRows() settables[Topic] {
 	return rows
 }
 
-// TextBytes is how long the texts are that a topic may have.
+// TextBytes returns the length of the texts of a topic.
 func (a *Topic) TextBytes() int {
 	n := len(a.Policy) + len(a.DeliveryPolicy) + len(a.DataProtection)
 	for i := range a.Feedback {

@@ -7,7 +7,7 @@ import (
 	"github.com/seriatimq/seriatim/queue/limits"
 )
 
-// Protocol is how the messages of a subscription are delivered.
+// Protocol is the protocol of deliveries to a subscription.
 type Protocol uint8
 
 // Protocols; the numbers are stored in the log and in snapshots.
@@ -19,7 +19,7 @@ const (
 
 var protocols = words{ProtocolQueue: {"sqs", 1}, ProtocolHTTP: {"http", 1}, ProtocolHTTPS: {"https", 1}}
 
-// String is what SNS calls the protocol.
+// String returns the name that SNS has for the protocol.
 func (p Protocol) String() string {
 	if !p.Known() {
 		return ""

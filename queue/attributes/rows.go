@@ -123,7 +123,7 @@ func row(name string, since uint32, kind attributeKind, does string, value func(
 	return attribute{name: name, since: since, takes: values, kind: kind, does: does, parse: parse, print: show}
 }
 
-// Described is what people are told of a queue attribute that can be set.
+// Described describes a queue attribute that can be set.
 type Described struct {
 	Name      string
 	FIFO      bool   // only FIFO queues have it

@@ -25,19 +25,19 @@ type Subscription struct {
 	ReplayStatus ReplayStatus
 }
 
-// Ends is what rules ask of the topic and the subscriber of a subscription, which never
-// changes.
+// Ends holds the properties of the topic and the subscriber that rules for a subscription need. They
+// never change.
 type Ends struct {
 	Protocol  Protocol
 	FIFOTopic bool
 	FIFOQueue bool
 }
 
-// ReplayStatus is how far the replay of a subscription is.
+// ReplayStatus is the progress of the replay of a subscription.
 type ReplayStatus uint8
 
 // Replay statuses of SNS; the numbers are stored in snapshots. A new ReplayPolicy is
-// pending, whatever came of the one before.
+// pending, whatever the state of the one before.
 const (
 	ReplayNone       ReplayStatus = 0
 	ReplayPending    ReplayStatus = 1

@@ -71,7 +71,7 @@ type attribute struct {
 	same func(a, b *Queue) bool
 }
 
-// Assignment is what the value of an attribute is read with.
+// Assignment holds the parameters for reading the value of an attribute.
 type Assignment struct {
 	MinimumWindow int64 // lower bound of the window attributes in seconds
 	Policies      Policies

@@ -30,8 +30,8 @@ type Topic struct {
 	Extensions ExtensionSet
 }
 
-// SignatureVersion is how notifications are signed, which FIFO topics never are: it
-// is stored and returned only.
+// SignatureVersion selects the signature of notifications. It is stored and returned only, because
+// notifications of FIFO topics are not signed.
 type SignatureVersion uint8
 
 // Signature versions; the numbers are stored in snapshots. AWS signs with SHA-1
@@ -131,8 +131,8 @@ func CheckTopicChanges(fifo bool, given []Attribute, in Assignment) *refusal.Err
 	}))
 }
 
-// inconsistency is what is wrong between attributes: the rules of queues, for the
-// attributes that topics share with them, and X-Ray for standard topics only.
+// inconsistency returns the reason why attributes exclude each other, "" if they do not: the rules of
+// queues for the shared attributes, and X-Ray for standard topics only.
 func (a *Topic) inconsistency() (reason string) {
 	switch {
 	case a.Deduplication.IDAndContent && !a.Deduplication.ContentBased:

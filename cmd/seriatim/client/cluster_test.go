@@ -259,10 +259,10 @@ func TestDrainWaits(t *testing.T) {
 
 // A member without an answer may need any key: the command shows the others and fails.
 func TestKeysOfASilentMember(t *testing.T) {
-	const reported = `{"name":"n1","encryption":{"keys":[{"id":"aa","encrypts":true,"inFile":true,"needed":true,"for":["what is written"]},{"id":"bb","inFile":true,"for":[]}],"clearText":["1 snapshot"]}}`
+	const reported = `{"name":"n1","encryption":{"keys":[{"id":"aa","encrypts":true,"inFile":true,"needed":true,"for":["new data"]},{"id":"bb","inFile":true,"for":[]}],"clearText":["1 snapshot"]}}`
 	address, _ := node(t, says(200, `{"members":[`+reported+`]}`))
 	r := runTool(t, address, "", "encryption-key", "status")
-	for _, line := range []string{"n1    aa          true      true     what is written", "n1    bb          false     true     nothing",
+	for _, line := range []string{"n1    aa          true      true     new data", "n1    bb          false     true     nothing",
 		"n1    clear text  -         -        1 snapshot"} {
 		if !strings.Contains(r.out, line) {
 			t.Errorf("%q is missing in\n%s", line, r.out)

@@ -14,25 +14,6 @@ type finding struct {
 	text string
 }
 
-// pendingAreas have findings from before the checker existed. Delete an entry as soon as
-// its area is clean: from then on a new finding fails the check.
-var pendingAreas = []string{
-	"strings of queue",
-	"comments of fsm",
-	"comments of queue",
-	"names of fsm",
-	"names of queue",
-}
-
-func pending(area string) bool {
-	for _, a := range pendingAreas {
-		if a == area {
-			return true
-		}
-	}
-	return false
-}
-
 // product lists the folders whose string literals users may see.
 var product = []string{"cmd", "cluster", "fsm", "queue", "transport"}
 

@@ -78,7 +78,6 @@ var banned = []word{
 	ban(`greet(s|ed|ing|ings)?`, "handshake"),
 	ban(`giving`, "space reclamation").but(`giving up`),
 	ban(`courses?`, "schedule").but(`of course|in the course of`),
-	ban(`ahead`, "early append").but(`ahead of (time|the|a|an|it|its|them|each|all|any|this|that|others?)|(read|write|look)[- ]ahead|reads? ahead`),
 	ban(`strangers?`, "unauthenticated caller"),
 	ban(`str(ike|ikes|iking|uck)`, "inject"),
 	ban(`furnish(es|ed|ing)?`, "prepare"),
@@ -134,7 +133,7 @@ var bannedNames = map[string]string{
 	"unplace": "dequeue", "patience": "idleTimeout", "surroundings": "environment", "told": "completed", "landed": "committed",
 	"flying": "inFlight", "gathering": "batchingDelay", "sought": "prefetched", "aside": "scheduled, deferred",
 	"holdings": "usage", "workspace": "scratch", "leisure": "idleSlowdown", "flaw": "err", "giving": "reclaim", "greet": "handshake",
-	"ahead": "early", "stranger": "unauthenticated", "strangers": "unauthenticated", "strike": "inject", "furnish": "prepare",
+	"stranger": "unauthenticated", "strangers": "unauthenticated", "strike": "inject", "furnish": "prepare",
 	"bite":  "detect",
 	"hurry": "notify", "kick": "notify", "poke": "notify", "reconsider": "retry", "admit": "accept, add", "settle": "complete",
 }
