@@ -110,10 +110,10 @@ func TestIDsOfDaysAgoAfterARestore(t *testing.T) {
 					got != test.remembered {
 					t.Errorf("sent again: %+v, was %+v", again, sent)
 				}
-				again := c.publish(i, "m")
-				if got := again.MessageID == published.MessageID && again.Sequence == published.Sequence && again.Duplicate; i == 0 &&
+				repeated := c.publish(i, "m")
+				if got := repeated.MessageID == published.MessageID && repeated.Sequence == published.Sequence && repeated.Duplicate; i == 0 &&
 					got != test.remembered {
-					t.Errorf("published again: %+v, was %+v", again, published)
+					t.Errorf("published again: %+v, was %+v", repeated, published)
 				}
 			}
 			// What was sent first is beyond its retention of four days.

@@ -40,10 +40,12 @@
 //	an election is decided     by the library; begun early by election, through
 //	                           consensus/campaign.go
 //	a node begins to lead      followLeadership in node.go, leader/take_over.go
-//	a node stops leading       close.go; membership/resign.go, drain.go, successor.go
+//	a node stops leading       close.go; membership/resign.go, membership/drain.go,
+//	                           membership/successor.go
 //	a snapshot is taken        consensus/snapshots.go, storage/snapshot_store.go
 //	a cluster is bootstrapped  membership/bootstrap.go
-//	a member is added          membership/join.go, change.go, promotion.go;
+//	a member is added          membership/join.go, membership/change.go,
+//	                           membership/promotion.go;
 //	                           consensus/members.go
 //	a removed node stops       membership/removal_check.go
 //	sends are refused          pressure.go

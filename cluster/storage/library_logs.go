@@ -43,7 +43,7 @@ func slogLevel(level hclog.Level) slog.Level {
 }
 
 // loggedPerAttempt reports whether the library writes this line several times a second while a node
-// is away. Gossip and the leader log that once. exploit_log_lines_test.go in cluster/consensus
+// is away. Gossip and the leader log that once. cluster/consensus/exploit_log_lines_test.go
 // tests the texts.
 func loggedPerAttempt(message string) bool {
 	switch message {

@@ -153,7 +153,7 @@ func TestGroupExplainNamesTheHolder(t *testing.T) {
 	}
 	awaitClosed(t, fmt.Sprintf("127.0.0.1:%d", base+10))
 	if text := explain(1, "g", "--timeout", waitMax.String()); !strings.Contains(text, "A receiver has its first message") ||
-		!strings.Contains(text, "is not known") || !strings.Contains(text, "did not tell: node-2.") {
+		!strings.Contains(text, "is unknown") || !strings.Contains(text, "did not answer: node-2.") {
 		t.Errorf("without the node that served it: %s", text)
 	}
 }

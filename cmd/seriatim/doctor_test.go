@@ -75,7 +75,7 @@ func TestRefusedSendsAreNamed(t *testing.T) {
 	}{
 		{"cluster status", 1,
 			[]string{"Sends are refused: 1 of 1 voters answer", "Critical: n1: " + why, "accepted again from", "seriatim doctor"}},
-		{"doctor", 2, []string{"CRITICAL - sends: n1: " + why, "receives and deletes go on"}},
+		{"doctor", 2, []string{"CRITICAL - sends: n1: " + why, "Receives and deletes still work"}},
 		{"check sends", 2, []string{"CRITICAL - sends: n1: " + why}},
 		{"check replicas", 0, []string{"OK - replicas"}},
 		{"status", 0, []string{why}},

@@ -66,7 +66,7 @@ func TestNothingIsOverAtOnce(t *testing.T) {
 	if err := past.write(dir, authorityName); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run("issue", "n1", "--dir", dir); exit.CodeOf(err) != exit.Failed || !strings.Contains(err.Error(), "has ended") {
+	if out, err := run("issue", "n1", "--dir", dir); exit.CodeOf(err) != exit.Failed || !strings.Contains(err.Error(), "has expired") {
 		t.Errorf("an authority that has ended issued: exit code %d, %v\n%s", exit.CodeOf(err), err, out)
 	}
 }

@@ -75,7 +75,7 @@ var sqsStatements = map[int]string{
 	128: "TestChangeMessageVisibilityBeyondTwelveHours", 129: "TestChangeMessageVisibilityRepeated",
 	130: "TestDeleteMessageBatchPartlyBad", 131: "TestReceiveMessageRetention",
 
-	132: "TestFIFORedeliveryKeepsOrder", 133: "TestFIFOOneAtATime", 134: "TestFIFOFillsByGroup", 135: "TestFIFOOtherGroupsGoOn",
+	132: "TestFIFORedeliveryKeepsOrder", 133: "TestFIFOOneAtATime", 134: "TestFIFOFillsByGroup", 135: "TestFIFOOtherGroupsContinue",
 	136: "TestFIFOBlockedGroup", 137: "TestFIFOEmptiedGroup", 138: "TestFIFOCounters", 139: "TestFIFOCounterAfterDeletes",
 	140: "TestDeduplicationByID", 141: "TestDeduplicationByContent", 142: "TestDeduplicationByContent",
 	143: "TestDeduplicationByContent", 144: "TestDeduplicationByContent", 145: "TestDeduplicationOutlivesTheMessage",

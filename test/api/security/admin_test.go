@@ -19,7 +19,7 @@ func TestAccessRefusals(t *testing.T) {
 		says                          string
 	}{
 		{"from a web page", "/v1/access/keys", "text/plain", `{}`, http.StatusUnsupportedMediaType, "content type"},
-		{"no JSON", "/v1/access/keys", asJSON, `{`, http.StatusBadRequest, "not a change"},
+		{"no JSON", "/v1/access/keys", asJSON, `{`, http.StatusBadRequest, "not a valid change"},
 		{"an unknown member", "/v1/access/keys", asJSON, `{"name":"anna"}`, http.StatusBadRequest, "unknown field"},
 		{"an id without a secret", "/v1/access/keys", asJSON, `{"id":"AKIAEXAMPLE000000001"}`, http.StatusBadRequest, "belong together"},
 		{"an account of letters", "/v1/access/keys", asJSON, `{"account":"mine"}`, http.StatusBadRequest, "12 digits"},
