@@ -12,6 +12,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/storage"
+	"github.com/seriatimq/seriatim/queue"
 )
 
 // FuzzMembershipRequest: after any request a leader without learners is still the only voter of
@@ -34,8 +35,11 @@ func FuzzMembershipRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { _ = n.Close(f.Context()) }) // the process ends
-	before, err := n.Members(f.Context())          // it waits for a leader
+	f.Cleanup(func() { _ = n.Close(f.Context()) })                          // the process ends
+	if _, err := n.Submit(f.Context(), &queue.AdvanceClock{}); err != nil { // it waits for a leader
+		f.Fatal(err)
+	}
+	before, err := n.Members(f.Context())
 	if err != nil {
 		f.Fatal(err)
 	}
