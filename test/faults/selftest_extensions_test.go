@@ -60,7 +60,7 @@ func playLostLock(p *plot) error {
 		return errors.New("the session has no message")
 	}
 	pause(p.ctx, lockSeconds*time.Second+500*time.Millisecond)
-	p.c.settle(p.ctx, h, history.Delete, messages[0])
+	p.c.complete(p.ctx, h, history.Delete, messages[0])
 	return nil
 }
 
