@@ -110,10 +110,10 @@ func TestIDsOfDaysAgoAfterARestore(t *testing.T) {
 					got != test.remembered {
 					t.Errorf("sent again: %+v, was %+v", again, sent)
 				}
-				repeated := c.publish(i, "m")
-				if got := repeated.MessageID == published.MessageID && repeated.Sequence == published.Sequence && repeated.Duplicate; i == 0 &&
+				known := c.publish(i, "m")
+				if got := known.MessageID == published.MessageID && known.Sequence == published.Sequence && known.Duplicate; i == 0 &&
 					got != test.remembered {
-					t.Errorf("published again: %+v, was %+v", repeated, published)
+					t.Errorf("published again: %+v, was %+v", known, published)
 				}
 			}
 			// What was sent first is beyond its retention of four days.
