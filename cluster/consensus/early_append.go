@@ -102,7 +102,7 @@ func (c *commitNotifier) begun(entries []*raft.Log) {
 // inlineMax bounds the data that the writing goroutine sends itself. Sending copies the data.
 const inlineMax = 64 << 10
 
-// begun sends entries without blocking. What would block is left to another goroutine.
+// begun sends entries without blocking. It leaves a send that would block to another goroutine.
 func (p *notifyingPipeline) begun(entries []*raft.Log, now bool) {
 	if !now || !p.tryLock() {
 		select {

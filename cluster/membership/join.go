@@ -173,7 +173,7 @@ func (c *Coordinator) joinCluster(ctx context.Context) {
 				// between two.
 				sighted, changed = true, nil
 				c.awaitAddresses(ctx)
-			} else if err = c.stepToJoin(ctx, pledge); err == nil {
+			} else if err = c.StepToJoin(ctx, pledge); err == nil {
 				pause = joinPause
 				continue
 			}
@@ -200,8 +200,8 @@ func (c *Coordinator) joinCluster(ctx context.Context) {
 // errNothingToJoin: this node sees no cluster, or may bootstrap one.
 var errNothingToJoin = errors.New("there is no cluster to join")
 
-// stepToJoin makes the next of the three steps.
-func (c *Coordinator) stepToJoin(ctx context.Context, pledge storage.Membership) error {
+// StepToJoin makes the next of the three steps.
+func (c *Coordinator) StepToJoin(ctx context.Context, pledge storage.Membership) error {
 	members := c.membersInSight(pledge.ClusterID)
 	if clusters := c.node.Gossip.ClustersHeard(); pledge.ClusterID == "" && len(clusters) > 1 {
 		return fmt.Errorf("several clusters are in sight (%s), and this node joins none of them. "+

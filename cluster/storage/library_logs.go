@@ -28,7 +28,7 @@ func NewLibraryLogger(ctx context.Context, logger *slog.Logger) hclog.Logger {
 	return &libraryLogger{ctx: ctx, logger: logger.With("component", "raft")}
 }
 
-// slogLevel lowers every level by one. What the library calls an error, such as an unanswered
+// slogLevel lowers every level by one. An error of the library, such as an unanswered
 // heartbeat, repeats while a node is away; conditions that need an operator are logged by this
 // package's callers.
 func slogLevel(level hclog.Level) slog.Level {

@@ -28,7 +28,7 @@ func Scenarios() []Scenario { return append(plainScenarios(), diskScenarios()...
 // plainScenarios need no disks.
 func plainScenarios() []Scenario {
 	return []Scenario{
-		repeated("bits flipped in bodies", "a disk that lies is noticed by the scrub, and nobody else need know", []area{areaBodies},
+		repeated("bits flipped in bodies", "the scrub finds wrong bytes on a disk and repairs them without an operator", []area{areaBodies},
 			"observed bodies healed"),
 		repeated("pause leader, kill follower", "known from NATS JetStream", nil),
 		{Name: "stale leader after a pause", About: "a leader that was paused answers reads: etcd 20418", must: did("hop"),
@@ -73,7 +73,7 @@ func plainScenarios() []Scenario {
 			play: during("isolate one", "node added and removed"),
 		},
 		{
-			Name: "leader removed with entries of its own", About: "they are nobody else's, and must not come back",
+			Name: "leader removed with entries of its own", About: "no other node has them, and they must not come back",
 			needs: []area{areaNetwork},
 			must:  did(leaderRemoved), play: removeIsolatedLeader,
 		},

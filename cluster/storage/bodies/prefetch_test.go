@@ -32,7 +32,7 @@ func TestABacklogIsPrefetched(t *testing.T) {
 		n.reads(i*3, sent[i*3]) // a reader begins: nothing is prefetched yet
 	}
 	if n.store.prefetch.filled > readers {
-		t.Errorf("%d windows were read for bodies that nobody asked for", n.store.prefetch.filled)
+		t.Errorf("%d windows were read for bodies that no call asked for", n.store.prefetch.filled)
 	}
 	var reading sync.WaitGroup
 	for r := range readers {

@@ -88,7 +88,7 @@ func (c *checker) checkSchedules() {
 		c.checkCancelled(m, due, certain)
 		end, drained := c.drained[m.queue]
 		if drained && len(m.acks) > 0 && len(m.deliveries) == 0 && !c.mayBeCancelled(m) && clock.at(end) > due {
-			c.violate("I20", m.acks[0].Return, "message %s of %s, number %s, which was to come at %d, never came, and nobody cancelled it",
+			c.violate("I20", m.acks[0].Return, "message %s of %s, number %s, due at %d, never came, and no call cancelled it",
 				m.id, m.queue, m.number, due)
 		}
 	}

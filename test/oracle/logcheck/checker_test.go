@@ -187,7 +187,7 @@ func TestPlanted(t *testing.T) {
 			s.counters("1", "0")
 			return nil
 		}},
-		{"an entry of nobody", "W2", "I12", "which nobody made", func(s *scene) map[string][]*line {
+		{"an entry of no call", "W2", "I12", "which no call has", func(s *scene) map[string][]*line {
 			s.events = slices.Delete(s.events, 1, 2)
 			return nil
 		}},
