@@ -102,7 +102,7 @@ func TestServerTracesGRPC(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.CreateQueue(t.Context(), "q.fifo", nil, nil); err != nil {
+	if _, err := c.CreateQueue(t.Context(), "q.fifo", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	group := "g"

@@ -41,7 +41,7 @@ func (q *queues) CreateQueue(ctx context.Context, in *seriatimpb.CreateQueueRequ
 		return nil, err
 	}
 	_, err = c.Submit(ctx, &queue.CreateQueue{Queue: name, Attributes: given, Tags: tags})
-	return &seriatimpb.CreateQueueResponse{}, err
+	return &seriatimpb.CreateQueueResponse{QueueArn: q.server.Names.QueueARN(name)}, err
 }
 
 // DeleteQueue deletes a queue with its messages.
@@ -69,7 +69,7 @@ func (q *queues) ListQueues(ctx context.Context, in *seriatimpb.ListQueuesReques
 		return v.QueuesOf(c.Scope.Caller(), in.GetPrefix(), p.after, p.size+1), nil
 	})
 	names, token := cut(p, names, itself)
-	return &seriatimpb.ListQueuesResponse{Queues: plainNames(names), NextPageToken: token}, err
+	return &seriatimpb.ListQueuesResponse{Queues: plainNames(names), NextPageToken: token, Account: c.Scope.CallerID()}, err
 }
 
 // ListDeadLetterSources lists the queues whose dead-letter queue this is.

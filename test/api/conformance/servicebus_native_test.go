@@ -51,7 +51,7 @@ func (n *native) next(t *testing.T) *seriatim.Client {
 func (n *native) queue(t *testing.T, attributes map[string]string) string {
 	t.Helper()
 	name := unique(t) + ".fifo"
-	if err := n.next(t).CreateQueue(t.Context(), name, attributes, nil); err != nil {
+	if _, err := n.next(t).CreateQueue(t.Context(), name, attributes, nil); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -18,7 +18,7 @@ func TestScheduledAndSentOverALeaderKill(t *testing.T) {
 	native := dialNodes(t, c)
 	ctx := t.Context()
 	const queue = "scheduled.fifo"
-	if err := native.CreateQueue(ctx, queue, map[string]string{"DeduplicationWindowSeconds": "604800"}, nil); err != nil {
+	if _, err := native.CreateQueue(ctx, queue, map[string]string{"DeduplicationWindowSeconds": "604800"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	group := "g"

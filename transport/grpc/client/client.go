@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,9 +64,10 @@ type Client struct {
 
 // endpoint is one node.
 type endpoint struct {
-	conn   *grpc.ClientConn
-	queues seriatimpb.QueuesClient // for streams
-	topics seriatimpb.TopicsClient // likewise
+	address string
+	conn    *grpc.ClientConn
+	queues  seriatimpb.QueuesClient // for streams
+	topics  seriatimpb.TopicsClient // likewise
 }
 
 // Dial returns a client for the client addresses (host:port) of one or more nodes. It
@@ -92,7 +94,7 @@ func Dial(options Options, addresses ...string) (*Client, error) {
 			return nil, errors.Join(err, c.Close())
 		}
 		c.endpoints = append(c.endpoints, &endpoint{
-			conn: conn, queues: seriatimpb.NewQueuesClient(conn), topics: seriatimpb.NewTopicsClient(conn),
+			address: address, conn: conn, queues: seriatimpb.NewQueuesClient(conn), topics: seriatimpb.NewTopicsClient(conn),
 		})
 	}
 	return c, nil
@@ -112,6 +114,13 @@ func (c *Client) pick() (at int, e *endpoint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current, c.endpoints[c.current]
+}
+
+// Address returns the address of the node for the next call: the last one that answered, or the
+// leader.
+func (c *Client) Address() string {
+	_, e := c.pick()
+	return e.address
 }
 
 // learn reads the node and the leader in the metadata of an answer. The next call goes to
@@ -160,16 +169,15 @@ func (c *Client) header(ctx context.Context) context.Context {
 //	out, err := client.Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.ListQueues, in)
 func Call[S, In, Out any](ctx context.Context, c *Client, repeatable bool, service func(grpc.ClientConnInterface) S,
 	method func(S, context.Context, *In, ...grpc.CallOption) (*Out, error), in *In,
-) (out *Out, err error) {
-	err = c.call(ctx, repeatable, func(ctx context.Context, conn grpc.ClientConnInterface, o ...grpc.CallOption) (err error) {
-		out, err = method(service(conn), ctx, in, o...)
-		return err
-	})
+) (*Out, error) {
+	out, _, err := call(ctx, c, repeatable, service, method, in)
 	return out, err
 }
 
-func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Context, grpc.ClientConnInterface,
-	...grpc.CallOption) error) error {
+// call is like Call. repeated reports that an earlier attempt may have been executed.
+func call[S, In, Out any](ctx context.Context, c *Client, repeatable bool, service func(grpc.ClientConnInterface) S,
+	method func(S, context.Context, *In, ...grpc.CallOption) (*Out, error), in *In,
+) (out *Out, repeated bool, err error) {
 	ctx = c.header(ctx)
 	r := newRetries(ctx, c.options.RetryFor)
 	defer func() { r.cancel() }()
@@ -177,24 +185,26 @@ func (c *Client) call(ctx context.Context, repeatable bool, call func(context.Co
 		at, e := c.pick()
 		var hints metadata.MD
 		var reached peer.Peer // without an address the call was never sent
-		err := call(ctx, e.conn, grpc.Trailer(&hints), grpc.Peer(&reached))
+		out, err = method(service(e.conn), ctx, in, grpc.Trailer(&hints), grpc.Peer(&reached))
 		c.learn(at, hints)
 		if err == nil || ctx.Err() != nil {
-			return err
+			return out, repeated, err
 		}
+		sent := false
 		switch kindOf(err) {
 		case final:
-			return err
+			return out, repeated, err
 		case unknown:
-			if !repeatable && reached.Addr != nil {
+			if sent = reached.Addr != nil; sent && !repeatable {
 				c.leave(at)
-				return err
+				return out, repeated, err
 			}
 		case notDone:
 		}
 		if r.over() || attempt == c.options.Attempts {
-			return err
+			return out, repeated, err
 		}
+		repeated = repeated || sent
 		c.leave(at)
 		r.wait()
 	}
@@ -241,6 +251,34 @@ func kindOf(err error) kind {
 }
 
 const reasonOutcomeUnknown = "OutcomeUnknown"
+
+// BatchError is the error of a call in which some entries failed. It wraps the first failure.
+type BatchError struct {
+	Failures []*FailureError // one for each entry, in order; nil: the entry succeeded
+}
+
+// Error returns the text of the first failure.
+func (e *BatchError) Error() string { return e.first().Error() }
+
+// Unwrap returns the first failure.
+func (e *BatchError) Unwrap() error { return e.first() }
+
+func (e *BatchError) first() *FailureError {
+	return e.Failures[slices.IndexFunc(e.Failures, func(f *FailureError) bool { return f != nil })]
+}
+
+// batchError returns the error of a call with an outcome for each entry, nil if all succeeded.
+func batchError(outcomes []*seriatimpb.Outcome) error {
+	failures, failed := make([]*FailureError, len(outcomes)), false
+	for i, o := range outcomes {
+		failures[i], _ = errors.AsType[*FailureError](failureOf(o.GetFailure()))
+		failed = failed || failures[i] != nil
+	}
+	if !failed {
+		return nil
+	}
+	return &BatchError{failures}
+}
 
 // FailureError describes the refusal of one message of a call.
 type FailureError struct {

@@ -18,7 +18,7 @@ func ExampleClient_Consume() {
 	defer c.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	if err := c.CreateQueue(ctx, "orders.fifo", nil, nil); err != nil {
+	if _, err := c.CreateQueue(ctx, "orders.fifo", nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	customer := "customer-1"
@@ -51,7 +51,7 @@ func ExampleClient_NewSender() {
 	}
 	defer c.Close()
 	ctx := context.Background()
-	if err := c.CreateQueue(ctx, "events.fifo", nil, nil); err != nil {
+	if _, err := c.CreateQueue(ctx, "events.fifo", nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	sender := c.NewSender(ctx, "events.fifo")
@@ -84,7 +84,7 @@ func ExampleClient_AcceptNext() {
 	}
 	defer c.Close()
 	ctx := context.Background()
-	if err := c.CreateQueue(ctx, "steps.fifo", nil, nil); err != nil {
+	if _, err := c.CreateQueue(ctx, "steps.fifo", nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	robot := "robot-1"
@@ -125,7 +125,7 @@ func ExampleClient_Schedule() {
 	}
 	defer c.Close()
 	ctx := context.Background()
-	if err := c.CreateQueue(ctx, "reminders.fifo", nil, nil); err != nil {
+	if _, err := c.CreateQueue(ctx, "reminders.fifo", nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	customer := "customer-1"
@@ -146,7 +146,7 @@ func ExampleClient_ReleaseGroup() {
 	}
 	defer c.Close()
 	ctx := context.Background()
-	if err := c.CreateQueue(ctx, "jobs.fifo", nil, nil); err != nil {
+	if _, err := c.CreateQueue(ctx, "jobs.fifo", nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	site := "site-1"
@@ -181,7 +181,7 @@ func ExampleClient_ForgetDeduplication() {
 	}
 	defer c.Close()
 	ctx := context.Background()
-	if err := c.CreateQueue(ctx, "bookings.fifo", nil, nil); err != nil {
+	if _, err := c.CreateQueue(ctx, "bookings.fifo", nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	group, id := "hotel-1", "booking-17"

@@ -181,7 +181,7 @@ var queueNumber atomic.Int64
 func create(t *testing.T, c *client.Client, suffix string) string {
 	t.Helper()
 	name := fmt.Sprintf("c%d%s", queueNumber.Add(1), suffix)
-	if err := c.CreateQueue(t.Context(), name, nil, nil); err != nil {
+	if _, err := c.CreateQueue(t.Context(), name, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -8,17 +8,28 @@ import (
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// CreateQueue creates a queue, or confirms an equal one. A name that ends in .fifo
-// needs no attribute FifoQueue.
-func (c *Client) CreateQueue(ctx context.Context, name string, attributes, tags map[string]string) error {
+// CreateQueue creates a queue, or confirms an equal one, and returns its ARN. A name that ends in
+// .fifo needs no attribute FifoQueue.
+func (c *Client) CreateQueue(ctx context.Context, name string, attributes, tags map[string]string) (arn string, err error) {
 	all := make(map[string]string, len(attributes)+1)
 	if isFIFO(name) {
 		all["FifoQueue"] = "true"
 	}
 	maps.Copy(all, attributes)
 	in := &seriatimpb.CreateQueueRequest{Queue: name, Attributes: all, Tags: tags}
-	_, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.CreateQueue, in)
-	return err
+	out, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.CreateQueue, in)
+	return out.GetQueueArn(), err
+}
+
+// Queues lists the queues whose names begin with a prefix, and returns the number of their account.
+func (c *Client) Queues(ctx context.Context, prefix string) (names []string, account string, err error) {
+	names, err = collect(func(token string) ([]string, string, error) {
+		in := &seriatimpb.ListQueuesRequest{Prefix: prefix, PageToken: token}
+		out, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.ListQueues, in)
+		account = out.GetAccount()
+		return out.GetQueues(), out.GetNextPageToken(), err
+	})
+	return names, account, err
 }
 
 // DeleteQueue deletes a queue with its messages.
@@ -49,6 +60,52 @@ func (c *Client) SetQueueAttributes(ctx context.Context, name string, attributes
 	return err
 }
 
+// QueueTags lists the tags of a queue.
+func (c *Client) QueueTags(ctx context.Context, name string) (map[string]string, error) {
+	in := &seriatimpb.ListQueueTagsRequest{Queue: name}
+	out, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.ListQueueTags, in)
+	return out.GetTags(), err
+}
+
+// TagQueue adds tags to a queue, or overwrites them.
+func (c *Client) TagQueue(ctx context.Context, name string, tags map[string]string) error {
+	in := &seriatimpb.TagQueueRequest{Queue: name, Tags: tags}
+	_, err := Call(ctx, c, false, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.TagQueue, in)
+	return err
+}
+
+// UntagQueue removes tags from a queue. Unknown keys are no error.
+func (c *Client) UntagQueue(ctx context.Context, name string, keys ...string) error {
+	in := &seriatimpb.UntagQueueRequest{Queue: name, Keys: keys}
+	_, err := Call(ctx, c, false, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.UntagQueue, in)
+	return err
+}
+
+// MoveTask moves messages out of a dead-letter queue. Its fields are as in the proto.
+type MoveTask = seriatimpb.MoveTask
+
+// StartMoveTask starts to move the messages of a dead-letter queue to another queue, or to the
+// queues they came from if destination is empty. perSecond limits the rate; nil: no limit.
+func (c *Client) StartMoveTask(ctx context.Context, source, destination string, perSecond *int32) (id string, err error) {
+	in := &seriatimpb.StartMoveTaskRequest{Source: source, Destination: destination, MessagesPerSecondMax: perSecond}
+	out, err := Call(ctx, c, false, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.StartMoveTask, in)
+	return out.GetTaskId(), err
+}
+
+// MoveTasks lists up to ten move tasks of a dead-letter queue, the newest first.
+func (c *Client) MoveTasks(ctx context.Context, source string) ([]*MoveTask, error) {
+	in := &seriatimpb.ListMoveTasksRequest{Source: source, MaxResults: 10}
+	out, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.ListMoveTasks, in)
+	return out.GetTasks(), err
+}
+
+// CancelMoveTask stops a running move task, and returns how many messages it moved.
+func (c *Client) CancelMoveTask(ctx context.Context, source, id string) (moved int64, err error) {
+	in := &seriatimpb.CancelMoveTaskRequest{Source: source, TaskId: id}
+	out, err := Call(ctx, c, false, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.CancelMoveTask, in)
+	return out.GetMoved(), err
+}
+
 // isFIFO reports whether a name is that of a FIFO queue or topic.
 func isFIFO(name string) bool { return strings.HasSuffix(name, ".fifo") }
 
@@ -74,14 +131,12 @@ func BinaryAttribute(dataType string, value []byte) *Attribute {
 type Result = seriatimpb.SendResult
 
 // Send sends 1 to 10 messages. The error is that of the call, or of the first refused
-// message, which comes with all results.
+// message, which comes with all results. If an earlier attempt of the call may have stored the
+// messages, the results do not say whether they are duplicates.
 func (c *Client) Send(ctx context.Context, queue string, messages ...*Message) ([]*Result, error) {
 	in := &seriatimpb.SendRequest{Queue: queue, Messages: c.withIDs(queue, messages)}
-	out, err := Call(ctx, c, isFIFO(queue), seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Send, in)
-	if err != nil {
-		return nil, err
-	}
-	return out.GetResults(), firstRefused(out.GetResults())
+	out, repeated, err := call(ctx, c, isFIFO(queue), seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Send, in)
+	return completed(out.GetResults(), repeated, err)
 }
 
 // withIDs returns the messages with deduplication ids if the queue needs them.
@@ -108,13 +163,16 @@ func withID(m *Message) *Message {
 	}
 }
 
+// ReceiveRequest names a queue to receive from. Its fields are as in the proto.
+type ReceiveRequest = seriatimpb.ReceiveRequest
+
 // Receive receives messages, in a session or in none. For a FIFO queue it draws an attempt id
 // if in has none.
-func (c *Client) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*seriatimpb.ReceiveResponse, error) {
+func (c *Client) Receive(ctx context.Context, in *ReceiveRequest) (*seriatimpb.ReceiveResponse, error) {
 	request := in
 	if in.AttemptId == nil && isFIFO(in.GetQueue()) && !in.GetDeleteOnReceipt() {
 		id := newID()
-		request = &seriatimpb.ReceiveRequest{
+		request = &ReceiveRequest{
 			Queue: in.GetQueue(), MaxMessages: in.MaxMessages, VisibilityTimeoutSeconds: in.VisibilityTimeoutSeconds,
 			WaitSeconds: in.WaitSeconds, AttemptId: &id, Session: in.GetSession(),
 		}
@@ -123,19 +181,18 @@ func (c *Client) Receive(ctx context.Context, in *seriatimpb.ReceiveRequest) (*s
 	return out, err
 }
 
-// Delete deletes 1 to 10 messages. The error is that of the call, or of the first message
-// that was not deleted.
+// Delete deletes 1 to 10 messages. The error is that of the call, or a *BatchError.
 func (c *Client) Delete(ctx context.Context, queue string, handles ...string) error {
 	in := &seriatimpb.DeleteRequest{Queue: queue, ReceiptHandles: handles}
 	out, err := Call(ctx, c, true, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Delete, in)
 	if err != nil {
 		return err
 	}
-	return firstFailure(out.GetOutcomes())
+	return batchError(out.GetOutcomes())
 }
 
-// ChangeVisibility makes 1 to 10 messages in flight visible after seconds. The error is that
-// of the call, or of the first message that was not changed.
+// ChangeVisibility makes 1 to 10 messages in flight visible after seconds. The error is that of
+// the call, or a *BatchError.
 func (c *Client) ChangeVisibility(ctx context.Context, queue string, seconds int32, handles ...string) error {
 	in := &seriatimpb.ChangeVisibilityRequest{Queue: queue}
 	for _, handle := range handles {
@@ -145,14 +202,5 @@ func (c *Client) ChangeVisibility(ctx context.Context, queue string, seconds int
 	if err != nil {
 		return err
 	}
-	return firstFailure(out.GetOutcomes())
-}
-
-func firstFailure(outcomes []*seriatimpb.Outcome) error {
-	for _, o := range outcomes {
-		if o.GetFailure() != nil {
-			return failureOf(o.GetFailure())
-		}
-	}
-	return nil
+	return batchError(out.GetOutcomes())
 }

@@ -21,26 +21,30 @@ func (c *Client) Schedule(ctx context.Context, queue string, at time.Time, messa
 		}
 	}
 	in := &seriatimpb.ScheduleMessagesRequest{Queue: queue, Messages: scheduled}
-	out, err := Call(ctx, c, true, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.ScheduleMessages, in)
+	out, repeated, err := call(ctx, c, true, seriatimpb.NewMessagesClient, seriatimpb.MessagesClient.ScheduleMessages, in)
+	return completed(out.GetResults(), repeated, err)
+}
+
+// completed returns the results of a call, and the error of the first refused message. The
+// duplicate of a repeated call may be its own first attempt.
+func completed(results []*Result, repeated bool, err error) ([]*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out.GetResults(), firstRefused(out.GetResults())
-}
-
-// firstRefused returns the error of the first refused message.
-func firstRefused(results []*Result) error {
 	for _, r := range results {
-		if r.GetFailure() != nil {
-			return failureOf(r.GetFailure())
+		if repeated {
+			r.Duplicate = nil
+		}
+		if err == nil {
+			err = failureOf(r.GetFailure())
 		}
 	}
-	return nil
+	return results, err
 }
 
 // CancelScheduled deletes 1 to 10 scheduled messages by their sequence numbers. With forget
-// their deduplication ids can be sent again at once. The error is that of the call, or of
-// the first number without a scheduled message: it was enqueued or cancelled before.
+// their deduplication ids can be sent again at once. The error is that of the call, or a *BatchError:
+// a message without a failure was cancelled, another was enqueued or cancelled before.
 func (c *Client) CancelScheduled(ctx context.Context, queue string, forget bool, numbers ...uint64) error {
 	in := &seriatimpb.CancelScheduledRequest{Queue: queue, SequenceNumbers: numbers, ForgetDeduplicationId: forget}
 	return settlement(ctx, c, in, seriatimpb.MessagesClient.CancelScheduled, (*seriatimpb.CancelScheduledResponse).GetOutcomes)

@@ -11,23 +11,18 @@ import (
 )
 
 // settlement makes a call of the service Messages that ends deliveries, each on its own.
-// The error is that of the call, or of the first delivery that failed. A repeated call may
+// The error is that of the call, or a *BatchError. A repeated call may
 // find a lock lost because its first attempt succeeded: then the outcome is unknown.
 func settlement[In, Out any](ctx context.Context, c *Client, in *In,
 	method func(seriatimpb.MessagesClient, context.Context, *In, ...grpc.CallOption) (*Out, error),
 	outcomes func(*Out) []*seriatimpb.Outcome,
 ) error {
-	attempts := 0
-	counted := func(m seriatimpb.MessagesClient, ctx context.Context, in *In, o ...grpc.CallOption) (*Out, error) {
-		attempts++
-		return method(m, ctx, in, o...)
-	}
-	out, err := Call(ctx, c, true, seriatimpb.NewMessagesClient, counted, in)
+	out, repeated, err := call(ctx, c, true, seriatimpb.NewMessagesClient, method, in)
 	if err == nil {
-		err = firstFailure(outcomes(out))
+		err = batchError(outcomes(out))
 	}
 	var failure *FailureError
-	if attempts > 1 && errors.As(err, &failure) && (failure.Code == codes.Aborted || failure.Code == codes.NotFound) {
+	if repeated && errors.As(err, &failure) && (failure.Code == codes.Aborted || failure.Code == codes.NotFound) {
 		return &FailureError{
 			Code: codes.Unavailable, Reason: reasonOutcomeUnknown,
 			Message: "The call was made again, and its first attempt may have succeeded: " + failure.Message,

@@ -121,13 +121,18 @@ func (c *Client) SetSubscriptionAttributes(ctx context.Context, subscriptionARN 
 	return err
 }
 
-// Publish publishes 1 to 10 messages, all or none.
+// Publish publishes 1 to 10 messages, all or none. Its results are as those of Send.
 func (c *Client) Publish(ctx context.Context, topic string, messages ...*TopicMessage) ([]*PublishResult, error) {
 	in := &seriatimpb.PublishRequest{Topic: topic}
 	for _, m := range messages {
 		in.Messages = append(in.Messages, c.withTopicID(topic, m))
 	}
-	out, err := Call(ctx, c, isFIFO(topic), seriatimpb.NewTopicsClient, seriatimpb.TopicsClient.Publish, in)
+	out, repeated, err := call(ctx, c, isFIFO(topic), seriatimpb.NewTopicsClient, seriatimpb.TopicsClient.Publish, in)
+	if repeated {
+		for _, r := range out.GetResults() {
+			r.Duplicate = nil
+		}
+	}
 	return out.GetResults(), err
 }
 

@@ -85,7 +85,7 @@ func TestPublishIsRepeated(t *testing.T) {
 	lost := lostPublishes
 	fronts[0].face.broken.Store(&lost)
 	results, err := c.Publish(t.Context(), topic, &client.TopicMessage{Message: "a", GroupId: new("g")})
-	if err != nil || !results[0].GetDuplicate() {
+	if err != nil || results[0].Duplicate != nil { // it may be its own duplicate
 		t.Errorf("%v %v", results, err)
 	}
 	if got := bodies(receive(t, c, name)); !slices.Equal(got, []string{"a"}) {
@@ -169,7 +169,7 @@ func ExampleClient_Publish() {
 		log.Fatal(err)
 	}
 	for _, queue := range []string{"billing.fifo", "shipping.fifo"} {
-		if err := c.CreateQueue(ctx, queue, nil, nil); err != nil {
+		if _, err := c.CreateQueue(ctx, queue, nil, nil); err != nil {
 			log.Fatal(err)
 		}
 		// Raw delivery: the body is the message, not an envelope in JSON.

@@ -214,6 +214,7 @@ func (x *CreateQueueRequest) GetTags() map[string]string {
 
 type CreateQueueResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	QueueArn      string                 `protobuf:"bytes,1,opt,name=queue_arn,json=queueArn,proto3" json:"queue_arn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +247,13 @@ func (x *CreateQueueResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use CreateQueueResponse.ProtoReflect.Descriptor instead.
 func (*CreateQueueResponse) Descriptor() ([]byte, []int) {
 	return file_transport_grpc_queues_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CreateQueueResponse) GetQueueArn() string {
+	if x != nil {
+		return x.QueueArn
+	}
+	return ""
 }
 
 type DeleteQueueRequest struct {
@@ -392,6 +400,7 @@ type ListQueuesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queues        []string               `protobuf:"bytes,1,rep,name=queues,proto3" json:"queues,omitempty"`
 	NextPageToken string                 `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"` // empty: this is the last page
+	Account       string                 `protobuf:"bytes,3,opt,name=account,proto3" json:"account,omitempty"`                                    // of the queues
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +445,13 @@ func (x *ListQueuesResponse) GetQueues() []string {
 func (x *ListQueuesResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListQueuesResponse) GetAccount() string {
+	if x != nil {
+		return x.Account
 	}
 	return ""
 }
@@ -3607,8 +3623,9 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x15\n" +
-	"\x13CreateQueueResponse\"*\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"2\n" +
+	"\x13CreateQueueResponse\x12\x1b\n" +
+	"\tqueue_arn\x18\x01 \x01(\tR\bqueueArn\"*\n" +
 	"\x12DeleteQueueRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\"\x15\n" +
 	"\x13DeleteQueueResponse\"g\n" +
@@ -3616,10 +3633,11 @@ const file_transport_grpc_queues_proto_rawDesc = "" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"T\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"n\n" +
 	"\x12ListQueuesResponse\x12\x16\n" +
 	"\x06queues\x18\x01 \x03(\tR\x06queues\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"p\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x18\n" +
+	"\aaccount\x18\x03 \x01(\tR\aaccount\"p\n" +
 	"\x1cListDeadLetterSourcesRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
