@@ -170,7 +170,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 	id := regexp.MustCompile(`request id ([0-9a-f-]{36})`).FindStringSubmatch(refused)
 	if id == nil || !regexp.MustCompile(`"ts":.*"msg":"request".*"request_id":"`+id[1]+
-		`","action":"SendMessage".*"queue":"orders.fifo".*"dur_ms":[0-9.]+`).MatchString(shown["the log"]) {
+		`","action":"Send".*"queue":"orders.fifo".*"dur_ms":[0-9.]+`).MatchString(shown["the log"]) {
 		t.Errorf("the log lacks the request of the error %s", refused)
 	}
 }

@@ -247,12 +247,12 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/offline", never: []string{"~/fsm/wire", "~/transport", "net"}},
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
 		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client", "~/transport/auth/sigv4",
-		"~/queue/attributes", "~/transport/service", "~/transport/aws", "~/transport/sqs", "~/transport/sns",
+		"~/queue/attributes", "~/transport/aws", "~/transport/sqs", "~/transport/sns",
 		// whose tables say what there is
 	}},
 	{path: "cmd/seriatim/client/native", only: []string{
 		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff",
-		"google.golang.org/grpc/codes",
+		"google.golang.org/grpc/codes", "google.golang.org/grpc/keepalive",
 		"google.golang.org/grpc/metadata", "google.golang.org/grpc/status",
 	}, users: []string{"cmd/seriatim/client"}},
 	{path: "cmd/seriatim/client/diagnose", only: []string{std, "~/cluster/health", "~/cmd/seriatim/plural"},

@@ -86,7 +86,7 @@ func (s *Service) moveTask(t queue.MoveTaskRecord) moveTask {
 	switch t.Status {
 	case queue.MoveTaskRunning:
 		// Only a running task has a handle (AWS).
-		out.Status, out.TaskHandle = "RUNNING", s.taskHandle(t.ID, t.Source)
+		out.Status, out.TaskHandle = "RUNNING", TaskHandle(t.ID, s.Names.QueueARN(t.Source))
 	case queue.MoveTaskCompleted:
 		out.Status = "COMPLETED"
 	case queue.MoveTaskStopped:

@@ -55,7 +55,7 @@ func (s *Service) startMessageMoveTask(ctx context.Context, c *aws.Call, in *sta
 	if err != nil {
 		return nil, err
 	}
-	return &startMessageMoveTaskOutput{s.taskHandle(started.TaskID, source)}, nil
+	return &startMessageMoveTaskOutput{TaskHandle(started.TaskID, s.Names.QueueARN(source))}, nil
 }
 
 // taskHandle is the handle of a move task: base64 of a JSON object, as recorded from AWS.
@@ -64,8 +64,9 @@ type taskHandle struct {
 	SourceARN string `json:"sourceArn"`
 }
 
-func (s *Service) taskHandle(taskID, source string) string {
-	text, err := json.Marshal(taskHandle{taskID, s.Names.QueueARN(source)})
+// TaskHandle returns the handle of the move task with an id out of a queue.
+func TaskHandle(taskID, sourceARN string) string {
+	text, err := json.Marshal(taskHandle{taskID, sourceARN})
 	if err != nil {
 		panic("a structure of two strings cannot be encoded: " + err.Error())
 	}

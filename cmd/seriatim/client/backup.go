@@ -208,7 +208,7 @@ func (w *wire) download(ctx context.Context, to io.Writer, show *progress) (crea
 // accepts. first bounds the time until the answer begins, zero for no bound; the rest of the
 // exchange has no limit.
 func (w *wire) stream(ctx context.Context, build func(base string) (*http.Request, error), first time.Duration) (*http.Response, error) {
-	if err := w.exposed(w.admin); err != nil {
+	if err := w.exposed(); err != nil {
 		return nil, err
 	}
 	transport := w.http.Transport.(*http.Transport).Clone()
@@ -247,7 +247,7 @@ func (w *wire) stream(ctx context.Context, build func(base string) (*http.Reques
 			return response, nil
 		}
 		unknown := sent && !repeatable
-		failures = append(failures, unanswered(base, w.admin, err, unknown))
+		failures = append(failures, unanswered(base, err, unknown))
 		if unknown || ctx.Err() != nil {
 			return nil, failures[len(failures)-1]
 		}
@@ -255,7 +255,7 @@ func (w *wire) stream(ctx context.Context, build func(base string) (*http.Reques
 	if refused != nil {
 		return refused, nil
 	}
-	return nil, joined(w.admin, failures)
+	return nil, joined(failures)
 }
 
 // kept reads an answer into memory, so that its connection can end.
@@ -271,15 +271,15 @@ func (w *wire) refused(response *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
 	base := response.Request.URL.Scheme + "://" + response.Request.URL.Host
 	if err != nil {
-		return unanswered(base, w.admin, err, false)
+		return unanswered(base, err, false)
 	}
 	got := answer{status: response.StatusCode, header: response.Header, body: text, from: base}
-	e := decodeError(got.status, got.header, got.body)
-	switch e.Status {
+	e := adminRefusal(got)
+	switch got.status {
 	case http.StatusConflict:
 		return exit.New(exit.Conflict, e, "start new nodes with empty data directories and restore into those")
 	case http.StatusUnprocessableEntity:
 		return exit.New(exit.Failed, e, "seriatim backup verify FILE shows the damage; take another backup")
 	}
-	return adminRefusal(got)
+	return e
 }

@@ -104,7 +104,7 @@ func (o *options) bench(cmd *cobra.Command, l bench.Load) error {
 			return bench.Status{Version: st.Version, Nodes: 1 + len(st.Peers), CommitIndex: st.CommitIndex}, err
 		}}
 	secure := 0
-	for _, address := range w.client.addresses {
+	for _, address := range w.endpoints {
 		u, err := url.Parse(address)
 		if err != nil {
 			return err

@@ -8,22 +8,28 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
+
+// sent is the answer to a message that was accepted.
+var sent = &seriatimpb.SendResponse{Results: []*seriatimpb.SendResult{{MessageId: "m", SequenceNumber: 1}}}
 
 // result holds the output and the error of one run of the tool.
 type result struct {
@@ -49,195 +55,146 @@ func runToolIn(ctx context.Context, endpoint, stdin string, args ...string) resu
 	return result{out.String(), words.String(), err}
 }
 
-// call is one request that the fake server saw.
-type call struct {
-	Action string
-	Input  map[string]any
-}
-
-// fakeServer answers each action with a fixed document and records the calls.
-func fakeServer(t *testing.T, answers map[string]string) (endpoint string, calls func() []call) {
-	t.Helper()
-	var mu sync.Mutex
-	var seen []call
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		action := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
-		if action == "" {
-			action = r.Method + " " + r.URL.RequestURI()
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		c := call{Action: action}
-		if len(body) > 0 {
-			if err := json.Unmarshal(body, &c.Input); err != nil {
-				t.Errorf("%s: %v", action, err)
-			}
-		}
-		mu.Lock()
-		seen = append(seen, c)
-		mu.Unlock()
-		answer, ok := answers[action]
-		if !ok && action == "GetQueueUrl" {
-			answer, ok = `{"QueueUrl":"http://h/000000000000/q.fifo"}`, true
-		}
-		if !ok {
-			t.Errorf("unexpected call %s %s", action, body)
-		}
-		if _, err := io.WriteString(w, answer); err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, func() []call {
-		mu.Lock()
-		defer mu.Unlock()
-		return seen
-	}
-}
-
 func TestRequests(t *testing.T) {
 	const q = "http://h/000000000000/q.fifo"
-	counts := `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
+	const name = "000000000000/q.fifo"
+	counts := counted("2", "1", "0")
 	tests := []struct {
 		name    string
 		args    []string
 		stdin   string
-		answers map[string]string
+		answers map[string]any
 		want    call // the last one
 	}{
 		{
 			"create adds FifoQueue",
 			[]string{"queue", "create", "q.fifo", "-a", "VisibilityTimeout=60", "-t", "team=a=b"},
 			"",
-			map[string]string{"CreateQueue": `{"QueueUrl":"` + q + `"}`},
-			call{"CreateQueue", map[string]any{
-				"QueueName": "q.fifo", "Attributes": map[string]any{"FifoQueue": "true", "VisibilityTimeout": "60"},
-				"tags": map[string]any{"team": "a=b"},
+			map[string]any{"CreateQueue": &seriatimpb.CreateQueueResponse{QueueArn: "arn:aws:sqs:us-east-1:000000000000:q.fifo"}},
+			call{"CreateQueue", &seriatimpb.CreateQueueRequest{
+				Queue: "q.fifo", Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "60"},
+				Tags: map[string]string{"team": "a=b"},
 			}},
 		},
 		{
 			"send all members",
 			[]string{
 				"msg", "send", "q.fifo", "body", "-g", "g1", "-d", "d1", "--delay", "3", "-a", "k=v", "-a", "n:Number=5", "-a",
-				"b:Binary=\x00\x01",
+				"b:Binary=\x00\xff",
 				"--trace-header", "Root=1",
 			},
 			"",
-			map[string]string{"SendMessage": `{"MessageId":"m","SequenceNumber":"1"}`},
-			call{"SendMessage", map[string]any{
-				"QueueUrl": q, "MessageBody": "body", "MessageGroupId": "g1", "MessageDeduplicationId": "d1", "DelaySeconds": 3.0,
-				"MessageAttributes": map[string]any{
-					"k": map[string]any{"DataType": "String", "StringValue": "v"},
-					"n": map[string]any{"DataType": "Number", "StringValue": "5"},
-					"b": map[string]any{"DataType": "Binary", "BinaryValue": "AAE="},
+			map[string]any{"Send": sent},
+			call{"Send", &seriatimpb.SendRequest{Queue: "q.fifo", Messages: []*seriatimpb.OutgoingMessage{{
+				Body: "body", GroupId: new("g1"), DeduplicationId: new("d1"), DelaySeconds: new(int32(3)), TraceHeader: "Root=1",
+				Attributes: map[string]*seriatimpb.Attribute{
+					"k": api.TextAttribute("String", "v"), "n": api.TextAttribute("Number", "5"),
+					"b": api.BinaryAttribute("Binary", []byte{0, 0xff}),
 				},
-				"MessageSystemAttributes": map[string]any{"AWSTraceHeader": map[string]any{"DataType": "String", "StringValue": "Root=1"}},
-			}},
+			}}}},
 		},
 		{
 			"send from standard input, empty group given",
 			[]string{"msg", "send", q, "--group", ""},
 			"from\nstdin",
-			map[string]string{"SendMessage": `{"MessageId":"m"}`},
-			call{"SendMessage", map[string]any{"QueueUrl": q, "MessageBody": "from\nstdin", "MessageGroupId": ""}},
+			map[string]any{"Send": sent},
+			call{"Send", &seriatimpb.SendRequest{Queue: name,
+				Messages: []*seriatimpb.OutgoingMessage{{Body: "from\nstdin", GroupId: new("")}}}},
 		},
 		{
 			"receive leaves out what was not given",
-			[]string{"msg", "receive", "q.fifo"},
+			[]string{"msg", "receive", "q"},
 			"",
-			map[string]string{"ReceiveMessage": `{}`},
-			call{"ReceiveMessage", map[string]any{
-				"QueueUrl": q, "MaxNumberOfMessages": 1.0, "MessageSystemAttributeNames": []any{"All"},
-				"MessageAttributeNames": []any{"All"},
-			}},
+			map[string]any{"Receive": &seriatimpb.ReceiveResponse{}},
+			call{"Receive", &seriatimpb.ReceiveRequest{Queue: "q", MaxMessages: new(int32(1))}},
 		},
 		{
 			"receive with zeros",
 			[]string{"msg", "receive", "q.fifo", "-w", "0", "--visibility-timeout", "0", "--attempt-id", "a"},
 			"",
-			map[string]string{"ReceiveMessage": `{}`},
-			call{"ReceiveMessage", map[string]any{
-				"QueueUrl": q, "MaxNumberOfMessages": 1.0, "MessageSystemAttributeNames": []any{"All"},
-				"MessageAttributeNames": []any{"All"},
-				"WaitTimeSeconds":       0.0, "VisibilityTimeout": 0.0, "ReceiveRequestAttemptId": "a",
+			map[string]any{"Receive": &seriatimpb.ReceiveResponse{}},
+			call{"Receive", &seriatimpb.ReceiveRequest{
+				Queue: "q.fifo", MaxMessages: new(int32(1)), WaitSeconds: new(int32(0)), VisibilityTimeoutSeconds: new(int32(0)),
+				AttemptId: new("a"),
 			}},
 		},
 		{
 			"delete after eleven handles sends a second batch",
 			append([]string{"msg", "delete", q}, strings.Split("a b c d e f g h i j k", " ")...), "",
-			map[string]string{"DeleteMessageBatch": `{}`},
-			call{"DeleteMessageBatch", map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "k"}}}},
+			map[string]any{"Delete": &seriatimpb.DeleteResponse{}},
+			call{"Delete", &seriatimpb.DeleteRequest{Queue: name, ReceiptHandles: []string{"k"}}},
 		},
 		{
 			"update",
 			[]string{"queue", "update", q, "-a", "DelaySeconds=3", "-a", "Policy="},
 			"",
-			map[string]string{"SetQueueAttributes": ""},
-			call{"SetQueueAttributes", map[string]any{"QueueUrl": q, "Attributes": map[string]any{"DelaySeconds": "3", "Policy": ""}}},
+			map[string]any{"SetQueueAttributes": &seriatimpb.SetQueueAttributesResponse{}},
+			call{"SetQueueAttributes",
+				&seriatimpb.SetQueueAttributesRequest{Queue: name, Attributes: map[string]string{"DelaySeconds": "3", "Policy": ""}}},
 		},
 		{
 			"tag",
 			[]string{"queue", "tag", q, "a=b=c", "d="},
 			"",
-			map[string]string{"TagQueue": ""},
-			call{"TagQueue", map[string]any{"QueueUrl": q, "Tags": map[string]any{"a": "b=c", "d": ""}}},
+			map[string]any{"TagQueue": &seriatimpb.TagQueueResponse{}},
+			call{"TagQueue", &seriatimpb.TagQueueRequest{Queue: name, Tags: map[string]string{"a": "b=c", "d": ""}}},
 		},
 		{
 			"untag",
 			[]string{"queue", "untag", q, "a", "b"},
 			"",
-			map[string]string{"UntagQueue": ""},
-			call{"UntagQueue", map[string]any{"QueueUrl": q, "TagKeys": []any{"a", "b"}}},
+			map[string]any{"UntagQueue": &seriatimpb.UntagQueueResponse{}},
+			call{"UntagQueue", &seriatimpb.UntagQueueRequest{Queue: name, Keys: []string{"a", "b"}}},
 		},
 		{
 			"extend to zero",
 			[]string{"msg", "extend", q, "h", "--visibility-timeout", "0"},
 			"",
-			map[string]string{"ChangeMessageVisibilityBatch": `{}`},
-			call{"ChangeMessageVisibilityBatch",
-				map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 0.0}}}},
+			map[string]any{"ChangeVisibility": &seriatimpb.ChangeVisibilityResponse{}},
+			call{"ChangeVisibility", &seriatimpb.ChangeVisibilityRequest{Queue: name,
+				Entries: []*seriatimpb.VisibilityEntry{{ReceiptHandle: "h", VisibilityTimeoutSeconds: new(int32(0))}}}},
 		},
 		{
 			"release",
 			[]string{"msg", "release", q, "h"},
 			"",
-			map[string]string{"ChangeMessageVisibilityBatch": `{}`},
-			call{"ChangeMessageVisibilityBatch",
-				map[string]any{"QueueUrl": q, "Entries": []any{map[string]any{"Id": "0", "ReceiptHandle": "h", "VisibilityTimeout": 0.0}}}},
+			map[string]any{"ChangeVisibility": &seriatimpb.ChangeVisibilityResponse{}},
+			call{"ChangeVisibility", &seriatimpb.ChangeVisibilityRequest{Queue: name,
+				Entries: []*seriatimpb.VisibilityEntry{{ReceiptHandle: "h", VisibilityTimeoutSeconds: new(int32(0))}}}},
 		},
 		{
 			"redrive with all flags",
 			[]string{"dlq", "redrive", q, "--to", q, "--rate", "5", "--detach", "--yes"},
 			"",
-			map[string]string{"GetQueueAttributes": `{"Attributes":{"QueueArn":"arn:q"}}`, "StartMessageMoveTask": `{"TaskHandle":"h"}`},
-			call{"StartMessageMoveTask",
-				map[string]any{"SourceArn": "arn:q", "DestinationArn": "arn:q", "MaxNumberOfMessagesPerSecond": 5.0}},
+			map[string]any{"GetQueueAttributes": counts, "StartMoveTask": &seriatimpb.StartMoveTaskResponse{TaskId: "h"}},
+			call{"StartMoveTask", &seriatimpb.StartMoveTaskRequest{Source: name, Destination: name, MessagesPerSecondMax: new(int32(5))}},
 		},
 		{
 			"cancel",
 			[]string{"dlq", "cancel", q},
 			"",
-			map[string]string{
-				"GetQueueAttributes":    `{"Attributes":{"QueueArn":"arn:q"}}`,
-				"ListMessageMoveTasks":  `{"Results":[{"Status":"RUNNING","TaskHandle":"h"},{"Status":"COMPLETED"}]}`,
-				"CancelMessageMoveTask": `{"ApproximateNumberOfMessagesMoved":4}`,
+			map[string]any{
+				"GetQueueAttributes": counts,
+				"ListMoveTasks": &seriatimpb.ListMoveTasksResponse{Tasks: []*seriatimpb.MoveTask{
+					{Status: seriatimpb.MoveTaskStatus_MOVE_TASK_STATUS_RUNNING, TaskId: "h"},
+					{Status: seriatimpb.MoveTaskStatus_MOVE_TASK_STATUS_COMPLETED, TaskId: "g"},
+				}},
+				"CancelMoveTask": &seriatimpb.CancelMoveTaskResponse{Moved: 4},
 			},
-			call{"CancelMessageMoveTask", map[string]any{"TaskHandle": "h"}},
+			call{"CancelMoveTask", &seriatimpb.CancelMoveTaskRequest{Source: name, TaskId: "h"}},
 		},
 		{
 			"purge after the name was typed",
 			[]string{"queue", "purge", "q.fifo"},
 			"q.fifo\n",
-			map[string]string{"GetQueueAttributes": counts, "PurgeQueue": ""},
-			call{"PurgeQueue", map[string]any{"QueueUrl": q}},
+			map[string]any{"GetQueueAttributes": counts, "PurgeQueue": &seriatimpb.PurgeQueueResponse{}},
+			call{"PurgeQueue", &seriatimpb.PurgeQueueRequest{Queue: "q.fifo"}},
 		},
 		{
 			"peek",
 			[]string{"msg", "peek", "q.fifo", "-g", "a b", "-n", "3", "--from", "7"},
 			"",
-			map[string]string{"GET /v1/queues/q.fifo/messages?from=7&group=a+b&limit=3": `{"messages":[]}`},
+			map[string]any{"GET /v1/queues/q.fifo/messages?from=7&group=a+b&limit=3": `{"messages":[]}`},
 			call{"GET /v1/queues/q.fifo/messages?from=7&group=a+b&limit=3", nil},
 		},
 	}
@@ -248,7 +205,7 @@ func TestRequests(t *testing.T) {
 				t.Fatal(r.err)
 			}
 			seen := calls()
-			if diff := cmp.Diff(tt.want, seen[len(seen)-1]); diff != "" {
+			if diff := cmp.Diff(tt.want, seen[len(seen)-1], protocmp.Transform()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -313,98 +270,33 @@ func TestBodiesAreText(t *testing.T) {
 	}
 }
 
-func TestExitCodes(t *testing.T) {
-	tests := []struct {
-		name   string
+// Errors of the admin port have exit codes.
+func TestAdminErrors(t *testing.T) {
+	for _, test := range []struct {
 		status int
 		body   string
-		header string
-		want   exit.Code
+		code   exit.Code
 		text   string
 	}{
-		{"unknown queue", 400, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}`,
-			"AWS.SimpleQueueService.NonExistentQueue;Sender", exit.NotFound,
-			"AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist. (request id r-1)"},
-		{"unknown task", 400, `{"__type":"com.amazonaws.sqs#ResourceNotFoundException","message":"no task"}`,
-			"ResourceNotFoundException;Sender", exit.NotFound, "no task"},
-		{"denied", 403, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`, "", exit.Denied,
-			"AccessDeniedException: no"},
-		{"over a limit", 403, `{"__type":"com.amazonaws.sqs#OverLimit","message":"Too many messages in flight"}`, "OverLimit;Sender",
-			exit.Conflict, "OverLimit"},
-		{"throttled", 403, `{"__type":"com.amazonaws.sqs#RequestThrottled","message":"later"}`, "RequestThrottled;Sender", exit.Unavailable,
-			"RequestThrottled"},
-		{"exists", 400, `{"__type":"com.amazonaws.sqs#QueueNameExists","message":"differs"}`, "QueueAlreadyExists;Sender", exit.Conflict,
-			"QueueAlreadyExists"},
-		{"bad value", 400, `{"__type":"com.amazon.coral.service#InvalidParameterValueException","message":"bad"}`,
-			"InvalidParameterValue;Sender", exit.Usage, "InvalidParameterValue"},
-		{"no leader", 503, `{"__type":"com.amazonaws.sqs#ServiceUnavailable","message":"no leader"}`, "ServiceUnavailable;Receiver",
-			exit.Unavailable, "no leader"},
-		{"unknown outcome", 503, `{"__type":"com.amazonaws.sqs#OutcomeUnknown","message":"perhaps"}`, "OutcomeUnknown;Receiver",
-			exit.Unavailable, "perhaps"},
-		{"internal", 500, `oops`, "", exit.Failed, "HTTP 500: oops"},
-		{"another program's page", 200, `<html>`, "", exit.Failed, "unreadable answer"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("x-amzn-RequestId", "r-1")
-				if tt.header != "" {
-					w.Header().Set("x-amzn-query-error", tt.header)
-				}
-				w.WriteHeader(tt.status)
-				if _, err := io.WriteString(w, tt.body); err != nil {
-					t.Error(err)
-				}
-			}))
-			defer server.Close()
-			r := runTool(t, server.URL, "", "queue", "list")
-			if exit.CodeOf(r.err) != tt.want || !strings.Contains(r.err.Error(), tt.text) {
-				t.Errorf("got %v (code %d), want code %d and %q", r.err, exit.CodeOf(r.err), tt.want, tt.text)
-			}
-		})
-	}
-}
-
-// Throttling ends by itself, so its exit code is not that for wrong usage.
-func TestThrottled(t *testing.T) {
-	err := refusal(&apiError{Status: 400, Type: "RequestThrottled", Message: "later"})
-	if exit.CodeOf(err) != exit.Unavailable || exit.HintOf(err) == "" {
-		t.Errorf("exit code %d, hint %q", exit.CodeOf(err), exit.HintOf(err))
-	}
-}
-
-// TestDeniedHints checks the hint for each denial.
-func TestDeniedHints(t *testing.T) {
-	for code, want := range map[string]string{
-		"MissingAuthenticationTokenException": "AWS_ACCESS_KEY_ID", "InvalidClientTokenIdException": "AWS_ACCESS_KEY_ID",
-		"SignatureDoesNotMatchException": "AWS_ACCESS_KEY_ID", "AccessDeniedException": "policy put",
+		{500, "oops", exit.Failed, "HTTP 500 oops"},
+		{200, "<html>", exit.Failed, "unreadable answer"},
+		{404, `{"error":"no such node"}`, exit.NotFound, "no such node"},
+		{403, `{"error":"the token may not do this"}`, exit.Denied, "the token may not do this"},
+		{400, `{"error":"limit must be a number"}`, exit.Usage, "limit must be a number"},
+		{503, `{"error":"there is no leader"}`, exit.Unavailable, "there is no leader"},
+		{503, `{"error":"sends are refused at the moment: disk"}`, exit.Unavailable, native.PressureHint},
+		{409, `{"error":"it exists","kind":"conflict","hint":"choose another"}`, exit.Conflict, "choose another"},
 	} {
-		err := refusal(&apiError{Status: 403, Type: code, Message: "no"})
-		if exit.CodeOf(err) != exit.Denied || !strings.Contains(exit.HintOf(err), want) {
-			t.Errorf("%s: exit code %d, hint %q", code, exit.CodeOf(err), exit.HintOf(err))
-		}
-	}
-}
-
-// TestLimitHints checks that the hint fits the exceeded limit.
-func TestLimitHints(t *testing.T) {
-	for message, want := range map[string]string{
-		"The maximum number of in flight messages is reached: 120000.": "in flight",
-		"The account has 1 queues, and its quota is 1.":                "seriatim account quota",
-		"The quota of the account is exhausted: it has 5 messages of ": "seriatim account quota",
-		"The policy would be longer than 8192 bytes.":                  "",
-	} {
-		got := exit.HintOf(refusal(&apiError{Status: 403, Type: "OverLimit", Message: message}))
-		if want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("%s\nhint %q, want %q in it", message, got, want)
+		address, _ := node(t, says(test.status, test.body))
+		r := runTool(t, address, "", "key", "list")
+		if exit.CodeOf(r.err) != test.code || !strings.Contains(r.err.Error()+exit.HintOf(r.err), test.text) {
+			t.Errorf("%d %s: exit code %d: %v, hint %q", test.status, test.body, exit.CodeOf(r.err), r.err, exit.HintOf(r.err))
 		}
 	}
 }
 
 func TestPartialBatch(t *testing.T) {
-	endpoint, _ := fakeServer(t, map[string]string{
-		"DeleteMessageBatch": `{"Successful":[{"Id":"0"}],"Failed":[{"Id":"1","Code":"ReceiptHandleIsInvalid","Message":"expired","SenderFault":true}]}`,
-	})
+	endpoint, _ := fakeServer(t, map[string]any{"Delete": &seriatimpb.DeleteResponse{Outcomes: outcomes("", "ReceiptHandleIsInvalid")}})
 	r := runTool(t, endpoint, "", "msg", "delete", "q.fifo", "good", "stale")
 	if exit.CodeOf(r.err) != exit.Partial || !strings.Contains(r.words, "not deleted: stale: ReceiptHandleIsInvalid: expired") {
 		t.Errorf("got %v, %q", r.err, r.words)
@@ -414,14 +306,13 @@ func TestPartialBatch(t *testing.T) {
 // TestSomeBatchesDone: when a later batch fails, the output has the results of the earlier ones.
 func TestSomeBatchesDone(t *testing.T) {
 	first := true
-	address, _ := node(t, func(w http.ResponseWriter, _ *http.Request) {
+	address, _ := node(t, speaks(func(string, proto.Message) (proto.Message, error) {
 		if first {
 			first = false
-			_, _ = io.WriteString(w, `{"Failed":[{"Id":"3","Code":"ReceiptHandleIsInvalid","Message":"expired"}]}`)
-			return
+			return &seriatimpb.DeleteResponse{Outcomes: outcomes("", "", "", "ReceiptHandleIsInvalid", "", "", "", "", "", "")}, nil
 		}
-		says(503, `{"__type":"x#OutcomeUnknown","message":"perhaps"}`)(w, nil)
-	})
+		return nil, refusal(codes.Unavailable, "OutcomeUnknown", "perhaps")
+	}))
 	r := runTool(t, address, "", append([]string{"msg", "delete", "http://h/0/q"}, strings.Split("a b c d e f g h i j k", " ")...)...)
 	if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(r.words, "not deleted: d") ||
 		!strings.Contains(r.words, "deleted 9 of 11 before an error") {
@@ -431,10 +322,13 @@ func TestSomeBatchesDone(t *testing.T) {
 
 // TestHandlesAsJSON: -o json prints exactly one document.
 func TestHandlesAsJSON(t *testing.T) {
-	const refused = `{"Successful":[{"Id":"0"}],"Failed":[{"Id":"1","Code":"ReceiptHandleIsInvalid","Message":"expired","SenderFault":true}]}`
-	endpoint, _ := fakeServer(t, map[string]string{
-		"ReceiveMessage": `{"Messages":[{"MessageId":"m","ReceiptHandle":"good","Body":"b"}]}`, "DeleteMessageBatch": refused,
-		"ChangeMessageVisibilityBatch": `{}`,
+	endpoint, _ := fakeServer(t, map[string]any{
+		"Receive": &seriatimpb.ReceiveResponse{Messages: []*seriatimpb.Message{{MessageId: "m", ReceiptHandle: "good", Body: "b",
+			SentAtMs: 1, FirstReceivedAtMs: 2, ReceiveCount: 1, DeadLetterSource: "s", Attributes: map[string]*seriatimpb.Attribute{
+				"k": api.TextAttribute("String", "v"), "b": api.BinaryAttribute("Binary.x", []byte{1})}}}},
+		"GetQueueAttributes": counted("0", "0", "0"),
+		"Delete":             &seriatimpb.DeleteResponse{Outcomes: outcomes("", "ReceiptHandleIsInvalid")},
+		"ChangeVisibility":   &seriatimpb.ChangeVisibilityResponse{},
 	})
 	for _, test := range []struct {
 		args []string
@@ -444,7 +338,10 @@ func TestHandlesAsJSON(t *testing.T) {
 			`{"deleted":1,"refused":[{"receiptHandle":"stale","code":"ReceiptHandleIsInvalid","message":"expired"}]}`},
 		{[]string{"msg", "release", "q.fifo", "good"}, `{"refused":[],"released":1}`},
 		{[]string{"msg", "extend", "q.fifo", "good", "--visibility-timeout", "9"}, `{"extended":1,"refused":[]}`},
-		{[]string{"msg", "receive", "q.fifo", "--delete"}, `{"messages":[{"messageId":"m","receiptHandle":"good","body":"b"}]}`},
+		{[]string{"msg", "receive", "q.fifo", "--delete"}, `{"messages":[{"messageId":"m","receiptHandle":"good","body":"b","attributes":` +
+			`{"ApproximateFirstReceiveTimestamp":"2","ApproximateReceiveCount":"1","DeadLetterQueueSourceArn":` +
+			`"arn:aws:sqs:us-east-1:000000000000:s","SentTimestamp":"1"},"messageAttributes":{"b":{"DataType":"Binary.x","BinaryValue":"AQ=="},` +
+			`"k":{"DataType":"String","StringValue":"v"}}}]}`},
 	} {
 		r := runTool(t, endpoint, "", append(test.args, "-o", "json")...)
 		var got bytes.Buffer
@@ -455,10 +352,10 @@ func TestHandlesAsJSON(t *testing.T) {
 }
 
 func TestNotConfirmed(t *testing.T) {
-	counts := `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
+	counts := counted("2", "1", "0")
 	for name, stdin := range map[string]string{"nothing typed": "", "another name": "other\n"} {
 		t.Run(name, func(t *testing.T) {
-			endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": counts}) // DeleteQueue would fail the test
+			endpoint, _ := fakeServer(t, map[string]any{"GetQueueAttributes": counts}) // DeleteQueue would fail the test
 			r := runTool(t, endpoint, stdin, "queue", "delete", "q.fifo")
 			if exit.CodeOf(r.err) != exit.Usage ||
 				!strings.Contains(r.words, "q.fifo has 2 visible, 1 in flight, 0 deferred and 0 delayed") {
@@ -471,8 +368,8 @@ func TestNotConfirmed(t *testing.T) {
 // TestInterruptedWhileAsked: Ctrl-C at a question, or while a body is typed, ends the command at
 // once without a change.
 func TestInterruptedWhileAsked(t *testing.T) {
-	counts := `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
-	endpoint, _ := fakeServer(t, map[string]string{"GetQueueAttributes": counts}) // all else would fail the test
+	counts := counted("2", "1", "0")
+	endpoint, _ := fakeServer(t, map[string]any{"GetQueueAttributes": counts}) // all else would fail the test
 	for _, args := range [][]string{
 		{"queue", "delete", "q.fifo"},
 		{"msg", "send", "q.fifo"},
@@ -538,7 +435,7 @@ func TestInputFiles(t *testing.T) {
 
 // TestTablesDoNotSteer: control characters in messages cannot move the cursor of a terminal.
 func TestTablesDoNotSteer(t *testing.T) {
-	endpoint, _ := fakeServer(t, map[string]string{
+	endpoint, _ := fakeServer(t, map[string]any{
 		"GET /v1/queues/q.fifo/messages?limit=10": `{"messages":[{"messageId":"m","body":"a\u001b[2Jb\u009b2Jc\nd\u007f\u0085é"}]}`,
 	})
 	r := runTool(t, endpoint, "", "msg", "peek", "q.fifo")
@@ -569,33 +466,32 @@ func TestNoServer(t *testing.T) {
 func TestTimeoutAndInterrupt(t *testing.T) {
 	hold := make(chan struct{})
 	arrived := make(chan struct{}, 3)
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	address, _ := node(t, func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}
 		<-hold
-	}))
-	defer server.Close()
-	defer close(hold)
-	w := &wire{client: &port{addresses: []string{server.URL}}, timeout: 50 * time.Millisecond, http: &http.Client{}}
-	if err := w.call(t.Context(), "ListQueues", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Timeout {
-		t.Errorf("got %v", err)
+	})
+	t.Cleanup(func() { close(hold) }) // before the server is closed, which waits for its requests
+	for _, command := range []string{"status", "queue list"} {
+		if r := runTool(t, address, "", append(strings.Fields(command), "--timeout", "50ms")...); exit.CodeOf(r.err) != exit.Timeout {
+			t.Errorf("%s: %v", command, r.err)
+		}
+		<-arrived
 	}
-	<-arrived
-	w.timeout = time.Minute
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-arrived; cancel() }()
-	if err := w.call(ctx, "ListQueues", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted || exit.HintOf(err) != "" {
-		t.Errorf("got %v, hint %q", err, exit.HintOf(err))
-	}
-	ctx, cancel = context.WithCancel(t.Context())
-	go func() { <-arrived; cancel() }()
-	if err := w.call(ctx, "PurgeQueue", struct{}{}, nil, 0); exit.CodeOf(err) != exit.Interrupted ||
-		exit.HintOf(err) != native.UnknownHint {
-		t.Errorf("of a change that was sent: %v, hint %q", err, exit.HintOf(err))
+	for _, test := range []struct{ command, hint string }{
+		{"status", ""}, {"cluster add n4", native.UnknownHint}, {"queue purge q --yes", "a change may have taken effect"},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		go func() { <-arrived; interrupt() }()
+		r := runToolIn(ctx, address, "", strings.Fields(test.command)...)
+		if exit.CodeOf(r.err) != exit.Interrupted || !strings.Contains(exit.HintOf(r.err), test.hint) ||
+			(test.hint == "") != (exit.HintOf(r.err) == "") {
+			t.Errorf("%s: %v, hint %q", test.command, r.err, exit.HintOf(r.err))
+		}
 	}
 }
 
 func TestStatusWithoutLeader(t *testing.T) {
-	endpoint, _ := fakeServer(t, map[string]string{
+	endpoint, _ := fakeServer(t, map[string]any{
 		"GET /v1/status": `{"nodeId":"n-1","nodeName":"n","role":"follower","peers":[{"nodeId":"m-1","name":"m","lagEntries":-1,"lastContactMs":1500,"voter":true}]}`,
 	})
 	r := runTool(t, endpoint, "", "status")
@@ -606,7 +502,7 @@ func TestStatusWithoutLeader(t *testing.T) {
 
 // TestEmptyListsAreLists: empty lists in JSON are not null, so that jq '.warnings[]' works.
 func TestEmptyListsAreLists(t *testing.T) {
-	endpoint, _ := fakeServer(t, map[string]string{
+	endpoint, _ := fakeServer(t, map[string]any{
 		"GET /v1/status":          `{"nodeId":"n-1","leaderId":"n-1","warnings":null,"peers":null}`,
 		"GET /v1/cluster/members": `{"healthy":true,"members":[{}],"warnings":null}`,
 	})
@@ -702,7 +598,7 @@ func TestListLimits(t *testing.T) {
 
 // TestTextsOfJSON: the tool refuses flags that are not UTF-8, because JSON would change their bytes.
 func TestTextsOfJSON(t *testing.T) {
-	endpoint, _ := fakeServer(t, map[string]string{"GetQueueUrl": `{"QueueUrl":"http://h/1/q"}`}) // all else would fail the test
+	endpoint, _ := fakeServer(t, nil) // any call fails the test
 	for _, args := range [][]string{
 		{"queue", "tag", "q", "k=\xff"}, {"queue", "create", "q", "--tag", "\xff=v"}, {"queue", "update", "q", "-a", "Policy=\xff"},
 		{"msg", "send", "q", "x", "--trace-header", "Root=\xff"},
@@ -771,7 +667,7 @@ func TestAccessIsCompleted(t *testing.T) {
 
 // TestBodyOfNothing: with -, the body comes from standard input, also from a terminal or a device.
 func TestBodyOfNothing(t *testing.T) {
-	endpoint, calls := fakeServer(t, map[string]string{"GetQueueUrl": `{"QueueUrl":"http://h/1/q"}`, "SendMessage": `{"MessageId":"m"}`})
+	endpoint, calls := fakeServer(t, map[string]any{"Send": sent})
 	for _, args := range [][]string{{"msg", "send", "q"}, {"msg", "send", "q", "-"}} {
 		nothing, err := os.Open(os.DevNull)
 		if err != nil {

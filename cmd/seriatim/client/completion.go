@@ -25,28 +25,16 @@ const completionTimeout = 2 * time.Second
 
 // completeQueues offers the names of the queues that exist.
 func (o *options) completeQueues(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return o.offer(cmd, args, func(ctx context.Context, w *wire) ([]string, error) {
-		urls, err := w.listQueues(ctx, typed)
-		names := make([]string, len(urls))
-		for i, u := range urls {
-			names[i] = nameOf(u)
-		}
-		return names, err
+	return o.offerNative(cmd, args, func(ctx context.Context, n *native.Conn) ([]string, error) {
+		list, err := listQueues(ctx, n, typed)
+		return list.names, err
 	})
 }
 
 // completeDeadLetterQueues offers the queues that a RedrivePolicy names.
 func (o *options) completeDeadLetterQueues(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return o.offer(cmd, args, func(ctx context.Context, w *wire) (names []string, err error) {
-		urls, err := w.listQueues(ctx, "")
-		if err != nil {
-			return nil, err
-		}
-		queues, err := w.describeAll(ctx, urls)
-		if err != nil {
-			return nil, err
-		}
-		found, err := deadLetterQueues(queues)
+	return o.offerNative(cmd, args, func(ctx context.Context, n *native.Conn) (names []string, err error) {
+		found, err := deadLetterQueues(ctx, n)
 		for _, d := range found {
 			if !d.Missing && strings.HasPrefix(d.Name, typed) {
 				names = append(names, d.Name)
@@ -100,13 +88,8 @@ func permissions() []string {
 
 // unknownAttribute adds a hint with the known attributes to the error about an unknown one.
 func unknownAttribute(err error, given map[string]string, known []string) error {
-	reason, text := "", ""
-	if e, ok := errors.AsType[*apiError](err); ok {
-		reason, text = e.Type, e.Message
-	} else if e, ok := errors.AsType[*api.FailureError](err); ok {
-		reason, text = e.Reason, e.Message
-	}
-	if reason != "InvalidAttributeName" && !strings.HasSuffix(text, "AttributeName") {
+	e, refused := errors.AsType[*api.FailureError](err)
+	if !refused || e.Reason != "InvalidAttributeName" && !strings.HasSuffix(e.Message, "AttributeName") {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -12,8 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
 func deadLetterCommand(o *options) *cobra.Command {
@@ -47,16 +50,8 @@ func deadLetterListCommand(o *options) *cobra.Command {
 		Long: "List dead-letter queues with their message counts and their source queues. Each source has the number of receives after\n" +
 			"which a message moves. A dead-letter queue that does not exist is marked as missing.",
 		Example: "  seriatim dlq list\n  seriatim dlq list -o json | jq '.deadLetterQueues[] | select(.visible > 0).name'",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			urls, err := w.listQueues(cmd.Context(), "")
-			if err != nil {
-				return err
-			}
-			queues, err := w.describeAll(cmd.Context(), urls)
-			if err != nil {
-				return err
-			}
-			found, err := deadLetterQueues(queues)
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, _ []string) error {
+			found, err := deadLetterQueues(cmd.Context(), n)
 			if err != nil {
 				return err
 			}
@@ -66,7 +61,15 @@ func deadLetterListCommand(o *options) *cobra.Command {
 }
 
 // deadLetterQueues lists the targets of the redrive policies of all queues, by name.
-func deadLetterQueues(queues []queueInfo) ([]deadLetterQueue, error) {
+func deadLetterQueues(ctx context.Context, n *native.Conn) ([]deadLetterQueue, error) {
+	listed, err := listQueues(ctx, n, "")
+	if err != nil {
+		return nil, err
+	}
+	queues, err := describeAll(ctx, n, listed.names)
+	if err != nil {
+		return nil, err
+	}
 	found := map[string]*deadLetterQueue{}
 	for _, q := range queues {
 		text := q.Attributes["RedrivePolicy"]
@@ -84,7 +87,7 @@ func deadLetterQueues(queues []queueInfo) ([]deadLetterQueue, error) {
 		if err != nil {
 			return nil, fmt.Errorf("RedrivePolicy of %s: %w", q.Name, err)
 		}
-		name := policy.Target[strings.LastIndexByte(policy.Target, ':')+1:]
+		name := lastElement(policy.Target)
 		if found[name] == nil {
 			found[name] = &deadLetterQueue{Name: name, Missing: true}
 		}
@@ -121,7 +124,8 @@ func deadLetterTable(list []deadLetterQueue) table {
 
 // moveTask is one run of a redrive in JSON output.
 type moveTask struct {
-	Handle      string `json:"taskHandle,omitempty"` // while it runs
+	id          string
+	Handle      string `json:"taskHandle,omitempty"` // of the SQS API, while it runs
 	Status      string `json:"status"`
 	Source      string `json:"source"`
 	Destination string `json:"destination,omitempty"` // empty: where each message came from
@@ -134,54 +138,38 @@ type moveTask struct {
 
 const taskRunning = "RUNNING"
 
-// moveTasksMax is the most tasks that the API lists.
-const moveTasksMax = 10
-
-func (w *wire) moveTasks(ctx context.Context, arn string) ([]moveTask, error) {
-	var out struct {
-		Results []struct {
-			TaskHandle, Status, SourceArn, DestinationArn, FailureReason string
-			MaxNumberOfMessagesPerSecond                                 int64
-			ApproximateNumberOfMessagesMoved                             int64
-			ApproximateNumberOfMessagesToMove                            int64
-			StartedTimestamp                                             int64
-		}
-	}
-	in := map[string]any{"SourceArn": arn, "MaxResults": moveTasksMax}
-	if err := w.call(ctx, "ListMessageMoveTasks", in, &out, 0); err != nil {
+// moveTasksOf returns the tasks of a dead-letter queue.
+func moveTasksOf(ctx context.Context, n *native.Conn, name string) ([]moveTask, error) {
+	arn, err := queueARN(ctx, n, name)
+	if err != nil {
 		return nil, err
 	}
-	name := func(arn string) string { return arn[strings.LastIndexByte(arn, ':')+1:] }
-	tasks := make([]moveTask, len(out.Results))
-	for i, t := range out.Results {
+	return moveTasks(ctx, n, name, arn)
+}
+
+// moveTasks is like moveTasksOf, for a queue whose ARN is known.
+func moveTasks(ctx context.Context, n *native.Conn, name, arn string) ([]moveTask, error) {
+	list, err := native.Get(ctx, n, func(ctx context.Context, c *api.Client) ([]*api.MoveTask, error) { return c.MoveTasks(ctx, name) })
+	tasks := make([]moveTask, len(list))
+	for i, t := range list {
 		tasks[i] = moveTask{
-			Handle: t.TaskHandle, Status: t.Status, Source: name(t.SourceArn), Destination: name(t.DestinationArn),
-			Rate: t.MaxNumberOfMessagesPerSecond, Moved: t.ApproximateNumberOfMessagesMoved, ToMove: t.ApproximateNumberOfMessagesToMove,
-			Reason: t.FailureReason, StartedAtMs: t.StartedTimestamp,
+			id: t.GetTaskId(), Status: strings.TrimPrefix(t.GetStatus().String(), "MOVE_TASK_STATUS_"), Source: t.GetSource(),
+			Destination: t.GetDestination(), Rate: t.GetMessagesPerSecondMax(), Moved: t.GetMoved(), ToMove: t.GetToMove(),
+			Reason: t.GetFailureReason(), StartedAtMs: t.GetStartedAtMs(),
+		}
+		if tasks[i].Status == taskRunning {
+			tasks[i].Handle = sqs.TaskHandle(t.GetTaskId(), arn)
 		}
 	}
-	return tasks, nil
+	return tasks, err
 }
 
-// moveTasksOf returns the tasks of a queue, by its name or URL.
-func (w *wire) moveTasksOf(ctx context.Context, name string) ([]moveTask, error) {
-	arn, err := w.queueARN(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return w.moveTasks(ctx, arn)
-}
-
-// queueARN returns the ARN of a queue, for the actions of move tasks.
-func (w *wire) queueARN(ctx context.Context, name string) (string, error) {
-	u, err := w.queueURL(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	var out struct{ Attributes map[string]string }
-	in := map[string]any{"QueueUrl": u, "AttributeNames": []string{"QueueArn"}}
-	err = w.call(ctx, "GetQueueAttributes", in, &out, 0)
-	return out.Attributes["QueueArn"], err
+// queueARN returns the ARN of a queue.
+func queueARN(ctx context.Context, n *native.Conn, name string) (string, error) {
+	attributes, err := native.Get(ctx, n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
+		return c.QueueAttributes(ctx, name, "QueueArn")
+	})
+	return attributes["QueueArn"], err
 }
 
 func tasksCommand(o *options) *cobra.Command {
@@ -189,8 +177,8 @@ func tasksCommand(o *options) *cobra.Command {
 		Use: "tasks NAME", Short: "List the last redrives of a dead-letter queue, the newest first", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim dlq tasks jobs-dead\n  seriatim dlq tasks jobs-dead -o json | jq '.tasks[0].moved'",
 		ValidArgsFunction: o.completeDeadLetterQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			tasks, err := w.moveTasksOf(cmd.Context(), args[0])
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			tasks, err := moveTasksOf(cmd.Context(), n, qualifiedOf(args[0]))
 			if err != nil {
 				return err
 			}
@@ -219,8 +207,8 @@ func cancelCommand(o *options) *cobra.Command {
 		Use: "cancel NAME", Short: "End the redrive that runs; moved messages stay moved", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim dlq cancel jobs-dead",
 		ValidArgsFunction: o.completeDeadLetterQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			tasks, err := w.moveTasksOf(cmd.Context(), args[0])
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			tasks, err := moveTasksOf(cmd.Context(), n, qualifiedOf(args[0]))
 			if err != nil {
 				return err
 			}
@@ -229,7 +217,7 @@ func cancelCommand(o *options) *cobra.Command {
 				return exit.New(exit.NotFound, fmt.Errorf("no redrive of %s is running", nameOf(args[0])),
 					"seriatim dlq tasks NAME lists the last ones")
 			}
-			moved, err := w.cancelTask(cmd.Context(), tasks[i].Handle)
+			moved, err := cancelTask(cmd.Context(), n, qualifiedOf(args[0]), tasks[i].id)
 			if err != nil {
 				return err
 			}
@@ -239,8 +227,7 @@ func cancelCommand(o *options) *cobra.Command {
 	}
 }
 
-func (w *wire) cancelTask(ctx context.Context, handle string) (moved int64, err error) {
-	var out struct{ ApproximateNumberOfMessagesMoved int64 }
-	err = w.call(ctx, "CancelMessageMoveTask", map[string]string{"TaskHandle": handle}, &out, 0)
-	return out.ApproximateNumberOfMessagesMoved, err
+// cancelTask ends a task, and returns how many messages it moved.
+func cancelTask(ctx context.Context, n *native.Conn, name, id string) (moved int64, err error) {
+	return native.Get(ctx, n, func(ctx context.Context, c *api.Client) (int64, error) { return c.CancelMoveTask(ctx, name, id) })
 }

@@ -23,10 +23,8 @@ import (
 // are others to ask instead.
 const dialMax = 3 * time.Second
 
-// port is the same port of several nodes of one cluster. Safe for concurrent use.
+// port is the admin port of several nodes of one cluster. Safe for concurrent use.
 type port struct {
-	name      string   // for errors
-	hint      string   // for the error that no node answers
 	addresses []string // URLs without a trailing slash, at least one
 	// guessed is true if an address without TLS is derived from a client port with TLS on another
 	// machine.
@@ -42,7 +40,6 @@ type request struct {
 	// repeatable is true if sending the request twice has the effect of sending it once. Then
 	// another node may be asked after a connection broke.
 	repeatable bool
-	wait       time.Duration // of a long poll, added to the timeout
 }
 
 // answer is a complete answer of one node.
@@ -51,43 +48,40 @@ type answer struct {
 	header http.Header
 	body   []byte
 	from   string // address of the node
-	// repeated is true if another node may have carried out the request before.
-	repeated bool
 }
 
 // send asks one node after another until one answers. It repeats a request that may have taken
 // effect only if the request is repeatable.
-func (w *wire) send(ctx context.Context, p *port, r request) (answer, error) {
-	if err := w.exposed(p); err != nil {
+func (w *wire) send(ctx context.Context, r request) (answer, error) {
+	if err := w.exposed(); err != nil {
 		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.timeout+time.Duration(len(p.addresses))*r.wait)
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
+	p := w.admin
 	var refused *answer
 	var failures []error
-	first, repeated := int(p.answered.Load()), false
+	first := int(p.answered.Load())
 	for i := range p.addresses {
 		at := (first + i) % len(p.addresses)
-		got, sent, err := w.attempt(ctx, p, at, i == len(p.addresses)-1, r)
-		if err == nil && !turnedAway(got, r.repeatable) {
-			p.answered.Store(int32(at)) //nolint:gosec // the length of a typed list
-			got.repeated = repeated
-			return got, nil
-		}
-		repeated = repeated || sent
-		if err == nil {
+		got, sent, err := w.attempt(ctx, at, i == len(p.addresses)-1, r)
+		if err == nil && r.repeatable && got.status == http.StatusServiceUnavailable { // another node may know a leader
 			refused = &got
 			continue
 		}
-		if ctx.Err() != nil || sent && !r.repeatable {
-			return answer{}, unanswered(p.addresses[at], p, err, sent && !r.repeatable)
+		if err == nil {
+			p.answered.Store(int32(at)) //nolint:gosec // the length of a typed list
+			return got, nil
 		}
-		failures = append(failures, unanswered(p.addresses[at], p, err, false))
+		if ctx.Err() != nil || sent && !r.repeatable {
+			return answer{}, unanswered(p.addresses[at], err, sent && !r.repeatable)
+		}
+		failures = append(failures, unanswered(p.addresses[at], err, false))
 	}
 	if refused != nil {
 		return *refused, nil
 	}
-	return answer{}, joined(p, failures)
+	return answer{}, joined(failures)
 }
 
 // share returns the time for the answer of one of several nodes. By default it is longer than
@@ -95,14 +89,15 @@ func (w *wire) send(ctx context.Context, p *port, r request) (answer, error) {
 func (w *wire) share(nodes int) time.Duration { return w.timeout/time.Duration(nodes) + w.timeout/10 }
 
 // attempt asks one node. sent is false if the node certainly received nothing.
-func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r request) (got answer, sent bool, err error) {
+func (w *wire) attempt(ctx context.Context, at int, last bool, r request) (got answer, sent bool, err error) {
+	address := w.admin.addresses[at]
 	if !last && r.repeatable {
-		share, cancel := context.WithTimeout(ctx, r.wait+w.share(len(p.addresses)))
+		share, cancel := context.WithTimeout(ctx, w.share(len(w.admin.addresses)))
 		defer cancel()
 		ctx = share
 	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
-	q, err := http.NewRequestWithContext(ctx, r.method, p.addresses[at]+r.path, bytes.NewReader(r.body))
+	q, err := http.NewRequestWithContext(ctx, r.method, address+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return answer{}, false, err
 	}
@@ -110,27 +105,23 @@ func (w *wire) attempt(ctx context.Context, p *port, at int, last bool, r reques
 		q.Header.Set(name, value)
 	}
 	q.Header.Set("User-Agent", "seriatim-cli")
-	if p == w.client && w.signer != nil {
-		w.signer.Sign(q, string(r.body))
-	}
-	if p == w.admin {
-		w.authorize(q)
-	}
+	w.authorize(q)
 	response, err := w.http.Do(q)
 	if err != nil {
 		return answer{}, sent, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
-	if p == w.admin && err == nil && w.learnToken(response) {
-		return w.attempt(ctx, p, at, last, r)
+	if err == nil && w.learnToken(response) {
+		return w.attempt(ctx, at, last, r)
 	}
-	return answer{status: response.StatusCode, header: response.Header, body: body, from: p.addresses[at]}, true, err
+	return answer{status: response.StatusCode, header: response.Header, body: body, from: address}, true, err
 }
 
 // exposed returns an error if the token would go to a guessed address without TLS.
-func (w *wire) exposed(p *port) error {
-	if p != w.admin || !p.guessed || w.token == "" {
+func (w *wire) exposed() error {
+	p := w.admin
+	if !p.guessed || w.token == "" {
 		return nil
 	}
 	return exit.New(exit.Usage, fmt.Errorf("the token would go to %s in the clear", p.addresses[0]),
@@ -170,18 +161,9 @@ func (w *wire) learnToken(refused *http.Response) bool {
 	return true
 }
 
-// turnedAway reports whether the next node should be asked: this one has no leader, is stopping,
-// or reports an unknown outcome.
-func turnedAway(a answer, repeatable bool) bool {
-	if a.status != http.StatusServiceUnavailable {
-		return false
-	}
-	return repeatable || decodeError(a.status, a.header, a.body).Type == "ServiceUnavailable"
-}
-
 // unanswered explains a missing answer. unknown means that the node may have carried out the
 // request.
-func unanswered(address string, p *port, err error, unknown bool) error {
+func unanswered(address string, err error, unknown bool) error {
 	switch {
 	case errors.Is(err, context.Canceled) && unknown:
 		return exit.Interruption(native.UnknownHint)
@@ -198,12 +180,12 @@ func unanswered(address string, p *port, err error, unknown bool) error {
 	if found := tlsFailure(address, err); found != nil {
 		return found
 	}
-	return exit.New(exit.Unavailable, fmt.Errorf("cannot reach %s: %w", address, cause(err)), p.hint)
+	return exit.New(exit.Unavailable, fmt.Errorf("cannot reach %s: %w", address, cause(err)), adminHint)
 }
 
 // joined returns one error for all nodes, with the code of the last. If several do not answer, the
 // hint is about the majority.
-func joined(p *port, failures []error) error {
+func joined(failures []error) error {
 	last := failures[len(failures)-1]
 	if len(failures) == 1 {
 		return last
@@ -214,19 +196,19 @@ func joined(p *port, failures []error) error {
 		texts[i] = err.Error()
 		late = late || exit.CodeOf(err) == exit.Timeout
 	}
-	text := fmt.Sprintf("none of %d nodes answers at its %s", len(failures), p.name)
+	text := fmt.Sprintf("none of %d nodes answers at its admin port", len(failures))
 	code := exit.CodeOf(last)
 	switch {
 	case late && code == exit.Unavailable:
 		text, hint = "the cluster has no majority: "+text, native.ManyHint
-	case hint == p.hint || code == exit.Timeout:
+	case hint == adminHint || code == exit.Timeout:
 		hint = native.ManyHint
 	}
 	return exit.New(code, errors.New(text+": "+strings.Join(texts, "; ")), hint)
 }
 
-// httpClient returns the client for the admin port and the client port. With several addresses it
-// gives up early on a node that does not accept a connection.
+// httpClient returns the client for the admin port. With several addresses it gives up early on a
+// node that does not accept a connection.
 func httpClient(o *options, addresses int) (*http.Client, error) {
 	trusted, err := trustedBy(o.caFile)
 	if err != nil {
@@ -243,6 +225,5 @@ func httpClient(o *options, addresses int) (*http.Client, error) {
 	return &http.Client{Transport: transport, CheckRedirect: stay}, nil
 }
 
-// stay follows no redirect. Nodes never redirect, and another server could redirect tokens and
-// signatures.
+// stay follows no redirect. Nodes never redirect, and another server could redirect tokens.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -3,7 +3,6 @@ package client
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"io"
 	"net"
@@ -16,8 +15,10 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // closedPort returns an address without a listener.
@@ -31,36 +32,13 @@ func closedPort(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// node is a server that counts the requests it got.
-func node(t *testing.T, serve http.HandlerFunc) (address string, asked *atomic.Int32) {
-	t.Helper()
-	asked = new(atomic.Int32)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			t.Error(err)
-		}
-		asked.Add(1)
-		serve(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL, asked
-}
-
-func says(status int, text string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, text) // who asked may be gone
-	}
-}
-
-// breaks closes the connection after it has read the request.
-func breaks(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-
 func TestFailover(t *testing.T) {
-	const url = "http://h/000000000000/q.fifo"
-	const noLeader = `{"__type":"com.amazon.coral.service#ServiceUnavailable","message":"no leader"}`
-	const unknown = `{"__type":"com.amazonaws.sqs#OutcomeUnknown","message":"perhaps"}`
-	const sent = `{"MessageId":"m","SequenceNumber":"1"}`
+	const url = "http://h/000000000000/q"
+	const fifo = url + ".fifo"
+	none := replies(&seriatimpb.ListQueuesResponse{}) // also an answer without messages
+	stored := replies(sent)
+	noLeader := refuses(codes.Unavailable, "NoLeader", "no leader")
+	unknown := refuses(codes.Unavailable, "OutcomeUnknown", "perhaps")
 	dead := http.HandlerFunc(nil)
 	cases := []struct {
 		name   string
@@ -71,26 +49,29 @@ func TestFailover(t *testing.T) {
 		asked  int32 // the second node, how often
 		text   string
 	}{
-		{"a read when the first is dead", dead, says(200, `{}`), []string{"queue", "list"}, exit.OK, 1, ""},
-		{"a change when the first is dead", dead, says(200, sent), []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
+		{"a read when the first is dead", dead, none, []string{"queue", "list"}, exit.OK, 1, ""},
+		{"a change when the first is dead", dead, stored, []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
 		{"admin when the first is dead", dead, says(200, `{"leaderId":"n"}`), []string{"status"}, exit.OK, 1, "Role"},
 		{"an admin change when the first is dead", dead, says(200, healthyMembers), []string{"cluster", "add", "n4"}, exit.OK, 1, "added"},
-		{"a read that breaks off", breaks, says(200, `{}`), []string{"queue", "list"}, exit.OK, 1, ""},
-		{"a receive that breaks off", breaks, says(200, `{}`), []string{"msg", "receive", url}, exit.OK, 1, "no message"},
-		{"a send that breaks off", breaks, says(200, sent), []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "may or may not"},
-		{"a send with an id that breaks off", breaks, says(200, sent), []string{"msg", "send", url, "x", "-d", "1"}, exit.OK, 1, "m  1"},
+		{"a read that breaks off", breaks, none, []string{"queue", "list"}, exit.OK, 1, ""},
+		{"an admin read that breaks off", breaks, says(200, `{"leaderId":"n"}`), []string{"status"}, exit.OK, 1, "Role"},
+		{"a receive that breaks off", breaks, none, []string{"msg", "receive", fifo}, exit.OK, 1, "no message"},
+		{"a send that breaks off", breaks, stored, []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "may or may not"},
+		{"a send without an id that breaks off", breaks, stored, []string{"msg", "send", fifo, "x"}, exit.Unavailable, 0, "may or may not"},
+		{"a send with an id that breaks off", breaks, stored, []string{"msg", "send", fifo, "x", "-d", "1"}, exit.OK, 1, "m  1"},
 		{"an admin change that breaks off", breaks, says(200, healthyMembers), []string{"cluster", "add", "n4"}, exit.Unavailable, 0,
 			"may or may not"},
-		{"no leader there", says(503, noLeader), says(200, sent), []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
-		{"outcome unknown", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "OutcomeUnknown"},
-		{"outcome unknown, with an id", says(503, unknown), says(200, sent), []string{"msg", "send", url, "x", "-d", "1"},
-			exit.OK, 1, "m  1"},
-		{"a refusal is an answer", says(400, `{"__type":"x#QueueDoesNotExist","message":"none"}`), says(200, sent),
-			[]string{"msg", "send", url, "x"}, exit.NotFound, 0, "none"},
-		{"no leader anywhere", says(503, noLeader), says(503, noLeader), []string{"msg", "send", url, "x"}, exit.Unavailable, 1,
-			"no leader"},
+		{"no leader there", noLeader, stored, []string{"msg", "send", url, "x"}, exit.OK, 1, "m  1"},
+		{"no leader there, of admin", says(503, `{"error":"no leader"}`), says(200, `{"leaderId":"n"}`), []string{"status"}, exit.OK, 1,
+			"Role"},
+		{"outcome unknown", unknown, stored, []string{"msg", "send", url, "x"}, exit.Unavailable, 0, "OutcomeUnknown"},
+		{"outcome unknown, with an id", unknown, stored, []string{"msg", "send", fifo, "x", "-d", "1"}, exit.OK, 1, "m  1"},
+		{"a refusal is an answer", refuses(codes.NotFound, "QueueDoesNotExist", "none"), stored, []string{"msg", "send", url, "x"},
+			exit.NotFound, 0, "none"},
+		{"no leader anywhere", noLeader, noLeader, []string{"msg", "send", url, "x"}, exit.Unavailable, 1, "no leader"},
 		{"all dead", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "none of 2 nodes answers at its client port"},
 		{"all dead, and what to do", dead, dead, []string{"queue", "list"}, exit.Unavailable, 0, "a majority of the voters must run"},
+		{"all admin ports dead", dead, dead, []string{"status"}, exit.Unavailable, 0, "none of 2 nodes answers at its admin port"},
 		{"ready is about one node", says(503, "not ready"), says(200, "ok"), []string{"check", "ready"}, exit.Usage, 0, "about one node"},
 		{"live is about one node", dead, says(200, "ok"), []string{"check", "live"}, exit.Usage, 0, "about one node"},
 		{"drain is about one node", says(200, `{}`), says(200, `{}`), []string{"cluster", "drain"}, exit.Usage, 0, "about one node"},
@@ -118,83 +99,55 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// The tables of the server decide which actions the tool repeats. An unknown action panics.
-func TestRepeatsAreThoseOfTheServer(t *testing.T) {
-	for _, test := range []struct {
-		action          string
-		plain, withAnID bool
-	}{
-		{"GetQueueUrl", true, true},
-		{"ReceiveMessage", true, true},
-		{"SendMessage", false, true},
-		{"PurgeQueue", false, false},
-	} {
-		plain, withAnID := mayRepeat(test.action, false), mayRepeat(test.action, true)
-		if plain != test.plain || withAnID != test.withAnID {
-			t.Errorf("%s: may be repeated: %v, with an id: %v", test.action, plain, withAnID)
+// A message is no duplicate of its own first attempt.
+func TestNoDuplicateOfItself(t *testing.T) {
+	again := replies(&seriatimpb.SendResponse{Results: []*seriatimpb.SendResult{{MessageId: "m", SequenceNumber: 1, Duplicate: new(true)}}})
+	second, _ := node(t, again)
+	broken, _ := node(t, breaks)
+	for first, duplicate := range map[string]bool{broken: false, closedPort(t): true} {
+		r := runTool(t, first+","+second, "", "msg", "send", "q.fifo", "x", "-g", "g", "-d", "1")
+		if r.err != nil || strings.Contains(r.words, "duplicate") != duplicate {
+			t.Errorf("%v, %q; want a duplicate: %t", r.err, r.words, duplicate)
 		}
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("an action that no server has was accepted")
-		}
-	}()
-	mayRepeat("Publish", true)
 }
 
-// TestReceiveIsRepeatedAsTheSameAttempt: a repeated receive returns the messages that the first
-// node may have delivered. Otherwise they would block their groups until they are visible.
-func TestReceiveIsRepeatedAsTheSameAttempt(t *testing.T) {
-	attempts := make(chan string, 10)
-	record := func(then http.HandlerFunc) string {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			var in struct{ ReceiveRequestAttemptId string } //nolint:revive // the wire's spelling
-			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-				t.Error(err)
-			}
-			attempts <- in.ReceiveRequestAttemptId
-			then(w, r)
-		}))
-		t.Cleanup(server.Close)
-		return server.URL
-	}
-	first, second := record(breaks), record(says(200, `{}`))
-	if got := runTool(t, first+","+second, "", "msg", "receive", "http://h/0/q.fifo"); got.err != nil {
-		t.Fatal(got.err)
-	}
-	if len(attempts) != 2 {
-		t.Fatalf("%d attempts", len(attempts))
-	}
-	if a, b := <-attempts, <-attempts; a == "" || a != b {
-		t.Errorf("attempts %q and %q", a, b)
+// A URL names a client port that answers.
+func TestURLAfterFailover(t *testing.T) {
+	second, _ := node(t, replies(&seriatimpb.CreateQueueResponse{QueueArn: "arn:aws:sqs:us-east-1:000000000000:q"}))
+	r := runTool(t, closedPort(t)+","+second, "", "queue", "create", "q")
+	if r.err != nil || r.out != second+"/000000000000/q\n" {
+		t.Errorf("%q, %v", r.out, r.err)
 	}
 }
 
 // TestFailoverFromSilence asks a node that accepts connections and does not answer.
 func TestFailoverFromSilence(t *testing.T) {
 	t.Parallel() // it waits for seconds
-	hold := make(chan struct{})
-	first, _ := node(t, func(http.ResponseWriter, *http.Request) { <-hold })
-	t.Cleanup(func() { close(hold) }) // before the server is closed, which waits for its requests
-	second, asked := node(t, says(200, `{}`))
-	got := runTool(t, first+","+second, "", "queue", "list", "--timeout", "20s")
-	if got.err == nil {
-		if asked.Load() != 1 {
-			t.Errorf("the second node was asked %d times", asked.Load())
-		}
-		return
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Error(got.err)
+	t.Cleanup(func() { _ = silent.Close() }) // the test is over
+	for command, answer := range map[string]http.HandlerFunc{
+		"queue list": replies(&seriatimpb.ListQueuesResponse{}), "status": says(200, `{"leaderId":"n"}`),
+	} {
+		second, asked := node(t, answer)
+		got := runTool(t, "http://"+silent.Addr().String()+","+second, "", append(strings.Fields(command), "--timeout", "4s")...)
+		if got.err != nil || asked.Load() != 1 {
+			t.Errorf("%s: the second node was asked %d times: %v", command, asked.Load(), got.err)
+		}
+	}
 }
 
 func TestManyAddresses(t *testing.T) {
 	t.Setenv(EnvEndpoint, "a:1, https://b:2")
 	o := &options{endpoints: listOr(EnvEndpoint)}
-	client, admin, err := o.ports()
+	endpoints, admin, err := o.ports()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(append(client.addresses, admin.addresses...), " "); got != "http://a:1 https://b:2 http://a:2 http://b:3" {
+	if got := strings.Join(append(endpoints, admin.addresses...), " "); got != "http://a:1 https://b:2 http://a:2 http://b:3" {
 		t.Error(got)
 	}
 	o.admins = []string{"https://c:3"}
@@ -207,10 +160,19 @@ func TestManyAddresses(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"leaderId":"n"}`) })
-	secure, plain := httptest.NewTLSServer(handler), httptest.NewServer(handler)
+	client, admin := replies(&seriatimpb.ListQueuesResponse{}), says(200, `{"leaderId":"n"}`)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 2 {
+			client(w, r)
+		} else {
+			admin(w, r)
+		}
+	})
+	secure := httptest.NewUnstartedServer(handler)
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	t.Cleanup(plain.Close)
+	plain, _ := node(t, handler)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
 	if err := os.WriteFile(ca, text, 0o600); err != nil {
@@ -226,8 +188,7 @@ func TestTLS(t *testing.T) {
 		{"untrusted", secure.URL, nil, exit.Unavailable, "--ca-file"},
 		{"trusted", secure.URL, []string{"--ca-file", ca}, exit.OK, ""},
 		{"another name", other, []string{"--ca-file", ca}, exit.Unavailable, "for which the certificate was issued"},
-		{"https to a plain port", strings.Replace(plain.URL, "http:", "https:", 1), nil, exit.Unavailable, "answers without TLS"},
-		{"http to a TLS port", strings.Replace(secure.URL, "https:", "http:", 1), nil, exit.Unavailable, "https://"},
+		{"https to a plain port", strings.Replace(plain, "http:", "https:", 1), nil, exit.Unavailable, "answers without TLS"},
 		{"no such file", secure.URL, []string{"--ca-file", ca + ".not"}, exit.Usage, "--ca-file"},
 		{"no certificate", secure.URL, []string{"--ca-file", "failover_test.go"}, exit.Usage, "holds no certificate"},
 	}
@@ -245,6 +206,17 @@ func TestTLS(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestNoTLS(t *testing.T) {
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	for _, command := range []string{"status", "queue list"} {
+		r := runTool(t, strings.Replace(secure.URL, "https:", "http:", 1), "", strings.Fields(command)...)
+		if exit.CodeOf(r.err) != exit.Unavailable || !strings.Contains(exit.HintOf(r.err), "https://") {
+			t.Errorf("%s: exit code %d, hint %q: %v", command, exit.CodeOf(r.err), exit.HintOf(r.err), r.err)
+		}
 	}
 }
 
@@ -291,14 +263,15 @@ func TestWrongPort(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "<UnknownOperationException/>")
 	})
-	admin, _ := node(t, http.NotFound)
+	admin := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(admin.Close)
 	got := runTool(t, client, "", "status")
 	if exit.CodeOf(got.err) != exit.Usage || !strings.Contains(got.err.Error(), client+" is not the admin port of a node") {
 		t.Error(got.err)
 	}
-	got = runTool(t, admin, "", "queue", "list")
-	if exit.CodeOf(got.err) != exit.Usage || !strings.Contains(got.err.Error(), admin+" is not the client port of a node") {
-		t.Error(got.err)
+	got = runTool(t, admin.URL, "", "queue", "list")
+	if exit.CodeOf(got.err) != exit.Usage || !strings.Contains(exit.HintOf(got.err), "set --endpoint or SERIATIM_ENDPOINT") {
+		t.Errorf("%v, hint %q", got.err, exit.HintOf(got.err))
 	}
 }
 
@@ -322,7 +295,7 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	file := filepath.Join(t.TempDir(), "b")
-	for _, args := range []string{"status", "key create", "queue list", "backup create --file " + file} {
+	for _, args := range []string{"status", "key create", "backup create --file " + file} {
 		r := runTool(t, address, "", strings.Fields(args)...)
 		if exit.CodeOf(r.err) != exit.Usage || !strings.Contains(r.err.Error(), elsewhere) || asked.Load() != 0 {
 			t.Errorf("%s: exit code %d, %d requests went elsewhere: %v", args, exit.CodeOf(r.err), asked.Load(), r.err)

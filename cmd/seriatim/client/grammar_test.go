@@ -4,48 +4,53 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/seriatimq/seriatim/cmd/seriatim/bench"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 // A count of one has the singular.
 func TestOneOfThem(t *testing.T) {
 	const u = "http://h/000000000000/q"
-	failed := `{"Failed":[{"Id":"0","Code":"ReceiptHandleIsInvalid","Message":"expired"}]}`
-	counts := `{"Attributes":{"QueueArn":"arn:q","ApproximateNumberOfMessages":"1","ApproximateNumberOfMessagesNotVisible":"0","ApproximateNumberOfMessagesDelayed":"1"}}`
-	ended := func(status string) string {
-		return `{"Results":[{"Status":"` + status + `","ApproximateNumberOfMessagesMoved":1,"StartedTimestamp":1}]}`
+	counts := counted("1", "0", "1")
+	started := &seriatimpb.StartMoveTaskResponse{TaskId: "h"}
+	listed := func(status seriatimpb.MoveTaskStatus) proto.Message {
+		return &seriatimpb.ListMoveTasksResponse{Tasks: []*seriatimpb.MoveTask{{TaskId: "h", Status: status, Moved: 1, StartedAtMs: 1}}}
 	}
 	for _, c := range []struct {
 		args    string
-		answers map[string]string
+		answers map[string]any
 		want    string
 	}{
-		{"msg delete " + u + " a", map[string]string{"DeleteMessageBatch": failed}, "1 of 1 message was not deleted"},
-		{"msg delete " + u + " a b", map[string]string{"DeleteMessageBatch": failed}, "1 of 2 messages was not deleted"},
-		{"queue purge " + u, map[string]string{"GetQueueAttributes": counts},
+		{"msg delete " + u + " a", map[string]any{"Delete": &seriatimpb.DeleteResponse{Outcomes: outcomes("ReceiptHandleIsInvalid")}},
+			"1 of 1 message was not deleted"},
+		{"msg delete " + u + " a b", map[string]any{"Delete": &seriatimpb.DeleteResponse{Outcomes: outcomes("ReceiptHandleIsInvalid", "")}},
+			"1 of 2 messages was not deleted"},
+		{"queue purge " + u, map[string]any{"GetQueueAttributes": counts},
 			"q has 1 visible, 0 in flight, 0 deferred and 1 delayed message.\n"},
 		{
 			"dlq redrive --yes " + u,
-			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`,
-				"ListMessageMoveTasks": ended("CANCELLED")},
+			map[string]any{"GetQueueAttributes": counts, "StartMoveTask": started,
+				"ListMoveTasks": listed(seriatimpb.MoveTaskStatus_MOVE_TASK_STATUS_CANCELLED)},
 			"another client cancelled the redrive after 1 message\n",
 		},
 		{
 			"dlq redrive --yes " + u,
-			map[string]string{"GetQueueAttributes": counts, "StartMessageMoveTask": `{"TaskHandle":"h"}`,
-				"ListMessageMoveTasks": ended("FAILED")},
+			map[string]any{"GetQueueAttributes": counts, "StartMoveTask": started,
+				"ListMoveTasks": listed(seriatimpb.MoveTaskStatus_MOVE_TASK_STATUS_FAILED)},
 			"failed after 1 message: ",
 		},
 		{
 			"dlq cancel " + u,
-			map[string]string{
-				"GetQueueAttributes": counts, "ListMessageMoveTasks": `{"Results":[{"Status":"RUNNING","TaskHandle":"h"}]}`,
-				"CancelMessageMoveTask": `{"ApproximateNumberOfMessagesMoved":1}`,
+			map[string]any{
+				"GetQueueAttributes": counts, "ListMoveTasks": listed(seriatimpb.MoveTaskStatus_MOVE_TASK_STATUS_RUNNING),
+				"CancelMoveTask": &seriatimpb.CancelMoveTaskResponse{Moved: 1},
 			},
 			"cancelled; 1 message was moved and stays where it is\n",
 		},
 		{
-			"policy list", map[string]string{"GET /v1/access/policies": `{"policies":[{"account":"000000000000","user":"u","policy":"x"}]}`},
+			"policy list", map[string]any{"GET /v1/access/policies": `{"policies":[{"account":"000000000000","user":"u","policy":"x"}]}`},
 			" 1 byte\n",
 		},
 	} {

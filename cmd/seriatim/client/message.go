@@ -1,10 +1,11 @@
 package client
 
 import (
-	"crypto/rand"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 func messageCommand(o *options) *cobra.Command {
@@ -31,16 +34,43 @@ type attributeValue struct {
 	BinaryValue []byte `json:",omitempty"`
 }
 
-type sendFlags struct {
-	group         string
-	deduplication string
-	delay         int
-	attributes    []string
-	trace         string
+// messageFlags holds the flags of a message to send or to schedule.
+type messageFlags struct {
+	group, deduplication, trace string
+	attributes                  []string
+}
+
+// bind adds the flags. group describes the flag for the message group.
+func (f *messageFlags) bind(c *cobra.Command, group string) {
+	fl := c.Flags()
+	fl.StringVarP(&f.group, "group", "g", "", group)
+	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "",
+		"deduplication id: a second message with it is dropped while the window lasts")
+	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
+	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
+}
+
+// message returns the message to send.
+func (f *messageFlags) message(cmd *cobra.Command, body string) (*api.Message, error) {
+	attributes, err := messageAttributes(f.attributes)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkText("--trace-header", f.trace, ""); err != nil {
+		return nil, err
+	}
+	m := &api.Message{Body: body, TraceHeader: f.trace, Attributes: attributes}
+	if cmd.Flags().Changed("group") {
+		m.GroupId = &f.group
+	}
+	if cmd.Flags().Changed("deduplication-id") {
+		m.DeduplicationId = &f.deduplication
+	}
+	return m, nil
 }
 
 func sendCommand(o *options) *cobra.Command {
-	f := &sendFlags{}
+	f, delay := &messageFlags{}, 0
 	c := &cobra.Command{
 		Use: "send QUEUE [BODY]", Short: "Send one message",
 		Long: "Send one message. Without BODY, or with -, the body is read from standard input.",
@@ -48,64 +78,42 @@ func sendCommand(o *options) *cobra.Command {
 			"  seriatim msg send jobs - --attribute kind=resize --attribute width:Number=640 < job.json",
 		Args:              arguments.OptionalLast("QUEUE", "BODY"),
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return send(cmd, w, p, f, args)
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			body, err := textOf(cmd, "body", args)
+			if err != nil {
+				return err
+			}
+			m, err := f.message(cmd, body)
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("delay") {
+				m.DelaySeconds = number(delay)
+			}
+			return printSent(cmd, n, p, func(ctx context.Context, c *api.Client) ([]*api.Result, error) {
+				return c.Send(ctx, qualifiedOf(args[0]), m)
+			})
 		}),
 	}
-	fl := c.Flags()
-	fl.StringVarP(&f.group, "group", "g", "", "message group id, required on FIFO queues")
-	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "",
-		"deduplication id: a second message with it is dropped while the window lasts")
-	fl.IntVar(&f.delay, "delay", 0, "seconds until the message can be received, 0 to 900")
-	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
-	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
+	f.bind(c, "message group id, required on FIFO queues")
+	c.Flags().IntVar(&delay, "delay", 0, "seconds until the message can be received, 0 to 900")
 	return c
 }
 
-func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) error {
-	body, err := textOf(cmd, "body", args)
+// number returns the value of a flag for the native API. The server refuses values outside of its
+// limits.
+func number(v int) *int32 { return new(int32(max(math.MinInt32, min(v, math.MaxInt32)))) } //nolint:gosec // bounded
+
+// printSent makes a call that sends one message, and shows its result.
+func printSent(cmd *cobra.Command, n *native.Conn, p *printer, send func(context.Context, *api.Client) ([]*api.Result, error)) error {
+	results, err := native.Get(cmd.Context(), n, send)
 	if err != nil {
 		return err
 	}
-	attributes, err := messageAttributes(f.attributes)
-	if err != nil {
-		return err
+	if len(results) != 1 || results[0].GetMessageId() == "" {
+		return errors.New("the answer has no message id")
 	}
-	if err := checkText("--trace-header", f.trace, ""); err != nil {
-		return err
-	}
-	u, err := w.queueURL(cmd.Context(), args[0])
-	if err != nil {
-		return err
-	}
-	in := map[string]any{"QueueUrl": u, "MessageBody": body}
-	if cmd.Flags().Changed("group") {
-		in["MessageGroupId"] = f.group
-	}
-	if cmd.Flags().Changed("deduplication-id") {
-		in["MessageDeduplicationId"] = f.deduplication
-	}
-	if cmd.Flags().Changed("delay") {
-		in["DelaySeconds"] = f.delay
-	}
-	if len(attributes) > 0 {
-		in["MessageAttributes"] = attributes
-	}
-	if f.trace != "" {
-		in["MessageSystemAttributes"] = map[string]attributeValue{"AWSTraceHeader": {DataType: "String", StringValue: f.trace}}
-	}
-	var out struct {
-		MessageID      string `json:"MessageId"`
-		SequenceNumber string
-	}
-	// A deduplication id makes it safe to ask another node.
-	identified := cmd.Flags().Changed("deduplication-id") && strings.HasSuffix(u, ".fifo")
-	got, err := w.callWithID(cmd.Context(), "SendMessage", identified, in, &out, 0)
-	if err != nil {
-		return err
-	}
-	// After a repetition the earlier message may be the same one.
-	return p.printAccepted(out.MessageID, out.SequenceNumber, got.header.Get("X-Seriatim-Duplicate") == "true" && !got.repeated)
+	return p.printAccepted(results[0].GetMessageId(), sequenceText(results[0].GetSequenceNumber()), results[0].GetDuplicate())
 }
 
 // printAccepted shows the answer of a send or of a publish.
@@ -171,8 +179,8 @@ func contentOf(cmd *cobra.Command, what string, args []string) (string, error) {
 const bodyBytesMax = 1 << 20
 
 // messageAttributes reads name=text and name:Type=value.
-func messageAttributes(list []string) (map[string]attributeValue, error) {
-	m := make(map[string]attributeValue, len(list))
+func messageAttributes(list []string) (map[string]*api.Attribute, error) {
+	m := make(map[string]*api.Attribute, len(list))
 	for _, text := range list {
 		left, value, ok := strings.Cut(text, "=")
 		name, dataType, typed := strings.Cut(left, ":")
@@ -183,16 +191,22 @@ func messageAttributes(list []string) (map[string]attributeValue, error) {
 		if !typed {
 			dataType = "String"
 		}
-		if kind, _, _ := strings.Cut(dataType, "."); kind == "Binary" {
-			m[name] = attributeValue{DataType: dataType, BinaryValue: []byte(value)}
+		if isBinary(dataType) {
+			m[name] = api.BinaryAttribute(dataType, []byte(value))
 			continue
 		}
 		if err := checkText(fmt.Sprintf("--attribute %q", text), value, binaryHint); err != nil {
 			return nil, err
 		}
-		m[name] = attributeValue{DataType: dataType, StringValue: value}
+		m[name] = api.TextAttribute(dataType, value)
 	}
 	return m, nil
+}
+
+// isBinary reports whether the values of a data type are bytes.
+func isBinary(dataType string) bool {
+	kind, _, _ := strings.Cut(dataType, ".")
+	return kind == "Binary"
 }
 
 // message is one message in JSON output.
@@ -200,8 +214,31 @@ type message struct {
 	MessageID         string                    `json:"messageId"`
 	ReceiptHandle     string                    `json:"receiptHandle,omitempty"`
 	Body              string                    `json:"body"`
-	Attributes        map[string]string         `json:"attributes,omitempty"`
+	Attributes        map[string]string         `json:"attributes,omitempty"` // by the names of the SQS API
 	MessageAttributes map[string]attributeValue `json:"messageAttributes,omitempty"`
+}
+
+// describeMessage returns a received message for JSON output. source is the ARN of the queue that it
+// was dead-lettered from, empty for none.
+func describeMessage(m *api.Delivery, source string) message {
+	out := message{MessageID: m.GetMessageId(), ReceiptHandle: m.GetReceiptHandle(), Body: m.GetBody(), Attributes: map[string]string{}}
+	for name, value := range map[string]string{
+		"AWSTraceHeader": m.GetTraceHeader(), "ApproximateFirstReceiveTimestamp": decimal(m.GetFirstReceivedAtMs()),
+		"ApproximateReceiveCount": decimal(m.GetReceiveCount()), "DeadLetterQueueSourceArn": source,
+		"MessageDeduplicationId": m.GetDeduplicationId(), "MessageGroupId": m.GetGroupId(), "SenderId": m.GetSenderId(),
+		"SentTimestamp": decimal(m.GetSentAtMs()), "SequenceNumber": sequenceText(m.GetSequenceNumber()),
+	} {
+		if value != "" {
+			out.Attributes[name] = value
+		}
+	}
+	if len(m.GetAttributes()) > 0 {
+		out.MessageAttributes = make(map[string]attributeValue, len(m.GetAttributes()))
+	}
+	for name, a := range m.GetAttributes() {
+		out.MessageAttributes[name] = attributeValue{a.GetDataType(), a.GetText(), a.GetBinary()}
+	}
+	return out
 }
 
 type receiveFlags struct {
@@ -219,8 +256,8 @@ func receiveCommand(o *options) *cobra.Command {
 			"  seriatim msg receive jobs --delete -o json\n" +
 			"  seriatim msg receive orders.fifo --attempt-id try-1   # after an error, repeat it for the same messages",
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return receive(cmd, w, p, f, args[0])
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			return receive(cmd, n, p, f, qualifiedOf(args[0]))
 		}),
 	}
 	fl := c.Flags()
@@ -233,49 +270,31 @@ func receiveCommand(o *options) *cobra.Command {
 	return c
 }
 
-func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name string) error {
-	u, err := w.queueURL(cmd.Context(), name)
+func receive(cmd *cobra.Command, n *native.Conn, p *printer, f *receiveFlags, queue string) error {
+	in, wait := &api.ReceiveRequest{Queue: queue, MaxMessages: number(f.count)}, waitMax
+	if cmd.Flags().Changed("wait") {
+		in.WaitSeconds, wait = number(f.wait), max(time.Duration(f.wait)*time.Second, 0)
+	}
+	if cmd.Flags().Changed("visibility-timeout") {
+		in.VisibilityTimeoutSeconds = number(f.visibility)
+	}
+	if cmd.Flags().Changed("attempt-id") {
+		in.AttemptId = &f.attempt
+	}
+	var received []*api.Delivery
+	err := n.Do(cmd.Context(), wait, func(ctx context.Context, c *api.Client) error {
+		out, err := c.Receive(ctx, in)
+		received = out.GetMessages()
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	in := map[string]any{
-		"QueueUrl": u, "MaxNumberOfMessages": f.count,
-		"MessageSystemAttributeNames": []string{"All"}, "MessageAttributeNames": []string{"All"},
-	}
-	if cmd.Flags().Changed("wait") {
-		in["WaitTimeSeconds"] = f.wait
-	}
-	if cmd.Flags().Changed("visibility-timeout") {
-		in["VisibilityTimeout"] = f.visibility
-	}
-	switch {
-	case cmd.Flags().Changed("attempt-id"):
-		in["ReceiveRequestAttemptId"] = f.attempt
-	case len(w.client.addresses) > 1 && strings.HasSuffix(u, ".fifo"):
-		// If a node fails after the receive, the next one returns the same messages.
-		in["ReceiveRequestAttemptId"] = rand.Text()
-	}
-	var out struct {
-		Messages []struct {
-			MessageID         string `json:"MessageId"`
-			ReceiptHandle     string
-			Body              string
-			Attributes        map[string]string
-			MessageAttributes map[string]attributeValue
-		}
-	}
-	wait := max(time.Duration(f.wait)*time.Second, 0)
-	if !cmd.Flags().Changed("wait") {
-		wait = waitMax
-	}
-	if err := w.call(cmd.Context(), "ReceiveMessage", in, &out, wait); err != nil {
-		return err
-	}
-	messages := make([]message, len(out.Messages))
-	handles := make([]string, len(out.Messages))
-	for i, m := range out.Messages {
-		messages[i] = message(m)
-		handles[i] = m.ReceiptHandle
+	messages := make([]message, len(received))
+	handles := make([]string, len(received))
+	for i, m := range received {
+		messages[i] = describeMessage(m, sourceARN(cmd.Context(), n, p, queue, m.GetDeadLetterSource()))
+		handles[i] = m.GetReceiptHandle()
 	}
 	if err := printMessages(p, messages); err != nil {
 		return err
@@ -284,11 +303,25 @@ func receive(cmd *cobra.Command, w *wire, p *printer, f *receiveFlags, name stri
 		return nil
 	}
 	// The JSON document contains only the messages.
-	refused, err := w.changeAll(cmd, p, u, handles, deletion)
+	refused, err := changeAll(cmd.Context(), n, p, queue, handles, deletion)
 	if err != nil {
 		return err
 	}
 	return p.changed(refused, len(handles), deletion.past)
+}
+
+// sourceARN returns the ARN of the source of a message in a dead-letter queue, for JSON output. Both
+// queues have the same region and account. An error must not keep the message from the user.
+func sourceARN(ctx context.Context, n *native.Conn, p *printer, queue, source string) string {
+	if source == "" || p.format != formatJSON {
+		return ""
+	}
+	arn, err := queueARN(ctx, n, queue)
+	if err != nil {
+		p.say("DeadLetterQueueSourceArn is left out: %s", err)
+		return ""
+	}
+	return strings.TrimSuffix(arn, lastElement(arn)) + source
 }
 
 // waitMax is the longest wait of a receive.

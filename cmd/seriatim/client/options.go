@@ -93,11 +93,11 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 	if o.timeout <= 0 {
 		return nil, nil, exit.New(exit.Usage, errors.New("--timeout must be above zero"), "")
 	}
-	client, admin, err := o.ports()
+	endpoints, admin, err := o.ports()
 	if err != nil {
 		return nil, nil, err
 	}
-	connections, err := httpClient(o, max(len(client.addresses), len(admin.addresses)))
+	connections, err := httpClient(o, len(admin.addresses))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,11 +109,8 @@ func (o *options) open(cmd *cobra.Command) (*wire, *printer, error) {
 		return nil, nil, exit.New(exit.Usage, fmt.Errorf("--account %q is not an account", o.account),
 			"an account has 12 digits; seriatim account list shows them")
 	}
-	w := &wire{client: client, admin: admin, path: "/", token: token, timeout: o.timeout, http: connections, signer: signerFrom(os.Getenv),
-		ownTokens: new(sync.Map)}
-	if o.account != "" {
-		w.path += o.account + "/"
-	}
+	w := &wire{endpoints: endpoints, signer: signerFrom(os.Getenv), accountID: o.account, admin: admin, token: token, timeout: o.timeout,
+		http: connections, ownTokens: new(sync.Map)}
 	return w, &printer{out: cmd.OutOrStdout(), words: cmd.ErrOrStderr(), format: o.output}, nil
 }
 
@@ -150,15 +147,14 @@ func signerFrom(environment func(string) string) *sigv4.Signer {
 }
 
 // ports parses the addresses of the client and admin ports.
-func (o *options) ports() (client, admin *port, err error) {
-	client = &port{name: "client port", hint: native.ReachHint}
-	admin = &port{name: "admin port", hint: adminHint}
+func (o *options) ports() (endpoints []string, admin *port, err error) {
+	admin = &port{}
 	for _, text := range o.endpoints {
 		u, err := parseAddress("endpoint", strings.TrimSpace(text))
 		if err != nil {
 			return nil, nil, err
 		}
-		client.addresses = append(client.addresses, u.String())
+		endpoints = append(endpoints, u.String())
 		if len(o.admins) == 0 {
 			admin.addresses = append(admin.addresses, adminOf(u))
 			admin.guessed = admin.guessed || u.Scheme == "https" && !isLoopback(u.Hostname())
@@ -171,10 +167,10 @@ func (o *options) ports() (client, admin *port, err error) {
 		}
 		admin.addresses = append(admin.addresses, u.String())
 	}
-	if len(client.addresses) == 0 || len(admin.addresses) == 0 {
+	if len(endpoints) == 0 || len(admin.addresses) == 0 {
 		return nil, nil, exit.New(exit.Usage, errors.New("--endpoint is empty"), "write it like "+defaultEndpoint)
 	}
-	return client, admin, nil
+	return endpoints, admin, nil
 }
 
 // parseAddress parses a URL, or host:port, which means http.
@@ -286,10 +282,9 @@ func (o *options) openNative(w *wire) (*native.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := native.Options{Addresses: w.client.addresses, TLS: trusted, Timeout: o.timeout}
+	options := native.Options{Addresses: w.endpoints, TLS: trusted, Timeout: o.timeout, Account: o.account}
 	if s := w.signer; s != nil {
 		options.KeyID, options.Secret, options.Region = s.KeyID, s.Secret, s.Region
 	}
-	options.Account = o.account
 	return native.Open(options)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
+	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -52,12 +54,11 @@ func peekCommand(o *options) *cobra.Command {
 // noQueue replaces the error of the admin port for a missing queue with the code and hint of the
 // client port.
 func noQueue(err error) error {
-	e, ok := errors.AsType[*apiError](err)
-	if !ok || !e.Plain || e.Status != http.StatusNotFound {
+	e, ok := errors.AsType[*adminError](err)
+	if !ok || e.status != http.StatusNotFound {
 		return err
 	}
-	e.Plain, e.Type, e.Code = false, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"
-	return refusal(e)
+	return exit.New(exit.NotFound, fmt.Errorf("QueueDoesNotExist: %w", e), native.QueuesHint)
 }
 
 // shownRunesMax bounds the body in a table.

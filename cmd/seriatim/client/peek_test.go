@@ -12,7 +12,7 @@ import (
 func TestPeekAtNoQueue(t *testing.T) {
 	address, _ := node(t, says(404, `{"error":"The specified queue does not exist."}`))
 	r := runTool(t, address, "", "msg", "peek", "nowhere")
-	const want = "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist."
+	const want = "QueueDoesNotExist: The specified queue does not exist."
 	if exit.CodeOf(r.err) != exit.NotFound || r.err.Error() != want || exit.HintOf(r.err) != native.QueuesHint {
 		t.Errorf("exit code %d: %v, hint %q", exit.CodeOf(r.err), r.err, exit.HintOf(r.err))
 	}
@@ -20,7 +20,7 @@ func TestPeekAtNoQueue(t *testing.T) {
 		503: `{"error":"no leader"}`} {
 		address, _ := node(t, says(status, body))
 		if r := runTool(t, address, "", "msg", "peek", "jobs"); exit.CodeOf(r.err) == exit.NotFound ||
-			strings.Contains(r.err.Error(), "NonExistentQueue") {
+			strings.Contains(r.err.Error(), "QueueDoesNotExist") {
 			t.Errorf("%s: exit code %d: %v", body, exit.CodeOf(r.err), r.err)
 		}
 	}

@@ -52,9 +52,7 @@ func TestDryRun(t *testing.T) {
 	const u = "http://h/000000000000/q"
 	for format, want := range map[string]string{"table": "q has 1 visible, 0 in flight, 0 deferred and 0 delayed " +
 		"messages.\nDry run: nothing was changed.\n", "json": `"dryRun": true`} {
-		endpoint, _ := fakeServer(t, map[string]string{
-			"GetQueueAttributes": `{"Attributes":{"ApproximateNumberOfMessages":"1","ApproximateNumberOfMessagesNotVisible":"0","ApproximateNumberOfMessagesDelayed":"0"}}`,
-		})
+		endpoint, _ := fakeServer(t, map[string]any{"GetQueueAttributes": counted("1", "0", "0")})
 		r := runTool(t, endpoint, "", "queue", "purge", u, "--dry-run", "--yes", "-o", format)
 		if r.err != nil || !strings.Contains(r.out, want) {
 			t.Errorf("%v\n%s", r.err, r.out)

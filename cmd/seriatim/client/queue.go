@@ -15,9 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
 	"github.com/seriatimq/seriatim/queue/attributes"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
 // queueInfo is one queue in JSON output.
@@ -52,7 +54,7 @@ func queueCreateCommand(o *options) *cobra.Command {
 			"Creating a queue that exists with the same attributes succeeds.",
 		Example: "  seriatim queue create orders.fifo --attribute ContentBasedDeduplication=true\n" +
 			"  seriatim queue create jobs --attribute VisibilityTimeout=120 --tag team=billing",
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			attrs, err := flagPairs("attribute", given)
 			if err != nil {
 				return err
@@ -61,16 +63,15 @@ func queueCreateCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, set := attrs["FifoQueue"]; !set && strings.HasSuffix(args[0], ".fifo") {
-				attrs["FifoQueue"] = "true"
-			}
-			in := map[string]any{"QueueName": args[0], "Attributes": attrs, "tags": tagged}
-			var out struct{ QueueUrl string } //nolint:revive // the wire's spelling
-			if err := w.call(cmd.Context(), "CreateQueue", in, &out, 0); err != nil {
+			arn, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (string, error) {
+				return c.CreateQueue(ctx, args[0], attrs, tagged)
+			})
+			if err != nil {
 				return unknownAttribute(err, attrs, queueAttributes())
 			}
-			return p.print(map[string]string{"name": nameOf(out.QueueUrl), "url": out.QueueUrl}, func() table {
-				return table{rows: [][]string{{out.QueueUrl}}}
+			queueURL := urlOf(n, arn)
+			return p.print(map[string]string{"name": nameOf(queueURL), "url": queueURL}, func() table {
+				return table{rows: [][]string{{queueURL}}}
 			})
 		}),
 	}
@@ -85,20 +86,18 @@ func queueShowCommand(o *options) *cobra.Command {
 		Use: "show NAME", Short: "Show attributes, counts and tags of a queue", Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim queue show orders.fifo\n  seriatim queue show orders.fifo -o json | jq .attributes.QueueArn",
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			u, err := w.queueURL(cmd.Context(), args[0])
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			q, err := describe(cmd.Context(), n, qualifiedOf(args[0]))
 			if err != nil {
 				return err
 			}
-			q, err := w.describe(cmd.Context(), u)
+			q.Tags, err = native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
+				return c.QueueTags(ctx, qualifiedOf(args[0]))
+			})
 			if err != nil {
 				return err
 			}
-			var tags struct{ Tags map[string]string }
-			if err := w.call(cmd.Context(), "ListQueueTags", map[string]string{"QueueUrl": u}, &tags, 0); err != nil {
-				return err
-			}
-			q.Tags, q.Defaults = tags.Tags, attributes.Unlisted(q.Type == "fifo", q.Attributes)
+			q.Defaults = attributes.Unlisted(q.Type == "fifo", q.Attributes)
 			return p.print(q, func() table {
 				t := table{rows: [][]string{{"Name", q.Name}, {"URL", q.URL}}}
 				shown := maps.Clone(q.Defaults)
@@ -128,55 +127,46 @@ func readable(name, value string) string {
 }
 
 func queueDeleteCommand(o *options) *cobra.Command {
-	return destroyCommand(o, "Delete a queue with all its messages", "DeleteQueue", "delete", "deleted")
+	return destroyCommand(o, "Delete a queue with all its messages", (*api.Client).DeleteQueue, "delete", "deleted")
 }
 
 func queuePurgeCommand(o *options) *cobra.Command {
-	return destroyCommand(o, "Delete all messages of a queue", "PurgeQueue", "purge", "purged")
+	return destroyCommand(o, "Delete all messages of a queue", (*api.Client).PurgeQueue, "purge", "purged")
 }
 
-// destroyCommand makes the command verb for an action that deletes the messages of a queue.
-func destroyCommand(o *options, short, action, verb, past string) *cobra.Command {
-	q := &question{}
+// destroyCommand makes the command verb for a call that deletes the messages of a queue. It prints
+// the message counts, asks for the name of the queue, and makes the call.
+func destroyCommand(o *options, short string, call func(*api.Client, context.Context, string) error, verb, past string) *cobra.Command {
+	ask := &question{}
 	c := &cobra.Command{
 		Use: verb + " NAME", Short: short, Args: arguments.Exactly("NAME"),
 		Example:           "  seriatim queue " + verb + " orders.fifo --yes",
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return destroy(cmd, w, p, q, args[0], action, verb, past)
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			q, err := describe(cmd.Context(), n, qualifiedOf(args[0]))
+			if err != nil {
+				return err
+			}
+			effect := fmt.Sprintf("%s has %d visible, %d in flight, %d deferred and %s.", q.Name, q.Visible, q.InFlight, q.Deferred,
+				plural.Count(q.Delayed, "delayed message", "delayed messages"))
+			if err := ask.ask(cmd, p, effect, "the name of the queue to "+verb, q.Name); err != nil {
+				return err
+			}
+			return changeQueue(cmd, n, p, args[0], past, call)
 		}),
 	}
-	return q.of(c)
+	return ask.of(c)
 }
 
-// destroy prints the message counts, asks for the name of the queue, and runs the action.
-func destroy(cmd *cobra.Command, w *wire, p *printer, ask *question, name, action, verb, past string) error {
-	u, err := w.queueURL(cmd.Context(), name)
+// describe reads the attributes and counts of a queue, whose name may have an account.
+func describe(ctx context.Context, n *native.Conn, name string) (queueInfo, error) {
+	attrs, err := native.Get(ctx, n, func(ctx context.Context, c *api.Client) (map[string]string, error) {
+		return c.QueueAttributes(ctx, name)
+	})
 	if err != nil {
-		return err
-	}
-	q, err := w.describe(cmd.Context(), u)
-	if err != nil {
-		return err
-	}
-	effect := fmt.Sprintf("%s has %d visible, %d in flight, %d deferred and %s.", q.Name, q.Visible, q.InFlight, q.Deferred,
-		plural.Count(q.Delayed, "delayed message", "delayed messages"))
-	if err := ask.ask(cmd, p, effect, "the name of the queue to "+verb, q.Name); err != nil {
-		return err
-	}
-	if err := w.call(cmd.Context(), action, map[string]string{"QueueUrl": u}, nil, 0); err != nil {
-		return err
-	}
-	return p.done(map[string]any{"name": q.Name, past: true}, "%s %s", past, q.Name)
-}
-
-func (w *wire) describe(ctx context.Context, queueURL string) (queueInfo, error) {
-	var out struct{ Attributes map[string]string }
-	in := map[string]any{"QueueUrl": queueURL, "AttributeNames": []string{"All"}}
-	if err := w.call(ctx, "GetQueueAttributes", in, &out, 0); err != nil {
 		return queueInfo{}, err
 	}
-	q := queueInfo{Name: nameOf(queueURL), URL: queueURL, Type: typeOf(queueURL), Attributes: out.Attributes}
+	q := queueInfo{Name: nameOf(name), URL: urlOf(n, attrs["QueueArn"]), Type: typeOf(name), Attributes: attrs}
 	for _, count := range []struct {
 		name string
 		to   *int64
@@ -184,59 +174,28 @@ func (w *wire) describe(ctx context.Context, queueURL string) (queueInfo, error)
 		{"ApproximateNumberOfMessages", &q.Visible}, {"ApproximateNumberOfMessagesNotVisible", &q.InFlight},
 		{"ApproximateNumberOfMessagesDelayed", &q.Delayed}, {"ApproximateNumberOfMessagesDeferred", &q.Deferred},
 	} {
-		text, listed := out.Attributes[count.name]
+		text, listed := attrs[count.name]
 		if !listed && count.to == &q.Deferred {
 			continue // there are none
 		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
+		if *count.to, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return queueInfo{}, fmt.Errorf("%s of %s: %w", count.name, q.Name, err)
 		}
-		*count.to = n
 	}
 	q.InFlight -= q.Deferred
 	return q, nil
 }
 
 // typeOf returns fifo or standard, by the name.
-func typeOf(queueURL string) string {
-	if strings.HasSuffix(queueURL, ".fifo") {
+func typeOf(name string) string {
+	if strings.HasSuffix(name, ".fifo") {
 		return "fifo"
 	}
 	return "standard"
 }
 
-func (w *wire) listQueues(ctx context.Context, prefix string) ([]string, error) {
-	var urls []string
-	in := map[string]any{"MaxResults": 1000}
-	if prefix != "" {
-		in["QueueNamePrefix"] = prefix
-	}
-	for {
-		var out struct {
-			QueueUrls []string
-			NextToken string
-		}
-		if err := w.call(ctx, "ListQueues", in, &out, 0); err != nil {
-			return nil, err
-		}
-		urls = append(urls, out.QueueUrls...)
-		if out.NextToken == "" {
-			return urls, nil
-		}
-		in["NextToken"] = out.NextToken
-	}
-}
-
-// queueURL returns the URL of a queue, by name or URL.
-func (w *wire) queueURL(ctx context.Context, name string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
-	var out struct{ QueueUrl string } //nolint:revive // the wire's spelling
-	err := w.call(ctx, "GetQueueUrl", map[string]string{"QueueName": name}, &out, 0)
-	return out.QueueUrl, err
-}
+// urlOf returns the URL of the queue with an ARN, at a client port that answers.
+func urlOf(n *native.Conn, arn string) string { return n.URL() + "/" + qualifiedOf(arn) }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
@@ -300,7 +259,7 @@ func queueUpdateCommand(o *options) *cobra.Command {
 			"'RedrivePolicy={\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:jobs-dead\",\"maxReceiveCount\":5}'\n" +
 			"  seriatim queue update jobs -a RedrivePolicy=",
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			attrs, err := flagPairs("attribute", given)
 			if err != nil {
 				return err
@@ -308,7 +267,9 @@ func queueUpdateCommand(o *options) *cobra.Command {
 			if len(attrs) == 0 {
 				return exit.New(exit.Usage, errors.New("--attribute is missing"), "name the change: --attribute VisibilityTimeout=60")
 			}
-			err = w.changeQueue(cmd, p, args[0], "SetQueueAttributes", map[string]any{"Attributes": attrs}, "updated")
+			err = changeQueue(cmd, n, p, args[0], "updated", func(c *api.Client, ctx context.Context, name string) error {
+				return c.SetQueueAttributes(ctx, name, attrs)
+			})
 			return unknownAttribute(err, attrs, queueAttributes())
 		}),
 	}
@@ -322,12 +283,14 @@ func queueTagCommand(o *options) *cobra.Command {
 		Use: "tag NAME KEY=VALUE...", Short: "Add tags to a queue, or change them", Args: arguments.AtLeast("NAME", "KEY=VALUE"),
 		Example:           "  seriatim queue tag orders.fifo team=billing stage=production",
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
 			tags, err := pairs("the tag", args[1:], "usage: "+cmd.UseLine())
 			if err != nil {
 				return err
 			}
-			return w.changeQueue(cmd, p, args[0], "TagQueue", map[string]any{"Tags": tags}, "tagged")
+			return changeQueue(cmd, n, p, args[0], "tagged", func(c *api.Client, ctx context.Context, name string) error {
+				return c.TagQueue(ctx, name, tags)
+			})
 		}),
 	}
 }
@@ -337,21 +300,20 @@ func queueUntagCommand(o *options) *cobra.Command {
 		Use: "untag NAME KEY...", Short: "Remove tags from a queue", Args: arguments.AtLeast("NAME", "KEY"),
 		Example:           "  seriatim queue untag orders.fifo stage",
 		ValidArgsFunction: o.completeQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return w.changeQueue(cmd, p, args[0], "UntagQueue", map[string]any{"TagKeys": args[1:]}, "untagged")
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			return changeQueue(cmd, n, p, args[0], "untagged", func(c *api.Client, ctx context.Context, name string) error {
+				return c.UntagQueue(ctx, name, args[1:]...)
+			})
 		}),
 	}
 }
 
-// changeQueue runs an action that changes a queue and has no result.
-func (w *wire) changeQueue(cmd *cobra.Command, p *printer, name, action string, in map[string]any, past string) error {
-	u, err := w.queueURL(cmd.Context(), name)
-	if err != nil {
+// changeQueue makes a call that changes a queue, given by its name or URL, and has no result.
+func changeQueue(cmd *cobra.Command, n *native.Conn, p *printer, queue, past string,
+	change func(c *api.Client, ctx context.Context, name string) error) error {
+	name := qualifiedOf(queue)
+	if err := n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error { return change(c, ctx, name) }); err != nil {
 		return err
 	}
-	in["QueueUrl"] = u
-	if err := w.call(cmd.Context(), action, in, nil, 0); err != nil {
-		return err
-	}
-	return p.done(map[string]any{"name": nameOf(u), past: true}, "%s %s", past, nameOf(u))
+	return p.done(map[string]any{"name": nameOf(name), past: true}, "%s %s", past, nameOf(name))
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
@@ -27,14 +29,19 @@ func queueListCommand(o *options) *cobra.Command {
 		Example: "  seriatim queue list\n  seriatim queue list --prefix orders -o json\n" +
 			"  seriatim queue list --counts=false   # names only",
 		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, _ []string) error {
-			urls, err := w.listQueues(cmd.Context(), prefix)
+			n, err := o.openNative(w)
+			if err != nil {
+				return err
+			}
+			defer n.Close()
+			list, err := listQueues(cmd.Context(), n, prefix)
 			if err != nil {
 				return err
 			}
 			if !counts {
-				return printNames(p, urls)
+				return printNames(p, list)
 			}
-			queues, err := w.countAll(cmd.Context(), urls, prefix)
+			queues, err := w.countAll(cmd.Context(), n, list, prefix)
 			if err != nil {
 				return err
 			}
@@ -55,6 +62,21 @@ func queueListCommand(o *options) *cobra.Command {
 	return c
 }
 
+// queueList holds the names of the queues of an account.
+type queueList struct {
+	names   []string
+	account string
+	base    string // of their URLs
+}
+
+// listQueues lists the queues whose names begin with a prefix.
+func listQueues(ctx context.Context, n *native.Conn, prefix string) (queueList, error) {
+	return native.Get(ctx, n, func(ctx context.Context, c *api.Client) (queueList, error) {
+		names, account, err := c.Queues(ctx, prefix)
+		return queueList{names, account, n.URL() + "/" + account + "/"}, err
+	})
+}
+
 // queueName is a queue in the listing without counts.
 type queueName struct {
 	Name string `json:"name"`
@@ -62,10 +84,10 @@ type queueName struct {
 	Type string `json:"type"` // fifo or standard
 }
 
-func printNames(p *printer, urls []string) error {
-	names := make([]queueName, len(urls))
-	for i, u := range urls {
-		names[i] = queueName{Name: nameOf(u), URL: u, Type: typeOf(u)}
+func printNames(p *printer, list queueList) error {
+	names := make([]queueName, len(list.names))
+	for i, name := range list.names {
+		names[i] = queueName{Name: name, URL: list.base + name, Type: typeOf(name)}
 	}
 	return p.print(map[string]any{"queues": names}, func() table {
 		t := table{heading: []string{"NAME", "TYPE"}}
@@ -84,19 +106,19 @@ const manyQueues = 500
 const countsTimeout = 3 * time.Second
 
 // countAll finds the counts of all listed queues.
-func (w *wire) countAll(ctx context.Context, urls []string, prefix string) ([]queueInfo, error) {
-	if len(urls) >= manyQueues {
-		if queues, err := w.countByAdmin(ctx, urls, prefix); err == nil || ctx.Err() != nil {
+func (w *wire) countAll(ctx context.Context, n *native.Conn, list queueList, prefix string) ([]queueInfo, error) {
+	if len(list.names) >= manyQueues {
+		if queues, err := w.countByAdmin(ctx, list, prefix); err == nil || ctx.Err() != nil {
 			return queues, err
 		}
 	}
-	return w.describeAll(ctx, urls)
+	return describeAll(ctx, n, list.names)
 }
 
 // countByAdmin reads the counts from the admin port.
-func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) ([]queueInfo, error) {
-	found := make(map[string]document.QueueCounts, len(urls))
-	query := url.Values{"prefix": {prefix}, "account": {path.Base(path.Dir(urls[0]))}}
+func (w *wire) countByAdmin(ctx context.Context, list queueList, prefix string) ([]queueInfo, error) {
+	found := make(map[string]document.QueueCounts, len(list.names))
+	query := url.Values{"prefix": {prefix}, "account": {list.account}}
 	for {
 		var page document.Queues
 		quick, cancel := context.WithTimeout(ctx, countsTimeout)
@@ -114,23 +136,22 @@ func (w *wire) countByAdmin(ctx context.Context, urls []string, prefix string) (
 		}
 		query.Set("after", page.Next)
 	}
-	queues := make([]queueInfo, 0, len(urls))
-	for _, u := range urls {
-		if c, exists := found[nameOf(u)]; exists { // else it was deleted meanwhile
-			queues = append(queues,
-				queueInfo{Name: c.Name, URL: u, Type: typeOf(u), Visible: c.Visible, InFlight: c.InFlight, Delayed: c.Delayed,
-					Deferred: c.Deferred})
+	queues := make([]queueInfo, 0, len(list.names))
+	for _, name := range list.names {
+		if c, exists := found[name]; exists { // else it was deleted meanwhile
+			queues = append(queues, queueInfo{Name: name, URL: list.base + name, Type: typeOf(name), Visible: c.Visible,
+				InFlight: c.InFlight, Delayed: c.Delayed, Deferred: c.Deferred})
 		}
 	}
 	return queues, nil
 }
 
 // describeAll describes many queues, without those that were deleted meanwhile.
-func (w *wire) describeAll(ctx context.Context, urls []string) ([]queueInfo, error) {
-	found := make([]queueInfo, len(urls))
-	err := forEach(ctx, len(urls), func(ctx context.Context, i int) error {
+func describeAll(ctx context.Context, n *native.Conn, names []string) ([]queueInfo, error) {
+	found := make([]queueInfo, len(names))
+	err := forEach(ctx, len(names), func(ctx context.Context, i int) error {
 		var err error
-		if found[i], err = w.describe(ctx, urls[i]); exit.CodeOf(err) == exit.NotFound {
+		if found[i], err = describe(ctx, n, names[i]); exit.CodeOf(err) == exit.NotFound {
 			return nil
 		}
 		return err

@@ -11,6 +11,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
 func TestForEach(t *testing.T) {
@@ -45,9 +49,9 @@ func TestForEach(t *testing.T) {
 // TestListAtOnce fails if the tool asks for queues one after another.
 func TestListAtOnce(t *testing.T) {
 	const queues = 10
-	var urls []string
+	list := &seriatimpb.ListQueuesResponse{Account: "000000000000"}
 	for i := range queues {
-		urls = append(urls, fmt.Sprintf(`"http://h/0/q%d"`, i))
+		list.Queues = append(list.Queues, fmt.Sprintf("q%d", i))
 	}
 	arrived, all := make(chan struct{}, queues), make(chan struct{})
 	go func() {
@@ -56,15 +60,14 @@ func TestListAtOnce(t *testing.T) {
 		}
 		close(all)
 	}()
-	address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
-		text := `{"QueueUrls":[` + strings.Join(urls, ",") + `]}`
-		if r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes" {
-			arrived <- struct{}{}
-			<-all
-			text = `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
+	address, _ := node(t, speaks(func(method string, _ proto.Message) (proto.Message, error) {
+		if method == "ListQueues" {
+			return list, nil
 		}
-		_, _ = io.WriteString(w, text)
-	})
+		arrived <- struct{}{}
+		<-all
+		return counted("2", "1", "0"), nil
+	}))
 	got := runTool(t, address, "", "queue", "list")
 	if got.err != nil || strings.Count(got.out, "\n") != queues+1 || !strings.Contains(got.out, "q9    standard  2        1") {
 		t.Errorf("%v\n%s", got.err, got.out)
@@ -74,20 +77,29 @@ func TestListAtOnce(t *testing.T) {
 // TestListMany reads counts from the admin port, and from the client port if that fails.
 func TestListMany(t *testing.T) {
 	const queues = 2*manyQueues + 1
-	var names, urls []string
+	var names []string
 	for i := range queues {
 		names = append(names, fmt.Sprintf("q%05d", i))
-		urls = append(urls, fmt.Sprintf("%q", "http://h/0/"+names[i]))
 	}
+	list := &seriatimpb.ListQueuesResponse{Account: "000000000000", Queues: names}
 	for _, open := range []bool{true, false} {
 		var asked atomic.Int32
+		client := speaks(func(method string, _ proto.Message) (proto.Message, error) {
+			if method == "ListQueues" {
+				return list, nil
+			}
+			asked.Add(1)
+			return counted("2", "1", "0"), nil
+		})
 		address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
-			text := `{"QueueUrls":[` + strings.Join(urls, ",") + `]}`
+			text := ""
 			switch {
-			case r.URL.Path == "/v1/queues" && !open:
+			case r.URL.Path != "/v1/queues":
+				client(w, r)
+			case !open:
 				w.WriteHeader(http.StatusNotFound)
 				text = "404 page not found"
-			case r.URL.Path == "/v1/queues":
+			default:
 				from := slices.Index(names, r.URL.Query().Get("after")) + 1
 				to := min(from+manyQueues, queues)
 				page := map[string]any{"queues": []any{}}
@@ -102,9 +114,6 @@ func TestListMany(t *testing.T) {
 					t.Error(err)
 				}
 				text = string(body)
-			case r.Header.Get("X-Amz-Target") == "AmazonSQS.GetQueueAttributes":
-				asked.Add(1)
-				text = `{"Attributes":{"ApproximateNumberOfMessages":"2","ApproximateNumberOfMessagesNotVisible":"1","ApproximateNumberOfMessagesDelayed":"0"}}`
 			}
 			_, _ = io.WriteString(w, text)
 		})

@@ -10,8 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/arguments"
+	"github.com/seriatimq/seriatim/cmd/seriatim/client/native"
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/cmd/seriatim/plural"
+	api "github.com/seriatimq/seriatim/transport/grpc/client"
+	"github.com/seriatimq/seriatim/transport/sqs"
 )
 
 // redrivePoll is the time between two reads of the progress of a redrive.
@@ -37,8 +40,8 @@ func redriveCommand(o *options) *cobra.Command {
 		Example: "  seriatim dlq redrive jobs-dead --yes\n  seriatim dlq redrive jobs-dead --to jobs-slow --rate 50\n" +
 			"  seriatim dlq redrive jobs-dead --yes --progress json -o json",
 		ValidArgsFunction: o.completeDeadLetterQueues,
-		RunE: o.run(func(cmd *cobra.Command, w *wire, p *printer, args []string) error {
-			return w.redrive(cmd, p, f, args[0])
+		RunE: o.runNative(func(cmd *cobra.Command, n *native.Conn, p *printer, args []string) error {
+			return redrive(cmd, n, p, f, args[0])
 		}),
 	}
 	fl := c.Flags()
@@ -51,42 +54,43 @@ func redriveCommand(o *options) *cobra.Command {
 	return f.asked.of(c)
 }
 
-func (w *wire) redrive(cmd *cobra.Command, p *printer, f *redriveFlags, name string) error {
+func redrive(cmd *cobra.Command, n *native.Conn, p *printer, f *redriveFlags, queue string) error {
 	show, err := newProgress(cmd.ErrOrStderr(), f.report)
 	if err != nil {
 		return err
 	}
-	arn, err := w.queueARN(cmd.Context(), name)
+	name, destination := qualifiedOf(queue), qualifiedOf(f.to)
+	arn, err := queueARN(cmd.Context(), n, name)
 	if err != nil {
 		return err
 	}
-	in := map[string]any{"SourceArn": arn}
-	if cmd.Flags().Changed("rate") {
-		in["MaxNumberOfMessagesPerSecond"] = f.rate
-	}
-	if f.to != "" {
-		if in["DestinationArn"], err = w.queueARN(cmd.Context(), f.to); err != nil {
+	to := "the queues they came from"
+	if destination != "" {
+		to = nameOf(destination)
+		if _, err := queueARN(cmd.Context(), n, destination); err != nil { // asks no question about a missing queue
 			return err
 		}
-	}
-	to := "the queues they came from"
-	if f.to != "" {
-		to = nameOf(f.to)
 	}
 	if err := f.asked.ask(cmd, p, fmt.Sprintf("The available messages of %s move to %s.", nameOf(name), to),
 		"the name of the dead-letter queue", nameOf(name)); err != nil {
 		return err
 	}
-	var started struct{ TaskHandle string }
-	if err := w.call(cmd.Context(), "StartMessageMoveTask", in, &started, 0); err != nil {
+	var rate *int32
+	if cmd.Flags().Changed("rate") {
+		rate = number(f.rate)
+	}
+	id, err := native.Get(cmd.Context(), n, func(ctx context.Context, c *api.Client) (string, error) {
+		return c.StartMoveTask(ctx, name, destination, rate)
+	})
+	if err != nil {
 		return err
 	}
 	if f.detach {
-		return p.print(map[string]string{"taskHandle": started.TaskHandle}, func() table {
+		return p.print(map[string]string{"taskHandle": sqs.TaskHandle(id, arn)}, func() table {
 			return table{rows: [][]string{{"started: seriatim dlq tasks " + nameOf(name) + " shows the progress"}}}
 		})
 	}
-	task, err := w.follow(cmd.Context(), arn, started.TaskHandle, show)
+	task, err := follow(cmd.Context(), n, name, arn, id, show)
 	if err != nil {
 		return err
 	}
@@ -112,28 +116,24 @@ func movedText(moved int64) string {
 }
 
 // follow reports the progress of a task until it is over. It cancels the task if ctx ends first.
-func (w *wire) follow(ctx context.Context, arn, handle string, show *progress) (moveTask, error) {
+func follow(ctx context.Context, n *native.Conn, name, arn, id string, show *progress) (moveTask, error) {
 	ticks := time.NewTicker(redrivePoll)
 	defer ticks.Stop()
 	defer show.over()
-	var startedAt int64 // identifies the task, which has no handle when it is over
 	for {
-		tasks, err := w.moveTasks(ctx, arn)
+		tasks, err := moveTasks(ctx, n, name, arn)
 		if ctx.Err() != nil {
-			return moveTask{}, w.abandon(ctx, handle)
+			return moveTask{}, abandon(ctx, n, name, id)
 		}
 		if err != nil {
 			return moveTask{}, exit.New(exit.CodeOf(err), fmt.Errorf("the redrive continues, but its progress is unknown: %w", err),
 				"seriatim dlq tasks NAME shows the progress")
 		}
-		i := slices.IndexFunc(tasks, func(t moveTask) bool {
-			return t.Handle == handle || t.StartedAtMs == startedAt || startedAt == 0 && t.Status != taskRunning
-		})
+		i := slices.IndexFunc(tasks, func(t moveTask) bool { return t.id == id })
 		if i < 0 {
 			return moveTask{}, exit.New(exit.Failed, errors.New("the redrive is not listed any more"),
 				"the queue was deleted, or newer redrives replaced it in the list")
 		}
-		startedAt = tasks[i].StartedAtMs
 		show.moved(tasks[i].Moved, tasks[i].ToMove)
 		if tasks[i].Status != taskRunning {
 			return tasks[i], nil
@@ -141,14 +141,14 @@ func (w *wire) follow(ctx context.Context, arn, handle string, show *progress) (
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			return moveTask{}, w.abandon(ctx, handle)
+			return moveTask{}, abandon(ctx, n, name, id)
 		}
 	}
 }
 
 // abandon cancels the task of a command that was interrupted.
-func (w *wire) abandon(ctx context.Context, handle string) error {
-	moved, err := w.cancelTask(context.WithoutCancel(ctx), handle)
+func abandon(ctx context.Context, n *native.Conn, name, id string) error {
+	moved, err := cancelTask(context.WithoutCancel(ctx), n, name, id)
 	if err != nil {
 		return exit.New(exit.Interrupted, fmt.Errorf("interrupted, and the redrive could not be cancelled: %w", err),
 			"seriatim dlq tasks NAME shows whether it still runs")

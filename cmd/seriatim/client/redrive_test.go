@@ -3,69 +3,67 @@ package client
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
+	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
 
-// redriveNode answers the requests of a redrive. The n-th list of tasks is the n-th of lists, then
+// redriveNode answers the calls of a redrive. The n-th list of tasks is the n-th of lists, then
 // always the last.
-func redriveNode(t *testing.T, lists []string, listed func(n int), cancelled *atomic.Int32) string {
+func redriveNode(t *testing.T, lists [][]*seriatimpb.MoveTask, listed func(n int), cancelled *atomic.Int32) string {
 	t.Helper()
 	var asked atomic.Int32
-	address, _ := node(t, func(w http.ResponseWriter, r *http.Request) {
-		text := ""
-		switch action := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS."); action {
+	address, _ := node(t, speaks(func(method string, _ proto.Message) (proto.Message, error) {
+		switch method {
 		case "GetQueueAttributes":
-			text = `{"Attributes":{"QueueArn":"arn:aws:sqs:r:0:d"}}`
-		case "StartMessageMoveTask":
-			text = `{"TaskHandle":"mine"}`
-		case "ListMessageMoveTasks":
+			return counted("0", "0", "0"), nil
+		case "StartMoveTask":
+			return &seriatimpb.StartMoveTaskResponse{TaskId: "mine"}, nil
+		case "ListMoveTasks":
 			n := int(asked.Add(1))
-			text = `{"Results":[` + lists[min(n, len(lists))-1] + `]}`
 			defer listed(n)
-		case "CancelMessageMoveTask":
+			return &seriatimpb.ListMoveTasksResponse{Tasks: lists[min(n, len(lists))-1]}, nil
+		case "CancelMoveTask":
 			cancelled.Add(1)
-			text = `{"ApproximateNumberOfMessagesMoved":3}`
-		default:
-			t.Errorf("unexpected %s", action)
+			return &seriatimpb.CancelMoveTaskResponse{Moved: 3}, nil
 		}
-		_, _ = io.WriteString(w, text) // who asked may be gone
-	})
+		t.Errorf("unexpected %s", method)
+		return nil, context.Canceled
+	}))
 	return address
 }
 
-func listedTask(handle, status string, moved, started int) string {
-	return fmt.Sprintf(`{"TaskHandle":%q,"Status":%q,"SourceArn":"a:d","ApproximateNumberOfMessagesMoved":%d,"ApproximateNumberOfMessagesToMove":5,"StartedTimestamp":%d,"FailureReason":%q}`,
-		handle, status, moved, started, map[bool]string{true: "gone"}[status == "FAILED"])
+func listedTask(id, status string, moved int64) *seriatimpb.MoveTask {
+	return &seriatimpb.MoveTask{
+		TaskId: id, Status: seriatimpb.MoveTaskStatus(seriatimpb.MoveTaskStatus_value["MOVE_TASK_STATUS_"+status]), Source: "d",
+		Moved: moved, ToMove: 5, FailureReason: map[bool]string{true: "gone"}[status == "FAILED"],
+	}
 }
 
 func TestRedrive(t *testing.T) {
 	const queueURL = "http://h/0/d"
-	older := listedTask("", "COMPLETED", 9, 1)
+	older := listedTask("older", "COMPLETED", 9)
+	running, completed := listedTask("mine", "RUNNING", 2), listedTask("mine", "COMPLETED", 5)
+	type tasks = []*seriatimpb.MoveTask
 	cases := []struct {
 		name  string
-		lists []string
+		lists []tasks
 		code  exit.Code
 		text  string
 	}{
-		{"over at once", []string{listedTask("", "COMPLETED", 5, 7) + "," + older}, exit.OK, "COMPLETED  5"},
-		{"over later, after another was started", []string{
-			listedTask("mine", "RUNNING", 2, 7) + "," + older,
-			listedTask("other", "RUNNING", 1, 8) + "," + listedTask("", "COMPLETED", 5, 7) + "," + older,
-		}, exit.OK, "COMPLETED  5"},
-		{"another was started before the first look",
-			[]string{listedTask("other", "RUNNING", 1, 8) + "," + listedTask("", "COMPLETED", 5, 7)}, exit.OK, "COMPLETED  5"},
-		{"failed", []string{listedTask("", "FAILED", 2, 7)}, exit.Failed, "failed after 2 messages: gone"},
-		{"cancelled by another client", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("", "CANCELLED", 2, 7)}, exit.Failed,
+		{"over at once", []tasks{{completed, older}}, exit.OK, "COMPLETED  5"},
+		{"over later, after another was started", []tasks{{running, older}, {listedTask("other", "RUNNING", 1), completed, older}},
+			exit.OK, "COMPLETED  5"},
+		{"another was started before the first look", []tasks{{listedTask("other", "RUNNING", 1), completed}}, exit.OK, "COMPLETED  5"},
+		{"failed", []tasks{{listedTask("mine", "FAILED", 2)}}, exit.Failed, "failed after 2 messages: gone"},
+		{"cancelled by another client", []tasks{{running}, {listedTask("mine", "CANCELLED", 2)}}, exit.Failed,
 			"another client cancelled the redrive after 2"},
-		{"forgotten", []string{listedTask("mine", "RUNNING", 2, 7), listedTask("other", "RUNNING", 2, 9)}, exit.Failed,
-			"not listed any more"},
+		{"forgotten", []tasks{{running}, {listedTask("other", "RUNNING", 2)}}, exit.Failed, "not listed any more"},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -90,7 +88,7 @@ func TestRedriveInterrupted(t *testing.T) {
 	var cancelled atomic.Int32
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	address := redriveNode(t, []string{listedTask("mine", "RUNNING", 2, 7)}, func(n int) {
+	address := redriveNode(t, [][]*seriatimpb.MoveTask{{listedTask("mine", "RUNNING", 2)}}, func(n int) {
 		if n == 2 {
 			cancel()
 		}

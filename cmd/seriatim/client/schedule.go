@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,11 +35,10 @@ func parseSequence(text string) (uint64, error) {
 }
 
 type scheduleFlags struct {
-	at                                 string
-	in                                 time.Duration
-	group, deduplication, partitionKey string
-	attributes                         []string
-	trace                              string
+	at           string
+	in           time.Duration
+	message      messageFlags
+	partitionKey string
 }
 
 func scheduleCommand(o *options) *cobra.Command {
@@ -61,12 +59,8 @@ func scheduleCommand(o *options) *cobra.Command {
 	fl := c.Flags()
 	fl.StringVar(&f.at, "at", "", "time of delivery, such as 2026-12-24T18:00:00Z or with an offset, or in milliseconds since 1970")
 	fl.DurationVar(&f.in, "in", 0, "time until delivery, such as 90s or 24h, by the clock of this machine")
-	fl.StringVarP(&f.group, "group", "g", "", "message group id")
-	fl.StringVarP(&f.deduplication, "deduplication-id", "d", "",
-		"deduplication id: a second message with it is dropped while the window lasts")
 	fl.StringVar(&f.partitionKey, "partition-key", "", "partition key; a group must be equal to it")
-	fl.StringArrayVarP(&f.attributes, "attribute", "a", nil, "a message attribute as name=text or name:Type=value, may be repeated")
-	fl.StringVar(&f.trace, "trace-header", "", "value of the AWSTraceHeader system attribute")
+	f.message.bind(c, "message group id")
 	c.MarkFlagsMutuallyExclusive("at", "in")
 	return c
 }
@@ -117,38 +111,6 @@ func (f *scheduleFlags) due(cmd *cobra.Command) (time.Time, error) {
 	return at, nil
 }
 
-// nativeAttributes converts attributes for the native API.
-func nativeAttributes(given map[string]attributeValue) map[string]*api.Attribute {
-	out := make(map[string]*api.Attribute, len(given))
-	for name, a := range given {
-		if kind, _, _ := strings.Cut(a.DataType, "."); kind == "Binary" {
-			out[name] = api.BinaryAttribute(a.DataType, a.BinaryValue)
-		} else {
-			out[name] = api.TextAttribute(a.DataType, a.StringValue)
-		}
-	}
-	return out
-}
-
-// message returns the message to schedule.
-func (f *scheduleFlags) message(cmd *cobra.Command, body string) (*api.Message, error) {
-	attributes, err := messageAttributes(f.attributes)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkText("--trace-header", f.trace, ""); err != nil {
-		return nil, err
-	}
-	m := &api.Message{Body: body, TraceHeader: f.trace, PartitionKey: f.partitionKey, Attributes: nativeAttributes(attributes)}
-	if cmd.Flags().Changed("group") {
-		m.GroupId = &f.group
-	}
-	if cmd.Flags().Changed("deduplication-id") {
-		m.DeduplicationId = &f.deduplication
-	}
-	return m, nil
-}
-
 func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, args []string) error {
 	at, err := f.due(cmd)
 	if err != nil {
@@ -158,22 +120,14 @@ func schedule(cmd *cobra.Command, n *native.Conn, p *printer, f *scheduleFlags, 
 	if err != nil {
 		return err
 	}
-	m, err := f.message(cmd, body)
+	m, err := f.message.message(cmd, body)
 	if err != nil {
 		return err
 	}
-	var result *api.Result
-	err = n.Do(cmd.Context(), 0, func(ctx context.Context, c *api.Client) error {
-		results, err := c.Schedule(ctx, qualifiedOf(args[0]), at, m)
-		if len(results) == 1 {
-			result = results[0]
-		}
-		return err
+	m.PartitionKey = f.partitionKey
+	return printSent(cmd, n, p, func(ctx context.Context, c *api.Client) ([]*api.Result, error) {
+		return c.Schedule(ctx, qualifiedOf(args[0]), at, m)
 	})
-	if err != nil {
-		return err
-	}
-	return p.printAccepted(result.GetMessageId(), sequenceText(result.GetSequenceNumber()), result.GetDuplicate())
 }
 
 func cancelScheduledCommand(o *options) *cobra.Command {
@@ -222,7 +176,7 @@ func cancelScheduled(cmd *cobra.Command, n *native.Conn, p *printer, forget bool
 			}
 			return err
 		default:
-			p.say("not cancelled: %s: %s", args[i+1], err)
+			p.say("not cancelled: %s: %s", args[i+1], failure)
 			refused = append(refused, refusedNumber{sequenceText(number), failure.Reason, failure.Message})
 		}
 	}

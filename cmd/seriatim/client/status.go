@@ -58,7 +58,7 @@ func checkCommand(o *options) *cobra.Command {
 				if err := w.single(cmd); err != nil {
 					return err
 				}
-				got, err := w.send(cmd.Context(), w.admin, request{method: http.MethodGet, path: path, repeatable: true})
+				got, err := w.send(cmd.Context(), request{method: http.MethodGet, path: path, repeatable: true})
 				if err != nil {
 					return err
 				}
@@ -270,8 +270,8 @@ func (n eachNode) Get(ctx context.Context, address, path string) (int, []byte, e
 	if strings.HasPrefix(n.admin.addresses[0], "https:") && !strings.HasPrefix(address, "https:") {
 		return 0, nil, fmt.Errorf("%s has no TLS, and the token would go there in the clear", address)
 	}
-	only.admin = &port{name: n.admin.name, hint: n.admin.hint, addresses: []string{address}, guessed: n.admin.guessed}
-	got, err := only.send(ctx, only.admin, request{method: http.MethodGet, path: path, repeatable: true})
+	only.admin = &port{addresses: []string{address}, guessed: n.admin.guessed}
+	got, err := only.send(ctx, request{method: http.MethodGet, path: path, repeatable: true})
 	return got.status, got.body, err
 }
 

@@ -256,7 +256,7 @@ func publish(cmd *cobra.Command, n *native.Conn, p *printer, f *publishFlags, ar
 	if err != nil {
 		return err
 	}
-	m := &api.TopicMessage{Message: text, Attributes: nativeAttributes(attributes)}
+	m := &api.TopicMessage{Message: text, Attributes: attributes}
 	for flag, field := range map[string]struct {
 		to   **string
 		text *string

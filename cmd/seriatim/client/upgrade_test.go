@@ -29,7 +29,7 @@ func TestUpgradeCommands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			endpoint, _ := fakeServer(t, map[string]string{"GET /v1/upgrade": tt.answer, "POST /v1/upgrade/finalize": tt.answer})
+			endpoint, _ := fakeServer(t, map[string]any{"GET /v1/upgrade": tt.answer, "POST /v1/upgrade/finalize": tt.answer})
 			r := runTool(t, endpoint, "", append([]string{"upgrade"}, strings.Fields(tt.command)...)...)
 			if exit.CodeOf(r.err) != tt.code {
 				t.Errorf("ended with %v", r.err)
@@ -42,7 +42,7 @@ func TestUpgradeCommands(t *testing.T) {
 		})
 	}
 	t.Run("json", func(t *testing.T) {
-		endpoint, _ := fakeServer(t, map[string]string{"GET /v1/upgrade": ready})
+		endpoint, _ := fakeServer(t, map[string]any{"GET /v1/upgrade": ready})
 		if r := runTool(t, endpoint, "", "upgrade", "status", "-o", "json"); r.err != nil || !strings.Contains(r.out, `"ready": true`) {
 			t.Errorf("got %v\n%s", r.err, r.out)
 		}

@@ -42,7 +42,8 @@ type Options struct {
 	Account string
 	Dial    []grpc.DialOption // appended to the client's own
 	// ContentDeduplication leaves messages for FIFO queues without an id, for queues with
-	// ContentBasedDeduplication. Otherwise the client draws an id for them.
+	// ContentBasedDeduplication. Otherwise the client draws an id for them. It does not repeat the
+	// call of a message without an id.
 	ContentDeduplication bool
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
@@ -135,7 +136,8 @@ type Result = seriatimpb.SendResult
 // messages, the results do not say whether they are duplicates.
 func (c *Client) Send(ctx context.Context, queue string, messages ...*Message) ([]*Result, error) {
 	in := &seriatimpb.SendRequest{Queue: queue, Messages: c.withIDs(queue, messages)}
-	out, repeated, err := call(ctx, c, isFIFO(queue), seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Send, in)
+	identified := !slices.ContainsFunc(in.GetMessages(), func(m *Message) bool { return m.DeduplicationId == nil })
+	out, repeated, err := call(ctx, c, isFIFO(queue) && identified, seriatimpb.NewQueuesClient, seriatimpb.QueuesClient.Send, in)
 	return completed(out.GetResults(), repeated, err)
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/seriatimq/seriatim/transport/grpc/seriatimpb"
 )
@@ -127,7 +128,8 @@ func (c *Client) Publish(ctx context.Context, topic string, messages ...*TopicMe
 	for _, m := range messages {
 		in.Messages = append(in.Messages, c.withTopicID(topic, m))
 	}
-	out, repeated, err := call(ctx, c, isFIFO(topic), seriatimpb.NewTopicsClient, seriatimpb.TopicsClient.Publish, in)
+	identified := !slices.ContainsFunc(in.GetMessages(), func(m *TopicMessage) bool { return m.DeduplicationId == nil })
+	out, repeated, err := call(ctx, c, isFIFO(topic) && identified, seriatimpb.NewTopicsClient, seriatimpb.TopicsClient.Publish, in)
 	if repeated {
 		for _, r := range out.GetResults() {
 			r.Duplicate = nil

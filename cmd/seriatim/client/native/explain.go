@@ -16,7 +16,10 @@ import (
 // hints holds the hint for each reason of the API.
 var hints = map[string]string{
 	"QueueDoesNotExist":          QueuesHint,
-	"OutcomeUnknown":             UnknownHint,
+	"QueueNameExists":            "seriatim queue show NAME prints its attributes",
+	"QueueDeletedRecently":       cooldownHint,
+	"PurgeQueueInProgress":       cooldownHint,
+	"OutcomeUnknown":             UnknownHint + ", or use a deduplication id or attempt id, which make repeating safe",
 	"RequestThrottled":           ThrottledHint,
 	"Throttled":                  ThrottledHint,
 	"MissingAuthenticationToken": KeyHint,
@@ -54,7 +57,8 @@ const (
 )
 
 const (
-	clientPortHint = "set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324"
+	cooldownHint   = "the server runs with --aws-cooldowns; wait a minute"
+	clientPortHint = "set --endpoint or SERIATIM_ENDPOINT to a client port, by default 9324, with https:// if it has TLS"
 	timeoutHint    = "raise --timeout; if that does not help the cluster may have no leader: seriatim status. A change may have " +
 		"taken effect: look before you repeat it"
 )
@@ -81,8 +85,9 @@ var exitCodes = map[codes.Code]exit.Code{
 	codes.ResourceExhausted: exit.Conflict,
 }
 
-// explain adds an exit code and a hint to the error of a call, unless it has a code.
-func explain(err error, nodes int) error {
+// explain adds an exit code, a hint and the id of the request to the error of a call, unless it has a
+// code.
+func explain(err error, id string, nodes int) error {
 	if _, coded := errors.AsType[*exit.Error](err); err == nil || coded {
 		return err
 	}
@@ -104,10 +109,28 @@ func explain(err error, nodes int) error {
 		exitCode = exit.Failed
 	}
 	var shown error = failure
-	if of, ok := errors.AsType[*identifiedError](err); ok {
-		shown = fmt.Errorf("%w (request id %s)", failure, of.requestID)
+	if batch, ok := errors.AsType[*client.BatchError](err); ok {
+		shown = batch
 	}
-	return exit.New(exitCode, shown, hints[reason])
+	if id != "" {
+		shown = fmt.Errorf("%w (request id %s)", shown, id)
+	}
+	hint := hints[reason]
+	if reason == "OverLimit" {
+		hint = limitHint(failure.Message)
+	}
+	return exit.New(exitCode, shown, hint)
+}
+
+// limitHint returns the hint for a limit. Several limits have one reason, so it reads the text.
+func limitHint(message string) string {
+	switch {
+	case strings.Contains(message, "quota"):
+		return "seriatim account show ACCOUNT shows usage and limits; seriatim account quota changes the limits"
+	case strings.Contains(message, "in flight"):
+		return "the queue has reached its limit of messages in flight: delete or release some; seriatim queue show NAME counts them"
+	}
+	return ""
 }
 
 // unanswered explains an error that does not come from the server.
@@ -119,6 +142,8 @@ func unanswered(code codes.Code, text string, err error, nodes int) error {
 		text = strings.Trim(inner, `"`)
 	}
 	switch {
+	case strings.Contains(text, "invalid UTF-8"): // the library did not send the call
+		return exit.New(exit.Usage, errors.New("an argument is not UTF-8 text"), "")
 	case code == codes.Canceled:
 		return exit.Interruption(interruptedHint)
 	case code == codes.DeadlineExceeded:
@@ -138,6 +163,8 @@ func unanswered(code codes.Code, text string, err error, nodes int) error {
 	case unreached && nodes > 1:
 		return exit.New(exit.Unavailable, fmt.Errorf("none of %d nodes answers at its client port; of the last one: %s", nodes, text),
 			ManyHint)
+	case unreached && strings.Contains(text, "error reading server preface"):
+		return exit.New(exit.Unavailable, errors.New("that port does not speak HTTP/2: "+text), clientPortHint)
 	case unreached:
 		return exit.New(exit.Unavailable, errors.New("cannot reach a client port: "+text), ReachHint)
 	case code == codes.Unavailable:

@@ -13,14 +13,18 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/seriatimq/seriatim/cmd/seriatim/exit"
 	"github.com/seriatimq/seriatim/transport/grpc/client"
 )
 
-// dialMax bounds the time in which a node must accept a connection when there are others
-// to ask instead.
-const dialMax = 3 * time.Second
+// When there are other nodes to ask, dialMax bounds the time in which a node must accept a
+// connection, and answer a ping after keepaliveTime without an answer.
+const (
+	dialMax       = 3 * time.Second
+	keepaliveTime = 10 * time.Second // the shortest that the library allows
+)
 
 // Options configures connections.
 type Options struct {
@@ -35,13 +39,14 @@ type Options struct {
 // Conn makes calls. Safe for concurrent use.
 type Conn struct {
 	client  *client.Client
-	nodes   int // number of addresses
+	urls    map[string]string // of client ports, by host:port
 	timeout time.Duration
 }
 
 // Open makes a connection. The first call connects.
 func Open(o Options) (*Conn, error) {
 	var hosts []string
+	urls := make(map[string]string, len(o.Addresses))
 	secure := false
 	for i, address := range o.Addresses {
 		u, err := url.Parse(address)
@@ -57,7 +62,7 @@ func Open(o Options) (*Conn, error) {
 		if u.Port() == "" {
 			host = net.JoinHostPort(u.Hostname(), map[bool]string{false: "80", true: "443"}[secure])
 		}
-		hosts = append(hosts, host)
+		hosts, urls[host] = append(hosts, host), address
 	}
 	options := client.Options{RetryFor: o.Timeout, Attempts: len(hosts), ContentDeduplication: true, Account: o.Account}
 	if secure {
@@ -69,25 +74,30 @@ func Open(o Options) (*Conn, error) {
 	if len(hosts) > 1 {
 		options.Dial = append(options.Dial, grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.DefaultConfig, MinConnectTimeout: min(dialMax, o.Timeout/time.Duration(len(hosts))),
-		}))
+		}), grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: dialMax}))
 	}
-	options.Dial = append(options.Dial, grpc.WithChainUnaryInterceptor(withRequestID))
+	options.Dial = append(options.Dial, grpc.WithChainUnaryInterceptor(keepRequestID), grpc.WithUserAgent("seriatim-cli"))
 	c, err := client.Dial(options, hosts...)
 	if err != nil {
 		return nil, exit.New(exit.Usage, err, "")
 	}
-	return &Conn{client: c, nodes: len(hosts), timeout: o.Timeout}, nil
+	return &Conn{client: c, urls: urls, timeout: o.Timeout}, nil
 }
 
 // Close ends the connections.
 func (c *Conn) Close() { _ = c.client.Close() } // no call uses it any more
+
+// URL returns the URL of a client port that answers.
+func (c *Conn) URL() string { return c.urls[c.client.Address()] }
 
 // Do makes calls within the timeout, and adds an exit code to their error. wait is the time of a
 // long poll, added to the timeout.
 func (c *Conn) Do(ctx context.Context, wait time.Duration, calls func(context.Context, *client.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
 	defer cancel()
-	return explain(calls(ctx, c.client), c.nodes)
+	id := ""
+	err := calls(context.WithValue(ctx, requestID{}, &id), c.client)
+	return explain(err, id, len(c.urls))
 }
 
 // Get makes one call that returns a value, as Do does.
