@@ -26,15 +26,6 @@ type API struct {
 	Refusal func(protocol string, e *queue.Error) *awswire.Error
 }
 
-// Repeats returns for each action whether a client may send a request again.
-func (a *API) Repeats() map[string]service.Repeat {
-	repeats := make(map[string]service.Repeat, len(a.Actions))
-	for _, action := range a.Actions {
-		repeats[action.Name] = action.Repeat
-	}
-	return repeats
-}
-
 // Line is a row of the table of actions: the name, the permission that a caller needs, and the resource.
 type Line struct {
 	Name string
@@ -47,7 +38,6 @@ type Line struct {
 	// It is called when the caller has the permission for Resource.
 	Needs  func(c *Call, input any) ([]service.Need, error)
 	Effect service.Effect // required
-	Repeat service.Repeat // required
 	// Unseen returns the error for a caller of another account without the permission, as if
 	// the resource did not exist. Nil: access is denied.
 	Unseen func() error
@@ -60,11 +50,8 @@ type Line struct {
 
 // complete panics, at the start of the program, on a line that lacks a required field.
 func (l Line) complete() Line {
-	if l.Name == "" || l.Permission == "" || l.Resource == nil || l.Effect == 0 || l.Repeat == 0 {
-		panic("aws: the line of the action " + l.Name + " lacks its permission, its resource, its effect or whether it may be repeated")
-	}
-	if l.Effect == service.Reads && l.Repeat != service.Repeatable {
-		panic("aws: the action " + l.Name + " changes nothing, so it may be repeated")
+	if l.Name == "" || l.Permission == "" || l.Resource == nil || l.Effect == 0 {
+		panic("aws: the line of the action " + l.Name + " lacks its permission, its resource or its effect")
 	}
 	return l
 }
