@@ -59,15 +59,6 @@ func (v View) TopicsOf(owner, after string, limit int) (names []string) {
 	return names
 }
 
-// TopicSubscriptions counts the subscriptions of a topic.
-func (v View) TopicSubscriptions(name string) (int, *Error) {
-	t, ok := v.b.topics.Get(name)
-	if !ok {
-		return 0, refusal.NoSuchTopic()
-	}
-	return t.Subscriptions(), nil
-}
-
 // TopicARN returns the ARN of a topic.
 func (v View) TopicARN(name string) (string, *Error) {
 	t, ok := v.b.topics.Get(name)

@@ -29,9 +29,7 @@ func (a *Admin) routes(metrics http.Handler) []route {
 		{"GET /v1/status", Viewer, a.status},
 		{"GET /v1/queues", Viewer, a.queues},
 		{"GET /v1/queues/{name}/messages", Operate, a.peek},
-		{"GET /v1/topics", Viewer, a.topics},
 		{"GET /v1/debug/{what}", Administrator, a.debug},
-		{"GET /v1/topics/{name}", Operate, a.topic}, // addresses of subscribers may hold secrets
 		{"GET /v1/topics/{name}/deduplication", Operate, a.topicDeduplication},
 	}
 	if node, ok := a.Node.(archivist); ok {

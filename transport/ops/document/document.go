@@ -164,37 +164,6 @@ type MessageAttribute struct {
 	Value    []byte `json:"value"`
 }
 
-// Topics is the answer of GET /v1/topics: topics by name with their numbers of subscriptions,
-// all read at the same moment. The parameters are after (the name before the first) and limit.
-type Topics struct {
-	Topics []TopicCounts `json:"topics"`
-	// Next is the value of after for the next page, empty on the last.
-	Next string `json:"next,omitempty"`
-}
-
-// TopicCounts counts the subscriptions of a topic.
-type TopicCounts struct {
-	Name          string `json:"name"`
-	Subscriptions int    `json:"subscriptions"`
-}
-
-// Topic is the answer of GET /v1/topics/{name}. The parameters are after (the number of the
-// subscription before the first) and limit.
-type Topic struct {
-	Name          string            `json:"name"`
-	Attributes    map[string]string `json:"attributes"`
-	Tags          map[string]string `json:"tags"`
-	Subscriptions []Subscription    `json:"subscriptions"`
-	// Next is the value of after for the next page, zero on the last.
-	Next uint64 `json:"next,omitempty"`
-}
-
-// Subscription is a subscription of a topic.
-type Subscription struct {
-	Number     uint64            `json:"number"`
-	Attributes map[string]string `json:"attributes"`
-}
-
 // DeduplicationID describes the memory of a deduplication id. Unless Known, the rest is missing.
 type DeduplicationID struct {
 	DeduplicationID string `json:"deduplicationId"`
