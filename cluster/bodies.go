@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
-	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/scrub"
 	"github.com/seriatimq/seriatim/cluster/storage"
@@ -210,32 +208,6 @@ func (p *process) bodiesInUse() *bodies.Store {
 		return nil
 	}
 	return p.bodies
-}
-
-// withBodies returns an outcome with the bodies that it refers to. It waits for a body that is
-// being healed. An unreadable body is an error, because an empty answer would be wrong.
-func (n *Node) withBodies(ctx context.Context, r *request, o leader.Outcome) (leader.Outcome, error) {
-	for {
-		response, err := n.readBodies(o.Response)
-		if err == nil {
-			o.Response = response
-			return o, nil
-		}
-		var healed *bodies.BeingHealed
-		if !errors.As(err, &healed) {
-			return leader.Outcome{}, err
-		}
-		select {
-		case <-healed.Done():
-			if healed.Outcome() != nil {
-				return leader.Outcome{}, err
-			}
-		case <-ctx.Done():
-			return leader.Outcome{}, err
-		case <-r.over:
-			return leader.Outcome{}, err
-		}
-	}
 }
 
 // readBodies returns an answer with the bodies that it refers to.

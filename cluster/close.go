@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/membership"
 )
-
-// errClosing is the error of calls to a node that stops.
-var errClosing = fmt.Errorf("%w: this node is stopping", fault.ErrUnavailable)
 
 // hold waits until no entry of this leader is in flight, and lets none start until release. The
 // library does not specify the outcome of entries in flight when it hands over. Without any,
@@ -30,7 +26,7 @@ func (n *Node) hold(ctx context.Context) (release func(), err error) {
 // Close stops the node: it ends waiting receives, hands leadership to another node, finishes calls
 // in progress as far as ctx allows, and closes the log. Call it once.
 func (n *Node) Close(ctx context.Context) error {
-	n.calls.close()
+	n.Calls.Close()
 	n.handOver(ctx)
 	n.finish(ctx)
 	if err := closeParts(n.process, n.group); err != nil {
@@ -44,7 +40,7 @@ func (n *Node) finish(ctx context.Context) {
 	n.beginClosing()
 	n.follower.Wait()    // all proposals of this node are answered
 	n.stopServing(ctx)   // the answers of other nodes are sent
-	n.calls.drained(ctx) // the callers of this node have theirs
+	n.Calls.Drained(ctx) // the callers of this node have theirs
 	n.endLife()
 	n.running.Wait()
 }
@@ -64,57 +60,5 @@ func (n *Node) handOver(ctx context.Context) {
 	alone := n.members.OtherVoters() == 0
 	if err := n.TransferLeadership(ctx); err != nil && !alone && !errors.Is(err, fault.ErrNotLeader) {
 		n.log.Warn("stopping as leader, the others have to elect one", "error", err)
-	}
-}
-
-// gate counts the calls in progress and refuses new ones once it is closed. The zero value is
-// open.
-type gate struct {
-	mu     sync.Mutex
-	inside int
-	closed bool
-	empty  chan struct{} // closed when the gate is closed and no call is in progress
-	limit  timeLimit     // of each call
-}
-
-// enter counts a call, which must leave, or returns false if the gate is closed.
-func (g *gate) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return false
-	}
-	g.inside++
-	return true
-}
-
-func (g *gate) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.inside--
-	if g.closed && g.inside == 0 {
-		close(g.empty)
-	}
-}
-
-// close refuses new calls.
-func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return
-	}
-	g.closed = true
-	g.empty = make(chan struct{})
-	if g.inside == 0 {
-		close(g.empty)
-	}
-}
-
-// drained waits until no call is in progress at the closed gate, or ctx ends.
-func (g *gate) drained(ctx context.Context) {
-	select {
-	case <-g.empty:
-	case <-ctx.Done():
 	}
 }

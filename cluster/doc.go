@@ -1,6 +1,5 @@
 // Package cluster makes one broker out of several nodes. Its Node opens the parts in the
-// packages below, wires them and closes them. It also routes calls to the leader, and reports the
-// status of the node.
+// packages below, wires them and closes them. It also reports the status of the node.
 //
 // Package transport calls Submit, BeginReceive and Read on the node that the client reached. A
 // command passes through as bytes: its rules are in package queue, its encoding in package fsm.
@@ -8,7 +7,8 @@
 // # Packages below
 //
 //	audit        detects a replica that differs from the others
-//	forward      calls carried to the leader
+//	route        executes the calls of clients at the leader
+//	forward      calls carried to another node
 //	membership   which nodes are members, which one leads, and upgrades
 //	leader       what only a leader does: group commit, waiting receives, read
 //	             confirmation, log time, deadlines, move tasks
@@ -29,12 +29,12 @@
 //
 // # Where to look
 //
-//	a command is routed        submit.go, forward/link.go, forward/server.go
+//	a command is routed        route/submit.go, forward/link.go, forward/server.go
 //	an entry is written        leader/group_commit.go, consensus/proposal.go,
 //	                           storage/log_store.go
 //	an entry is applied        consensus/machine.go, then package fsm
-//	an answer was lost         own_requests.go, and retrySafe in submit.go
-//	a read is confirmed        read.go, leader/read_index.go,
+//	an answer was lost         route/own_requests.go, route/retry.go
+//	a read is confirmed        route/read.go, leader/read_index.go,
 //	                           consensus/leadership_proof.go
 //	a receive waits            leader/receive.go, leader/waiting_receives.go
 //	an election is decided     by the library; begun early by election, through
@@ -55,15 +55,6 @@
 //	a format is raised         membership/upgrade.go
 //
 // # Design
-//
-// Outcomes. An attempt ends in one of three ways: an answer, "not proposed", or
-// "unknown". If nothing was proposed, the node that took the call retries until its
-// deadline. If the outcome is unknown, that node finds it out as soon as there is a
-// leader of a later term: the id of the request is in the log, which the node applies
-// as well (own_requests.go). Where that is not possible, it retries only if executing
-// the command twice is the same as once, and else reports ErrOutcomeUnknown. Once an
-// attempt stayed unknown, a later refusal proves nothing about it, and the call ends
-// unknown, too.
 //
 // Recovery from a lost majority works on the data directory of a stopped node. It begins an
 // epoch and a new cluster id, so that the lost nodes cannot come back into the cluster.

@@ -9,6 +9,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/membership"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/recovery"
+	"github.com/seriatimq/seriatim/cluster/route"
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
@@ -43,6 +44,14 @@ func SystemClock() Clock { return environment.SystemClock() }
 const (
 	LogStoreWAL    = storage.LogStoreWAL    // hashicorp/raft-wal: segmented, preallocated
 	LogStoreBoltDB = storage.LogStoreBoltDB // hashicorp/raft-boltdb/v2: one B+tree file
+)
+
+// Types of package route.
+type (
+	// Reply is the answer to a command.
+	Reply              = route.Reply
+	PressureError      = route.PressureError
+	UpgradeNeededError = route.UpgradeNeededError
 )
 
 // Errors that Submit, Receive and Read may return beside *queue.Error. They

@@ -7,15 +7,13 @@ import (
 	"io"
 
 	"github.com/seriatimq/seriatim/cluster/consensus"
-	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/cluster/route"
 )
-
-type operationKey struct{}
 
 // WithOperation gives the calls of a ctx the id of the client's operation, which
 // is written to the log beside the command.
 func WithOperation(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, operationKey{}, id)
+	return route.WithOperation(ctx, id)
 }
 
 // WithTap makes a node that is opened with the ctx write every applied entry to the tap, before it
@@ -27,9 +25,3 @@ func WithTap(ctx context.Context, tap io.Writer) context.Context {
 // Snapshot writes a snapshot of the node's state now, even if few entries were written since the last
 // one.
 func (n *Node) Snapshot(ctx context.Context) error { return n.group.Snapshot(ctx) }
-
-// withOperation marks the frame of a command with the operation of its caller.
-func withOperation(ctx context.Context, frame []byte) []byte {
-	id, _ := ctx.Value(operationKey{}).(string)
-	return codec.AppendOperation(frame, id)
-}

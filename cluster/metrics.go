@@ -43,33 +43,31 @@ type MetricBucket struct {
 
 // Metrics returns the current metrics of this node.
 func (n *Node) Metrics() []Metric {
-	c := n.counts
+	c, calls := n.counts, &n.Counts
 	metrics := make([]Metric, 0, 64)
-	for i := range c.results {
+	calls.Results(func(result string, count uint64) {
 		metrics = append(metrics, Metric{
-			Name:   "seriatim_cluster_calls_total",
-			Help:   "Commands, receives and reads of this node's clients by how they ended.",
-			Kind:   Counter,
-			Labels: []MetricLabel{{"result", resultNames[i]}},
-			Value:  float64(c.results[i].Load()),
+			Name: "seriatim_cluster_calls_total",
+			Help: "Commands, receives and reads of this node's clients by how they ended.", Kind: Counter,
+			Labels: []MetricLabel{{"result", result}}, Value: float64(count),
 		})
-	}
+	})
 	counter := func(name, help string, value uint64) {
 		metrics = append(metrics, Metric{Name: name, Help: help, Kind: Counter, Value: float64(value)})
 	}
-	counter("seriatim_cluster_forwarded_total", "Attempts sent to the leader by this node.", c.forwarded.Load())
+	counter("seriatim_cluster_forwarded_total", "Attempts sent to the leader by this node.", calls.Forwarded.Load())
 	counter("seriatim_cluster_served_total", "Requests of other nodes taken on by this node.", n.server.Served())
 	counter("seriatim_cluster_retries_total", "Further attempts of calls whose first one met no leader or an unknown outcome.",
-		c.retries.Load())
-	counter("seriatim_cluster_read_rounds_total", "Rounds in which this node proved its leadership for reads.", c.leader.ReadIndexes.Load())
+		calls.Retries.Load())
+	counter("seriatim_cluster_read_rounds_total", "Rounds in which this node proved its leadership for reads.", c.ReadIndexes.Load())
 	counter("seriatim_cluster_ticks_total", "Clock commands proposed because a deadline was due and nothing else happened.",
-		c.leader.ClockCommands.Load())
-	counter("seriatim_cluster_tenures_total", "Times this node became leader.", c.terms.Load())
-	counter("seriatim_raft_proposals_total", "Log entries proposed by this node.", c.leader.Entries.Load())
+		c.ClockCommands.Load())
+	counter("seriatim_cluster_tenures_total", "Times this node became leader.", n.terms.Load())
+	counter("seriatim_raft_proposals_total", "Log entries proposed by this node.", c.Entries.Load())
 	metrics = append(metrics,
-		histogramMetric(c.leader.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
-		histogramMetric(c.leader.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."),
-		histogramMetric(c.leader.Sojourn, "seriatim_message_sojourn_seconds",
+		histogramMetric(c.BatchCommands, "seriatim_raft_batch_commands", "Commands per proposed log entry."),
+		histogramMetric(c.BatchBytes, "seriatim_raft_batch_bytes", "Bytes of commands per proposed log entry."),
+		histogramMetric(c.Sojourn, "seriatim_message_sojourn_seconds",
 			"Time from a message's arrival in its queue to its deletion, of those deleted while this node led."))
 	n.process.network.Refusals(func(why string, count uint64) {
 		metrics = append(metrics, Metric{
@@ -85,12 +83,11 @@ func (n *Node) Metrics() []Metric {
 			Labels: []MetricLabel{{"reason", why}}, Value: float64(count),
 		})
 	})
-	m := &c.messages
-	counter("seriatim_topic_messages_published_total", "Messages accepted by topics through this node.", m.published.Load())
-	counter("seriatim_topic_dedup_hits_total", "Publishes through this node that topics dropped as duplicates.", m.publishedAgain.Load())
-	counter("seriatim_topic_posts_total", "Attempts to deliver to a subscriber over HTTP, while this node led.", c.leader.Posts.Load())
+	counter("seriatim_topic_messages_published_total", "Messages accepted by topics through this node.", calls.Published.Load())
+	counter("seriatim_topic_dedup_hits_total", "Publishes through this node that topics dropped as duplicates.", calls.Duplicates.Load())
+	counter("seriatim_topic_posts_total", "Attempts to deliver to a subscriber over HTTP, while this node led.", c.Posts.Load())
 	counter("seriatim_topic_posts_failed_total", "Attempts to deliver to a subscriber over HTTP that were not answered with 2xx in "+
-		"time, while this node led.", c.leader.PostsFailed.Load())
+		"time, while this node led.", c.PostsFailed.Load())
 	waiting := 0
 	n.replica.Read(func(v queue.View) { waiting = v.WaitingDeliveries() })
 	metrics = append(metrics, Metric{
@@ -103,11 +100,11 @@ func (n *Node) Metrics() []Metric {
 	}{
 		{"seriatim_topic_deliveries_deduplicated_by_queue_total",
 			"Messages of a topic that a subscribed queue dropped as duplicates by its own rules, while this node led.",
-			&c.leader.Deduplicated},
+			&c.Deduplicated},
 		{"seriatim_topic_deliveries_dead_lettered_total", "Messages of a topic that could not be delivered to a queue and went to the " +
-			"dead-letter queue of its subscription, while this node led.", &c.leader.Undeliverable},
+			"dead-letter queue of its subscription, while this node led.", &c.Undeliverable},
 		{"seriatim_topic_deliveries_lost_total", "Messages of a topic that could not be delivered to a queue, nor to a dead-letter " +
-			"queue, while this node led.", &c.leader.Lost},
+			"queue, while this node led.", &c.Lost},
 	} {
 		d.counts.Read(func(topic, queue string, count uint64, _ time.Duration) {
 			metrics = append(metrics, Metric{
@@ -132,7 +129,7 @@ type QueueTotals struct {
 // QueueTotals calls each for every queue with counts of its own, and then, with an empty name, for
 // all others together: those beyond the limit, and deleted ones.
 func (n *Node) QueueTotals(each func(queue string, totals QueueTotals)) {
-	queues := n.counts.leader.Queues
+	queues := n.counts.Queues
 	queues.Retire(func(name string) (gone bool) {
 		n.replica.Read(func(v queue.View) { gone = !v.QueueExists(name) })
 		return gone

@@ -20,6 +20,7 @@ import (
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/cluster/recovery"
+	"github.com/seriatimq/seriatim/cluster/route"
 	"github.com/seriatimq/seriatim/cluster/storage"
 	"github.com/seriatimq/seriatim/cluster/wakeup"
 	"github.com/seriatimq/seriatim/fsm"
@@ -31,16 +32,6 @@ import (
 // Position is a place in the log.
 type Position = leader.Position
 
-// Reply is the answer to a command. For a refused command only Position is set, and only if the
-// refusal passed the log.
-type Reply struct {
-	Result queue.Result
-	Position
-	// Repeated is true for a send that was repeated because the outcome of the first attempt
-	// was unknown: a duplicate may be the message of that attempt.
-	Repeated bool
-}
-
 // Node is one member of the cluster. Safe for concurrent use.
 type Node struct {
 	cfg     Config
@@ -48,11 +39,10 @@ type Node struct {
 	replica *fsm.FSM // the state of this node
 	process *process
 	group   *consensus.Group
-	counts  *counters
-	calls   gate
-	// requests are those of this node's clients that are in progress.
-	requests *ownRequests
-	holders  holders.Table // clients of this node that received something
+	counts  *leader.Counters
+	terms   atomic.Uint64 // that this node began as leader
+	holders holders.Table // clients of this node that received something
+	*route.Router
 
 	term        atomic.Pointer[leader.Term] // nil unless this node leads
 	termChanged wakeup.Broadcast            // the node begins or ends a term
@@ -99,20 +89,20 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{
 		cfg:    cfg,
 		log:    cfg.Logger,
-		counts: newCounters(cfg.Limits.QueueTotals),
+		counts: leader.NewCounters(cfg.Limits.QueueTotals),
 		links:  make(map[string]*forward.Link),
-		calls:  gate{limit: timeLimit{timeout: cfg.Limits.Timeout}},
 	}
-	var err error
-	if n.requests, err = newOwnRequests(cfg.Random); err != nil {
+	requests, err := route.NewRequests(cfg.Random)
+	if err != nil {
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
 	n.life, n.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	n.closing, n.beginClosing = context.WithCancel(n.life)
-	if n.process, n.group, err = openParts(ctx, cfg, n.makeReplica); err != nil {
+	if n.process, n.group, err = openParts(ctx, cfg, func(p *process) *fsm.FSM { return n.makeReplica(p, requests) }); err != nil {
 		n.endLife()
 		return nil, fmt.Errorf("opening the node: %w", err)
 	}
+	n.openRouter(requests)
 	n.opened.Store(true)
 	hold := n.hold
 	n.process.hold.Store(&hold)
@@ -134,6 +124,15 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
+// openRouter makes the part that executes the calls of clients at the leader.
+func (n *Node) openRouter(requests *route.Requests) {
+	n.Router = route.New(route.Node{
+		NodeID: n.process.nodeID, Timeout: n.cfg.Limits.Timeout, Monotonic: n.cfg.Clock.Monotonic, Group: n.group, Replica: n.replica,
+		Term: n.term.Load, TermChanged: n.termChanged.Changed, Link: n.link, Closing: n.closing, Requests: requests,
+		Check: n.check, Seal: n.sealed, ReadBodies: n.readBodies, Holders: &n.holders, Queues: n.counts.Queues,
+	})
+}
+
 // openMembership makes the part that decides about members and leadership.
 func (n *Node) openMembership() {
 	p := n.process
@@ -153,14 +152,14 @@ func (n *Node) openMembership() {
 }
 
 // makeReplica makes the state machine and the parts that it calls.
-func (n *Node) makeReplica(p *process) *fsm.FSM {
+func (n *Node) makeReplica(p *process, requests *route.Requests) *fsm.FSM {
 	n.auditor = audit.New(audit.Options{
 		NodeID: p.nodeID, DataDir: n.cfg.DataDir, Policy: n.cfg.Log.Audit, Clock: n.cfg.Clock, Log: n.log,
 	})
 	n.pressure = newPressure(n.cfg, n.auditor.Split)
 	n.replica = fsm.New(fsm.Options{
 		StateLock: &n.stateLock, Applied: n.applied, Audited: n.auditor.Applied, Fatal: n.fatal, VersionMax: n.cfg.Log.FormatMax,
-		Origin: n.requests.origin, Answered: n.requests.answered, Restored: n.requests.restored, Bodies: p.bodies,
+		Origin: requests.Origin, Answered: requests.Answered, Restored: requests.Restored, Bodies: p.bodies,
 	})
 	return n.replica
 }
@@ -290,7 +289,7 @@ func (n *Node) beginTerm() {
 	if !leads {
 		return // leadership is lost again; the next event says so
 	}
-	n.counts.terms.Add(1)
+	n.terms.Add(1)
 	t := leader.Begin(n.life, leader.Options{
 		Group:     n.group,
 		Term:      term,
@@ -300,7 +299,7 @@ func (n *Node) beginTerm() {
 		Limits:    n.cfg.Limits.leader(),
 		Settings:  n.cfg.Settings,
 		Entropy:   n.cfg.Random,
-		Counters:  n.counts.leader,
+		Counters:  n.counts,
 		Log:       n.log,
 
 		Poster:        n.cfg.Poster,
@@ -322,15 +321,6 @@ func (n *Node) endTerm() {
 		n.log.Info("no longer leading")
 		n.termChanged.Notify()
 	}
-}
-
-// One of the channels of a leaderChange is closed when the leader may have changed.
-type leaderChange struct{ leadership, term <-chan struct{} }
-
-// leaderMayChange returns the channels of the next change. Call it before an attempt, so that
-// you miss no change.
-func (n *Node) leaderMayChange() leaderChange {
-	return leaderChange{n.group.LeadershipChanged(), n.termChanged.Changed()}
 }
 
 // currentLeader returns the leader and a channel that is closed when it changes.

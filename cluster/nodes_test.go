@@ -116,7 +116,7 @@ func (c *nodes) crash(i int) {
 	if err := closeParts(n.process, n.group); err != nil {
 		c.t.Errorf("crashing node %d: %v", i, err)
 	}
-	n.calls.close()
+	n.Calls.Close()
 	n.finish(ctx)
 }
 
@@ -454,7 +454,7 @@ func TestConcurrentSubmitsShareEntries(t *testing.T) {
 	c := startNodes(t, 3, nil)
 	c.create(0, standard)
 	leads := c.nodes[c.leader()]
-	before := leads.counts.leader.Entries.Load()
+	before := leads.counts.Entries.Load()
 	const calls = 1000
 	var clients sync.WaitGroup
 	for i := range calls {
@@ -467,7 +467,7 @@ func TestConcurrentSubmitsShareEntries(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if entries := leads.counts.leader.Entries.Load() - before; entries > calls/4 {
+	if entries := leads.counts.Entries.Load() - before; entries > calls/4 {
 		t.Errorf("%d sends made %d log entries", calls, entries)
 	} else {
 		t.Logf("%d sends made %d log entries", calls, entries)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/environment"
-	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/health"
 	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/membership"
@@ -69,18 +68,6 @@ func (l PressureLimits) withDefaults() PressureLimits {
 	}
 	return l
 }
-
-// PressureError refuses a send for a temporary reason. Nothing was written. It is an
-// ErrOverloaded.
-type PressureError struct{ Reason string }
-
-// Error returns the reason, with advice.
-func (e *PressureError) Error() string {
-	return "sends are refused at the moment: " + e.Reason + "; receives and deletes go on, nothing was written, retry later"
-}
-
-// Unwrap makes it an ErrOverloaded.
-func (e *PressureError) Unwrap() error { return fault.ErrOverloaded }
 
 // Reasons of pressure, as labels of metrics.
 const (

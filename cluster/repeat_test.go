@@ -1,89 +1,125 @@
 package cluster
 
 import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
+	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
-	"github.com/seriatimq/seriatim/cluster/leader"
-	"github.com/seriatimq/seriatim/fsm/codec"
+	"github.com/seriatimq/seriatim/cluster/peerpb"
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// A send of unknown outcome that is made again after a purge is not taken for a
-// new one: what became of it stays unknown.
-func TestRepeatedSendAfterPurge(t *testing.T) {
-	t.Parallel()
-	c := startNodes(t, 1, nil)
-	n := c.nodes[0]
-	c.create(0, fifo)
-	created := n.replica.LogTime()
-	for n.replica.LogTime() <= created { // a first try at the queue's birth cannot be distinguished from one before it
-		c.submit(0, &queue.AdvanceClock{})
-	}
-	cmd := &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{{
-		Body: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: "a", DeduplicationIDGiven: true,
-	}}}
-	frame, err := codec.AppendCommand(nil, cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &request{kind: forward.Submit, cmd: cmd, frame: frame, minimumVersion: codec.MinimumVersion(cmd), timeout: n.cfg.Limits.Timeout}
-	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
-	c.submit(0, &queue.AdvanceClock{})
-	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err != nil {
-		t.Fatalf("the first try: %+v", o)
-	}
-	if r.repeated() || !n.retrySafe(clustertest.Context(t), r) || r.repeat() != nil || !r.repeated() {
-		t.Fatal("it cannot be made again")
-	}
-	again := n.attempt(clustertest.Context(t), r)
-	if sent, ok := again.Response.Result.(queue.MessagesSent); !ok || !sent.Entries[0].Duplicate {
-		t.Fatalf("the second try: %+v", again)
-	}
-	c.submit(0, &queue.PurgeQueue{Queue: fifo})
-	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err == nil || !n.provesNothing(r, o) {
-		t.Fatalf("after a purge: %+v", o)
-	}
-	if got := c.receive(0, queue.ReceiveMessages{Queue: fifo}, 0); len(got) != 0 {
-		t.Fatalf("one send made another message: %+v", got)
-	}
+// brokenStream is a stream that breaks when broken is closed, before it gives an answer.
+type brokenStream struct {
+	forward.Stream
+	broken <-chan struct{}
 }
 
-// A publish of unknown outcome that is made again after its topic was changed is not
-// taken for a new one, either.
-func TestRepeatedPublishAfterAChange(t *testing.T) {
+func (s brokenStream) Recv() (*peerpb.AnswerFrame, error) {
+	<-s.broken
+	return nil, io.ErrUnexpectedEOF
+}
+
+// loseAnswers makes a node lose the leader's answers until it closes the returned channel: then
+// the connection breaks, and the next one works.
+func (c *nodes) loseAnswers(i int) (broken chan struct{}) {
+	c.t.Helper()
+	n := c.nodes[i]
+	broken = make(chan struct{})
+	known := n.group.Leadership().LeaderID
+	var again atomic.Bool
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.links[known] = forward.NewLink(n.life, &n.running, forward.LinkOptions{
+		Self: n.process.nodeID, NodeID: known, Group: thisGroup, Leads: n.currentLeader, Limits: n.cfg.Limits.leader(), Log: n.log,
+		Silent: func() {}, Silence: time.Hour,
+		Connect: func(ctx context.Context, nodeID string) (forward.Stream, error) {
+			stream, err := n.connect(ctx, nodeID)
+			if !again.Swap(true) {
+				stream = brokenStream{stream, broken}
+			}
+			return stream, err
+		},
+	})
+	return broken
+}
+
+// A node repeats a send or a publish whose answer was lost with the connection. The queue or topic
+// recognises it. After a change that makes it forget, the repetition is refused and the outcome
+// stays unknown: one send never makes two messages.
+func TestRepeatedAfterALostAnswer(t *testing.T) {
 	t.Parallel()
-	c := startNodes(t, 1, nil)
-	n := c.nodes[0]
-	c.createTopic(0, "t.fifo")
-	created := n.replica.LogTime()
-	for n.replica.LogTime() <= created {
-		c.submit(0, &queue.AdvanceClock{})
-	}
-	cmd := &queue.Publish{Topic: "t.fifo", Entries: []queue.PublishEntry{{
-		Message: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: "a", DeduplicationIDGiven: true,
+	send := &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{{
+		Body: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: "a", DeduplicationIDGiven: true,
 	}}}
-	frame, err := codec.AppendCommand(nil, cmd)
-	if err != nil {
-		t.Fatal(err)
+	publish := &queue.Publish{Topic: "t.fifo", Entries: []queue.PublishEntry{{
+		Message: "m", GroupID: "g", GroupIDGiven: true, DeduplicationID: "b", DeduplicationIDGiven: true,
+	}}}
+	cases := []struct {
+		name   string
+		cmd    queue.Command
+		change queue.Command // between the first attempt and the second
+	}{
+		{"a send", send, nil},
+		{"a send before a purge", send, &queue.PurgeQueue{Queue: fifo}},
+		{"a publish", publish, nil},
+		{"a publish before a change of the topic", publish, &queue.SetTopicAttributes{Topic: "t.fifo",
+			Attributes: []queue.Attribute{{Name: "FifoThroughputScope", Value: "MessageGroup"}}}},
 	}
-	r := &request{kind: forward.Submit, cmd: cmd, frame: frame, minimumVersion: codec.MinimumVersion(cmd), timeout: n.cfg.Limits.Timeout}
-	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
-	c.submit(0, &queue.AdvanceClock{})
-	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err != nil {
-		t.Fatalf("the first try: %+v", o)
-	}
-	if r.repeated() || !n.retrySafe(clustertest.Context(t), r) || r.repeat() != nil || !r.repeated() {
-		t.Fatal("it cannot be made again")
-	}
-	again := n.attempt(clustertest.Context(t), r)
-	if sent, ok := again.Response.Result.(queue.Published); !ok || !sent.Entries[0].Duplicate {
-		t.Fatalf("the second try: %+v", again)
-	}
-	c.submit(0, &queue.SetTopicAttributes{Topic: "t.fifo",
-		Attributes: []queue.Attribute{{Name: "FifoThroughputScope", Value: "MessageGroup"}}})
-	if o := n.attempt(clustertest.Context(t), r); o.Verdict != leader.Answered || o.Response.Err == nil || !n.provesNothing(r, o) {
-		t.Fatalf("after a change: %+v", o)
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			c := startNodes(t, 3, nil)
+			leads := c.leader()
+			c.create(leads, fifo)
+			c.createTopic(leads, "t.fifo")
+			created := c.nodes[leads].replica.LogTime()
+			for c.nodes[leads].replica.LogTime() <= created { // an attempt at the time of creation cannot be told from an earlier one
+				c.submit(leads, &queue.AdvanceClock{})
+			}
+			c.agree()
+			broken := c.loseAnswers(c.followers()[0])
+			index := c.nodes[leads].replica.AppliedIndex()
+			type end struct {
+				reply Reply
+				err   error
+			}
+			ended := make(chan end, 1)
+			sender := c.nodes[c.followers()[0]]
+			go func() {
+				reply, err := sender.Submit(clustertest.Context(t), test.cmd)
+				ended <- end{reply, err}
+			}()
+			c.waitFor("the first attempt to be applied", func() bool { return c.nodes[leads].replica.AppliedIndex() > index })
+			if test.change != nil {
+				c.submit(leads, test.change)
+			}
+			close(broken)
+			got := <-ended
+			if test.change != nil {
+				if !errors.Is(got.err, fault.ErrOutcomeUnknown) {
+					t.Errorf("it ended with %+v, %v", got.reply, got.err)
+				}
+				if left := c.receive(leads, queue.ReceiveMessages{Queue: fifo}, 0); len(left) != 0 {
+					t.Errorf("one send made another message: %+v", left)
+				}
+				return
+			}
+			duplicate := false
+			switch result := got.reply.Result.(type) {
+			case queue.MessagesSent:
+				duplicate = result.Entries[0].Duplicate
+			case queue.Published:
+				duplicate = result.Entries[0].Duplicate
+			}
+			if got.err != nil || !got.reply.Repeated || !duplicate {
+				t.Errorf("it ended with %+v, %v", got.reply, got.err)
+			}
+		})
 	}
 }

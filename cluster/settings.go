@@ -80,6 +80,16 @@ const (
 	sqsManagedAttribute = "SqsManagedSseEnabled"
 )
 
+// check refuses a command by the settings of this node.
+func (n *Node) check(cmd queue.Command) *queue.Error {
+	if n.cfg.Limits.Check != nil {
+		if refused := n.cfg.Limits.Check(cmd); refused != nil {
+			return refused
+		}
+	}
+	return n.refuseEncryption(cmd)
+}
+
 // refuseEncryption refuses a command that asks for unavailable encryption: a KMS key, or
 // encryption at rest while a node has none.
 func (n *Node) refuseEncryption(cmd queue.Command) *queue.Error {

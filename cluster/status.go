@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -140,7 +139,7 @@ func (n *Node) findings() []health.Finding {
 		add(health.Sends, "", 1, "this node should not lead: %s", reason)
 	}
 	now := n.cfg.Clock.Monotonic()
-	n.counts.leader.Lost.Read(func(topic, queue string, count uint64, last time.Duration) {
+	n.counts.Lost.Read(func(topic, queue string, count uint64, last time.Duration) {
 		if now-last < deliveriesLostFor {
 			add(health.Deliveries, topic, float64(count), "the topic %s lost %d messages for the queue %s since this node started, "+
 				"the last one %v ago",
@@ -265,28 +264,10 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// catchUpAfterStart asks a leader for the commit index and waits until that is applied here. The
-// commit index that a node has at first is older: it is from its own log, or from messages sent before
-// its start. By that index the node would seem to be complete, although it may need a whole snapshot.
-// A rolling restart would then stop the next node too early.
+// catchUpAfterStart notes the end of the catch-up after the start.
 func (n *Node) catchUpAfterStart() {
-	for n.closing.Err() == nil {
-		change := n.leaderMayChange()
-		if n.group.Leadership().LeaderID == "" {
-			select {
-			case <-n.closing.Done():
-			case <-change.leadership:
-			}
-			continue
-		}
-		ctx, cancel := context.WithTimeout(n.closing, n.cfg.Limits.Timeout)
-		_, err := n.readBarrier(ctx)
-		cancel()
-		if err == nil {
-			n.caughtUp.Store(true)
-			return
-		}
-		n.pause(n.closing, change, retryPauseMax)
+	if n.CatchUpAfterStart() {
+		n.caughtUp.Store(true)
 	}
 }
 

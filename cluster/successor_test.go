@@ -127,12 +127,12 @@ func TestUnfitNodeThatIsElectedHandsOver(t *testing.T) {
 	c.submit(full, &queue.AdvanceClock{}) // traffic makes the node look
 	c.waitFor("the node to see that its disk is full", func() bool { return c.nodes[full].pressure.diskLevel() == membership.DiskFull })
 	unfit := c.nodes[full]
-	terms := unfit.counts.terms.Load()
+	terms := unfit.terms.Load()
 	c.waitFor("it to be elected", func() bool {
 		if err := c.nodes[leader].group.TransferTo(clustertest.Context(t), unfit.process.nodeID); err != nil {
 			leader = c.leader() // by an election of a busy machine
 		}
-		return unfit.counts.terms.Load() > terms
+		return unfit.terms.Load() > terms
 	})
 	c.waitFor("another leader", func() bool { return c.leader() != full })
 }

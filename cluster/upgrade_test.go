@@ -8,23 +8,27 @@ import (
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/fault"
 	"github.com/seriatimq/seriatim/cluster/forward"
+	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peernet"
 	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// laterCommand executes a command that needs format version 2, through one node.
-func (c *nodes) laterCommand(i int) error {
+// laterCommand makes an attempt, from one node, at a command that needs format version 2.
+func (c *nodes) laterCommand(i int) leader.Verdict {
 	c.t.Helper()
 	n := c.nodes[i]
 	frame, err := codec.AppendCommand(nil, &queue.AdvanceClock{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, err = n.route(clustertest.Context(c.t), &request{
-		kind: forward.Submit, cmd: &queue.AdvanceClock{}, frame: frame, minimumVersion: 2, timeout: clustertest.Timeout,
-	})
-	return err
+	r := leader.Request{Frame: frame, MinimumVersion: 2}
+	if leads := n.term.Load(); leads != nil {
+		return leads.Submit(clustertest.Context(c.t), r).Verdict
+	}
+	known := n.group.Leadership()
+	call := forward.Request{Request: r, Kind: forward.Submit, Term: known.Term, Budget: clustertest.Timeout}
+	return n.link(known.LeaderID).Call(clustertest.Context(c.t), call).Verdict
 }
 
 // A cluster of two versions works, with the older format; the newer one comes
@@ -60,10 +64,8 @@ func TestMixedVersions(t *testing.T) {
 				errors.Is(err, fault.ErrOutcomeUnknown) {
 				t.Errorf("node %d: raising the version by hand gave %v", i, err)
 			}
-			var needed *UpgradeNeededError
-			if err := c.laterCommand(i); !errors.As(err, &needed) ||
-				!strings.Contains(needed.Reason, "version 2 and version 1 is in force") {
-				t.Errorf("node %d: a command of the later format gave %v", i, err)
+			if got := c.laterCommand(i); got != leader.Unsupported {
+				t.Errorf("node %d: a command of the later format gave %v", i, got)
 			}
 			c.send(i, standard, "the old format goes on")
 		}
@@ -95,8 +97,8 @@ func TestMixedVersions(t *testing.T) {
 		}
 		return true
 	})
-	if err := c.laterCommand(0); !errors.Is(err, fault.ErrUnavailable) {
-		t.Errorf("a command of the later format before finalize gave %v", err)
+	if got := c.laterCommand(0); got != leader.Unsupported {
+		t.Errorf("a command of the later format before finalize gave %v", got)
 	}
 	follower := c.followers()[0]
 	u, err := c.nodes[follower].FinalizeUpgrade(clustertest.Context(t))
@@ -108,8 +110,8 @@ func TestMixedVersions(t *testing.T) {
 		if u = n.Upgrade(); u.FormatVersion != 2 || u.Ready {
 			t.Errorf("node %d: %+v", i, u)
 		}
-		if err := c.laterCommand(i); err != nil {
-			t.Errorf("node %d: a command of the later format gave %v", i, err)
+		if got := c.laterCommand(i); got != leader.Answered {
+			t.Errorf("node %d: a command of the later format gave %v", i, got)
 		}
 		if _, err := n.FinalizeUpgrade(clustertest.Context(t)); err != nil {
 			t.Errorf("node %d: finalize again gave %v", i, err)

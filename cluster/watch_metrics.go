@@ -54,7 +54,7 @@ func (n *Node) watchMetrics(metrics []Metric) []Metric {
 		{pressureState, p.refused.state.Load()},
 		{pressureDisk, p.refused.disk.Load()},
 		{pressureDivergence, p.refused.divergence.Load()},
-		{pressureQueue, n.counts.overloads.Load()},
+		{pressureQueue, n.Counts.Overloads.Load()},
 	} {
 		add(Counter, "seriatim_pressure_refused_total", "Sends that this node, the leader, refused; with the reason queue: commands "+
 			"of its clients for which some queue had no room.", float64(reason.count), MetricLabel{"reason", reason.name})

@@ -99,7 +99,7 @@ var packageRules = []packageRule{
 		"unsafe", // texts are parts of the entry, which was a copy of each message
 	}, domain...), users: []string{
 		"fsm", "cluster", "cluster/clustertest", "cluster/consensus", "cluster/forward", "cluster/leader", "cluster/membership",
-		"cluster/offline",
+		"cluster/offline", "cluster/route",
 		"cmd/seriatim/server", "test/oracle/logcheck",
 	}},
 	{path: "fsm/format", only: []string{"errors", "hash/crc32"}, users: []string{
@@ -128,7 +128,7 @@ var packageRules = []packageRule{
 		std, "~/fsm", "~/cluster/consensus/wire", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram", "~/cluster/peernet",
 		"~/cluster/peernet/frame", "~/cluster/storage", "~/cluster/wakeup",
 		"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog",
-	}, users: []string{"cluster", "cluster/audit", "cluster/membership", "cluster/offline", "cluster/recovery"}},
+	}, users: []string{"cluster", "cluster/audit", "cluster/membership", "cluster/offline", "cluster/recovery", "cluster/route"}},
 	{path: "cluster/consensus/wire", only: []string{std, "~/cluster/peernet/frame", "github.com/hashicorp/raft"},
 		users: []string{"cluster/consensus"}},
 	{path: "cluster/discovery", only: []string{std, "~/cluster/environment", "~/cluster/hostlimit", "~/cluster/wakeup",
@@ -145,6 +145,10 @@ var packageRules = []packageRule{
 		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/fault", "~/cluster/forward", "~/cluster/leader", "~/cluster/peernet",
 		"~/cluster/storage", "~/cluster/wakeup",
 	}, users: []string{"cluster"}},
+	{path: "cluster/route", only: []string{
+		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/fault", "~/cluster/forward", "~/cluster/holders", "~/cluster/leader",
+		"~/cluster/rendezvous", "~/cluster/storage/bodies",
+	}, users: []string{"cluster"}},
 	{path: "cluster/scrub", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/storage/bodies",
 		"~/cluster/wakeup", "~/queue", "~/queue/content"}, users: []string{"cluster"}},
 	{path: "cluster/election", only: []string{std, "~/cluster/environment", "~/cluster/peernet", "~/cluster/wakeup"},
@@ -154,16 +158,16 @@ var packageRules = []packageRule{
 		std, "~/queue", "~/fsm/codec", "~/cluster/fault", "~/cluster/leader", "~/cluster/peernet/frame", "~/cluster/peerpb",
 		"~/cluster/wakeup",
 		"google.golang.org/protobuf/proto",
-	}, users: []string{"cluster", "cluster/recovery"}},
+	}, users: []string{"cluster", "cluster/recovery", "cluster/route"}},
 	{path: "cluster/leader", only: []string{std, "~/queue", "~/fsm", "~/cluster/environment", "~/cluster/fault", "~/cluster/histogram",
 		"~/cluster/rendezvous", "~/cluster/wakeup"},
-		users: []string{"cluster", "cluster/audit", "cluster/forward", "cluster/membership", "cluster/recovery"}},
+		users: []string{"cluster", "cluster/audit", "cluster/forward", "cluster/membership", "cluster/recovery", "cluster/route"}},
 	{path: "cluster/clustertest", only: []string{std, "~/queue", "~/fsm", "~/cluster/fault", "go.uber.org/goleak"},
 		users: []string{"cluster/peernet/peernettest"}},
 	{path: "cluster/clustertest/freeport", only: []string{std}, users: []string{"test/kit/harness"}},
 	{path: "cluster/fault", only: []string{"errors"}},
 	{path: "cluster/histogram", only: []string{std}},
-	{path: "cluster/rendezvous", only: []string{std}, users: []string{"cluster", "cluster/leader", "transport/http1"}},
+	{path: "cluster/rendezvous", only: []string{std}, users: []string{"cluster/leader", "cluster/route", "transport/http1"}},
 	{path: "cluster/wakeup", only: []string{std}},
 	{path: "cluster/offline", only: []string{
 		std, "~/queue", "~/fsm", "~/cluster/consensus", "~/cluster/environment", "~/cluster/fault", "~/cluster/storage",
@@ -172,7 +176,7 @@ var packageRules = []packageRule{
 	{path: "cluster/storage/bodies", only: []string{
 		std, "~/fsm", "~/queue/content", "~/cluster/fault", "~/cluster/storage", "~/cluster/wakeup", "golang.org/x/sys/unix",
 	}, never: []string{"net", "~/fsm/snapshot"},
-		users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/recovery", "cluster/scrub"}},
+		users: []string{"cluster", "cluster/consensus", "cluster/offline", "cluster/recovery", "cluster/route", "cluster/scrub"}},
 	{path: "cluster/storage/encryption", only: []string{std}},
 	{path: "cluster/health", only: []string{std},
 		users: []string{"cluster", "cluster/health/state", "cluster/membership", "cmd/seriatim/client", "cmd/seriatim/client/diagnose",
@@ -180,7 +184,7 @@ var packageRules = []packageRule{
 	{path: "cluster/health/state", only: []string{std, "~/cluster/health", "~/queue", "~/queue/access", "~/queue/limits"},
 		users: []string{"cluster/membership"}},
 	{path: "cluster/holders", only: []string{std, "~/queue"},
-		users: []string{"cluster", "cluster/membership", "transport", "transport/grpc", "transport/service"}},
+		users: []string{"cluster", "cluster/membership", "cluster/route", "transport", "transport/grpc", "transport/service"}},
 	{path: "cluster/hostlimit", only: []string{std},
 		users: []string{"cluster/discovery", "cluster/peernet", "transport/http2", "transport/limits", "transport/unverified"}},
 	{path: "cluster/peernet", only: []string{

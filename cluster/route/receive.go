@@ -1,4 +1,4 @@
-package cluster
+package route
 
 import (
 	"context"
@@ -16,36 +16,36 @@ const waitSecondsMax = limits.WaitSecondsMax * time.Second
 // Receive executes a receive that waits up to wait for a message: 0 is a short poll, and a negative
 // wait means the queue's ReceiveMessageWaitTimeSeconds. It receives nothing if ctx has ended before.
 // Errors are those of Submit.
-func (n *Node) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (Reply, error) {
-	return awaited(func(complete func(Reply, error)) { n.BeginReceive(ctx, cmd, wait, complete) })
+func (rt *Router) Receive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration) (Reply, error) {
+	return awaited(func(complete func(Reply, error)) { rt.BeginReceive(ctx, cmd, wait, complete) })
 }
 
 // BeginReceive is Receive without a goroutine while it waits. It calls complete once with the result,
 // perhaps before it returns; complete may block.
-func (n *Node) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(Reply, error)) {
+func (rt *Router) BeginReceive(ctx context.Context, cmd *queue.ReceiveMessages, wait time.Duration, complete func(Reply, error)) {
 	wait = min(wait, waitSecondsMax)
 	timeout := wait
 	if wait < 0 {
 		// The leader decides the wait. Without one, the node must not wait longer than the
 		// queue allows.
-		wait, timeout = -time.Millisecond, leader.WaitOf(n.replica, cmd.Queue)
+		wait, timeout = -time.Millisecond, leader.WaitOf(rt.node.Replica, cmd.Queue)
 	}
 	if short := wait == 0; cmd.ShortPoll != short {
 		changed := *cmd
 		changed.ShortPoll = short
 		cmd = &changed
 	}
-	n.beginWaiting(ctx, cmd, wait, timeout, complete)
+	rt.beginWaiting(ctx, cmd, wait, timeout, complete)
 }
 
 // AcceptSession locks a session. If the command names none, it waits up to wait for a free one, and
 // returns a zero SessionLocked if there is none by then. Errors are those of Submit.
-func (n *Node) AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (Reply, error) {
+func (rt *Router) AcceptSession(ctx context.Context, cmd *queue.AcceptSession, wait time.Duration) (Reply, error) {
 	if cmd.SessionIDGiven {
-		return n.Submit(ctx, cmd)
+		return rt.Submit(ctx, cmd)
 	}
 	wait = min(max(wait, 0), waitSecondsMax)
-	return awaited(func(complete func(Reply, error)) { n.beginWaiting(ctx, cmd, wait, wait, complete) })
+	return awaited(func(complete func(Reply, error)) { rt.beginWaiting(ctx, cmd, wait, wait, complete) })
 }
 
 // awaited waits for the end of a call.
@@ -61,7 +61,7 @@ func awaited(begin func(complete func(Reply, error))) (Reply, error) {
 }
 
 // noteHolder records the client that received messages or a session through this node.
-func (n *Node) noteHolder(ctx context.Context, cmd queue.Command, reply *Reply) {
+func (rt *Router) noteHolder(ctx context.Context, cmd queue.Command, reply *Reply) {
 	switch c := cmd.(type) {
 	case *queue.ReceiveMessages:
 		received, ok := reply.Result.(queue.MessagesReceived)
@@ -69,7 +69,7 @@ func (n *Node) noteHolder(ctx context.Context, cmd queue.Command, reply *Reply) 
 			return // no group is held
 		}
 		if caller, ok := ctx.Value(holders.CallerKey{}).(holders.Caller); ok {
-			n.holders.Received(caller.Caller(), c.Queue, received.Messages, reply.LogTime, received.Replayed)
+			rt.node.Holders.Received(caller.Caller(), c.Queue, received.Messages, reply.LogTime, received.Replayed)
 		}
 	case *queue.AcceptSession:
 		locked, ok := reply.Result.(queue.SessionLocked)
@@ -77,7 +77,7 @@ func (n *Node) noteHolder(ctx context.Context, cmd queue.Command, reply *Reply) 
 			return
 		}
 		if caller, ok := ctx.Value(holders.CallerKey{}).(holders.Caller); ok {
-			n.holders.Locked(caller.Caller(), c.Queue, locked.SessionID, locked.Token.Seal(), reply.LogTime)
+			rt.node.Holders.Locked(caller.Caller(), c.Queue, locked.SessionID, locked.Token.Seal(), reply.LogTime)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package route
 
 import (
 	"fmt"
@@ -20,11 +20,23 @@ func (e *UpgradeNeededError) Unwrap() error { return fault.ErrUnavailable }
 
 // upgradeNeeded ends a request that the leader refused for its format. The leader gives the
 // reason only for a request that raises the format.
-func (n *Node) upgradeNeeded(r *request, reason string) *UpgradeNeededError {
+func (rt *Router) upgradeNeeded(r *request, reason string) *UpgradeNeededError {
 	if reason == "" {
 		reason = fmt.Sprintf("it needs format version %d and version %d is in force; when all nodes run this program, seriatim "+
 			"upgrade finalize raises it",
-			r.minimumVersion, n.replica.FormatVersion())
+			r.minimumVersion, rt.node.Replica.FormatVersion())
 	}
 	return &UpgradeNeededError{Reason: reason}
 }
+
+// PressureError refuses a send for a temporary reason. Nothing was written. It is an
+// ErrOverloaded.
+type PressureError struct{ Reason string }
+
+// Error returns the reason, with advice.
+func (e *PressureError) Error() string {
+	return "sends are refused at the moment: " + e.Reason + "; receives and deletes go on, nothing was written, retry later"
+}
+
+// Unwrap makes it an ErrOverloaded.
+func (e *PressureError) Unwrap() error { return fault.ErrOverloaded }

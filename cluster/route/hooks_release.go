@@ -1,6 +1,6 @@
 //go:build !faults
 
-package cluster
+package route
 
 import "context"
 

@@ -1,4 +1,4 @@
-package cluster
+package route
 
 import (
 	"context"
@@ -27,9 +27,10 @@ import (
 // progress. The outcome stays unknown if the node received a snapshot meanwhile, or if the leader of
 // the attempt still leads (only the connection to it broke). Then the rules of retrySafe apply.
 
-// ownRequests are the requests in progress at this node. Safe for concurrent use.
-type ownRequests struct {
-	origin uint64 // of this process; no two have the same
+// Requests are the requests in progress at this node. Safe for concurrent use.
+type Requests struct {
+	// Origin is a random number of this process, in the ids of its requests.
+	Origin uint64
 
 	mu         sync.Mutex
 	last       uint64
@@ -40,33 +41,33 @@ type ownRequests struct {
 type ownRequest struct {
 	id codec.RequestID
 
-	// Guarded by the mu of ownRequests.
+	// Guarded by the mu of Requests.
 	applied bool
 	outcome leader.Outcome // of the command, once applied
 	skipped bool           // a snapshot replaced entries that may contain it
 }
 
-// newOwnRequests draws an origin.
-func newOwnRequests(entropy io.Reader) (*ownRequests, error) {
+// NewRequests draws an origin.
+func NewRequests(entropy io.Reader) (*Requests, error) {
 	var drawn [8]byte
 	if _, err := io.ReadFull(entropy, drawn[:]); err != nil {
 		return nil, fmt.Errorf("drawing an origin for requests: %w", err)
 	}
-	return &ownRequests{origin: max(binary.LittleEndian.Uint64(drawn[:]), 1), inProgress: make(map[uint64]*ownRequest)}, nil
+	return &Requests{Origin: max(binary.LittleEndian.Uint64(drawn[:]), 1), inProgress: make(map[uint64]*ownRequest)}, nil
 }
 
 // begin returns a request with a new id.
-func (o *ownRequests) begin() *ownRequest {
+func (o *Requests) begin() *ownRequest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last++
-	r := &ownRequest{id: codec.RequestID{Origin: o.origin, Number: o.last}}
+	r := &ownRequest{id: codec.RequestID{Origin: o.Origin, Number: o.last}}
 	o.inProgress[o.last] = r
 	return r
 }
 
 // end deletes a request; nil is none.
-func (o *ownRequests) end(r *ownRequest) {
+func (o *Requests) end(r *ownRequest) {
 	if r == nil {
 		return
 	}
@@ -75,23 +76,23 @@ func (o *ownRequests) end(r *ownRequest) {
 	delete(o.inProgress, r.id.Number)
 }
 
-// answered notes the answer to a command that was applied here. A receive that found nothing still
+// Answered notes the answer to a command that was applied here. A receive that found nothing still
 // waits, so it has no answer.
-func (o *ownRequests) answered(number uint64, response codec.Response, index uint64, at queue.Timestamp) {
+func (o *Requests) Answered(number uint64, response codec.Response, index uint64, at queue.Timestamp) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	r := o.inProgress[number]
 	if r == nil || r.applied {
 		return
 	}
-	got := leader.Outcome{Verdict: leader.Answered, Response: response, At: Position{Index: index, LogTime: at}}
+	got := leader.Outcome{Verdict: leader.Answered, Response: response, At: leader.Position{Index: index, LogTime: at}}
 	if !got.ReceivedNothing() {
 		r.applied, r.outcome = true, got
 	}
 }
 
-// restored notes that a snapshot was restored, so this node may have missed entries.
-func (o *ownRequests) restored() {
+// Restored notes that a snapshot was restored, so this node may have missed entries.
+func (o *Requests) Restored() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range o.inProgress { // in any order
@@ -100,7 +101,7 @@ func (o *ownRequests) restored() {
 }
 
 // outcomeOf returns the outcome of a request whose entry would have been applied by now.
-func (o *ownRequests) outcomeOf(r *ownRequest) (found leader.Outcome, certain bool) {
+func (o *Requests) outcomeOf(r *ownRequest) (found leader.Outcome, certain bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -115,17 +116,17 @@ func (o *ownRequests) outcomeOf(r *ownRequest) (found leader.Outcome, certain bo
 
 // findOutcome finds out the outcome of an unknown attempt. It waits for a leader of a later term
 // until ctx ends.
-func (n *Node) findOutcome(ctx context.Context, r *request) (found leader.Outcome, certain bool) {
+func (rt *Router) findOutcome(ctx context.Context, r *request) (found leader.Outcome, certain bool) {
 	if r.own == nil {
 		return leader.Outcome{}, false
 	}
 	barrier := &request{kind: forward.ReadIndex}
-	o, err := n.route(ctx, barrier)
+	o, err := rt.route(ctx, barrier)
 	if err != nil || barrier.term <= r.term {
 		return leader.Outcome{}, false
 	}
-	if err := n.waitRead(ctx, barrier, o); err != nil {
+	if err := rt.waitRead(ctx, barrier, o); err != nil {
 		return leader.Outcome{}, false
 	}
-	return n.requests.outcomeOf(r.own)
+	return rt.node.Requests.outcomeOf(r.own)
 }

@@ -1,4 +1,4 @@
-package cluster
+package route
 
 import (
 	"context"
@@ -17,8 +17,15 @@ import (
 // a rule refused the command. Otherwise it wraps ErrUnavailable, ErrOverloaded (both: nothing was
 // written) or ErrOutcomeUnknown. A *queue.Error comes with the Position of the refusal if it passed
 // the log.
-func (n *Node) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
-	return n.call(ctx, &request{kind: forward.Submit, cmd: cmd, timeout: n.cfg.Limits.Timeout, over: n.calls.limit.begin()})
+func (rt *Router) Submit(ctx context.Context, cmd queue.Command) (Reply, error) {
+	if !rt.Calls.Enter() {
+		return Reply{}, ErrClosing
+	}
+	defer rt.Calls.Leave()
+	r := &request{kind: forward.Submit, cmd: cmd, timeout: rt.node.Timeout, over: rt.limit.begin()}
+	reply, err := rt.answer(ctx, r)
+	rt.count(ctx, r, reply, err)
+	return reply, err
 }
 
 // request is one call on its way to the leader, which may be this node.
@@ -47,59 +54,40 @@ func (r *request) id() (id codec.RequestID) {
 	return id
 }
 
-// call checks a command, routes it and counts its result.
-func (n *Node) call(ctx context.Context, r *request) (Reply, error) {
-	if !n.calls.enter() {
-		return Reply{}, errClosing
-	}
-	defer n.calls.leave()
-	limited := ctx
-	if r.over == nil {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, r.timeout)
-		defer cancel()
-	}
-	reply, err := n.answer(limited, r)
-	n.count(ctx, r, reply, err)
-	return reply, err
-}
-
 // count counts the result of a call.
-func (n *Node) count(ctx context.Context, r *request, reply Reply, err error) {
-	n.counts.results[resultOf(ctx, err)].Add(1)
+func (rt *Router) count(ctx context.Context, r *request, reply Reply, err error) {
+	rt.Counts.results[resultOf(ctx, err)].Add(1)
 	if err == nil {
-		n.counts.messages.result(r.cmd, reply.Result)
-		n.noteHolder(ctx, r.cmd, &reply)
+		rt.Counts.answered(r.cmd, reply.Result)
+		rt.noteHolder(ctx, r.cmd, &reply)
 	} else {
-		n.counts.messages.refusal(r.cmd, err)
+		rt.Counts.refused(r.cmd, err)
 	}
 }
 
-func (n *Node) answer(ctx context.Context, r *request) (Reply, error) {
-	if reply, refused, err := n.prepare(ctx, r); refused {
+// answer checks a command and executes it at the leader.
+func (rt *Router) answer(ctx context.Context, r *request) (Reply, error) {
+	if reply, refused, err := rt.prepare(ctx, r); refused {
 		return reply, err
 	}
-	defer n.requests.end(r.own)
-	o, err := n.route(ctx, r)
-	return n.reply(ctx, r, o, err)
+	defer rt.node.Requests.end(r.own)
+	o, err := rt.route(ctx, r)
+	return rt.reply(ctx, r, o, err)
 }
 
 // prepare brings a command into its form for the leader, or returns the answer that refuses it.
-func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bool, err error) {
+func (rt *Router) prepare(ctx context.Context, r *request) (reply Reply, refused bool, err error) {
 	prepared, refusal := queue.Prepare(r.cmd)
-	if refusal == nil && n.cfg.Limits.Check != nil {
-		refusal = n.cfg.Limits.Check(r.cmd)
-	}
 	if refusal == nil {
-		refusal = n.refuseEncryption(r.cmd)
+		refusal = rt.node.Check(r.cmd)
 	}
 	if refusal != nil {
 		limited, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()
-		reply, err = n.refuse(limited, r.cmd, refusal)
+		reply, err = rt.refuse(limited, r.cmd, refusal)
 		return reply, true, err
 	}
-	if prepared.Command, err = n.sealed(ctx, prepared.Command, r.timeout); err != nil {
+	if prepared.Command, err = rt.node.Seal(ctx, prepared.Command, r.timeout); err != nil {
 		return Reply{}, true, err
 	}
 	r.prepared, r.cmd = prepared, prepared.Command
@@ -108,14 +96,14 @@ func (n *Node) prepare(ctx context.Context, r *request) (reply Reply, refused bo
 		return Reply{}, true, fmt.Errorf("encoding a command: %w", err)
 	}
 	r.frame, r.minimumVersion = withOperation(ctx, frame), codec.MinimumVersion(r.cmd)
-	r.own = n.requests.begin()
+	r.own = rt.node.Requests.begin()
 	return Reply{}, false, nil
 }
 
 // reply makes the answer of a call from its outcome or error.
-func (n *Node) reply(ctx context.Context, r *request, o leader.Outcome, err error) (Reply, error) {
+func (rt *Router) reply(ctx context.Context, r *request, o leader.Outcome, err error) (Reply, error) {
 	if err == nil {
-		o, err = n.withBodies(ctx, r, o)
+		o, err = rt.withBodies(ctx, r, o)
 	}
 	switch {
 	case err != nil:
@@ -130,16 +118,16 @@ func (n *Node) reply(ctx context.Context, r *request, o leader.Outcome, err erro
 // refuse answers a command that is wrong in itself, without the log. An unknown queue comes before
 // wrong values (sqs.md 1.7), so this needs a read. A bound that is a setting of the cluster needs
 // one, too.
-func (n *Node) refuse(ctx context.Context, cmd queue.Command, refusal *queue.Error) (Reply, error) {
+func (rt *Router) refuse(ctx context.Context, cmd queue.Command, refusal *queue.Error) (Reply, error) {
 	if !queue.RefusedByState(cmd) {
 		return Reply{}, refusal
 	}
-	index, err := n.readBarrier(ctx)
+	index, err := rt.ReadBarrier(ctx)
 	if err != nil {
 		return Reply{}, err
 	}
-	reply := Reply{Position: Position{Index: index}}
-	n.replica.Read(func(v queue.View) {
+	reply := Reply{Position: leader.Position{Index: index}}
+	rt.node.Replica.Read(func(v queue.View) {
 		reply.Result, refusal = v.Refuse(cmd, refusal)
 		reply.Position.LogTime = v.Now()
 	})
@@ -162,71 +150,71 @@ type routing struct {
 }
 
 // beginRoute begins the time of a call.
-func (n *Node) beginRoute(r *request) routing {
-	r.started, r.since = n.cfg.Clock.Monotonic(), n.replica.LogTime()
+func (rt *Router) beginRoute(r *request) routing {
+	r.started, r.since = rt.node.Monotonic(), rt.node.Replica.LogTime()
 	return routing{pause: retryPauseMin}
 }
 
 // route finds the leader and executes the request there. It repeats that until the request is
 // answered, must not be repeated, or ctx ends (decision 10).
-func (n *Node) route(ctx context.Context, r *request) (leader.Outcome, error) {
-	way := n.beginRoute(r)
+func (rt *Router) route(ctx context.Context, r *request) (leader.Outcome, error) {
+	way := rt.beginRoute(r)
 	for {
-		way.changed = n.leaderMayChange()
-		o := n.attempt(ctx, r)
+		way.changed = rt.leaderMayChange()
+		o := rt.attempt(ctx, r)
 		if r.over != nil && o.Verdict != leader.Answered {
 			var cancel context.CancelFunc
-			ctx, cancel = n.limited(ctx, r)
+			ctx, cancel = rt.limited(ctx, r)
 			defer cancel() // of the whole call: over is nil now
 		}
-		if o, ended, err := n.decide(ctx, r, &way, o); ended {
+		if o, ended, err := rt.decide(ctx, r, &way, o); ended {
 			return o, err
 		}
 	}
 }
 
 // decide handles the outcome of an attempt: the call ends, or makes another attempt after a pause.
-func (n *Node) decide(ctx context.Context, r *request, way *routing, o leader.Outcome) (_ leader.Outcome, ended bool, err error) {
+func (rt *Router) decide(ctx context.Context, r *request, way *routing, o leader.Outcome) (_ leader.Outcome, ended bool, err error) {
 	if o.Verdict == leader.Unknown {
-		if found, certain := n.findOutcome(ctx, r); certain {
+		if found, certain := rt.findOutcome(ctx, r); certain {
 			o, way.unknown = found, false // of all attempts so far
 		}
 	}
 	switch o.Verdict {
 	case leader.Answered:
-		if way.unknown && n.provesNothing(r, o) {
+		if way.unknown && rt.provesNothing(r, o) {
 			return leader.Outcome{}, true, fault.ErrOutcomeUnknown
 		}
 		return o, true, nil
 	case leader.Unknown:
 		way.unknown = way.unknown || r.kind != forward.ReadIndex
-		if way.unknown && (!n.retrySafe(ctx, r) || r.repeat() != nil) {
+		if way.unknown && (!rt.retrySafe(ctx, r) || r.repeat() != nil) {
 			return leader.Outcome{}, true, giveUp(ctx, true, nil)
 		}
 	case leader.UnderPressure:
 		return leader.Outcome{}, true, giveUp(ctx, way.unknown, &PressureError{Reason: o.Reason})
 	case leader.Overloaded:
-		n.counts.overloads.Add(1)
+		rt.Counts.Overloads.Add(1)
 		return leader.Outcome{}, true, giveUp(ctx, way.unknown, fault.ErrOverloaded)
 	case leader.Unsupported:
-		return leader.Outcome{}, true, giveUp(ctx, way.unknown, n.upgradeNeeded(r, o.Reason))
+		return leader.Outcome{}, true, giveUp(ctx, way.unknown, rt.upgradeNeeded(r, o.Reason))
 	case leader.NotProposed, leader.Expired:
 	}
-	moved, again := n.pause(ctx, way.changed, way.pause)
+	moved, again := rt.pause(ctx, way.changed, way.pause)
 	if !again {
 		return leader.Outcome{}, true, giveUp(ctx, way.unknown, fault.ErrUnavailable)
 	}
 	if way.pause = min(2*way.pause, retryPauseMax); moved {
 		way.pause = retryPauseMin // a new leader serves a moment after it is known
 	}
-	n.counts.retries.Add(1)
+	rt.Counts.Retries.Add(1)
 	return leader.Outcome{}, false, nil
 }
 
 // limited returns a context for a call that was not answered at once. It ends with the time of the
 // call.
-func (n *Node) limited(ctx context.Context, r *request) (context.Context, context.CancelFunc) {
-	left := r.timeout - (n.cfg.Clock.Monotonic() - r.started)
+func (rt *Router) limited(ctx context.Context, r *request) (context.Context, context.CancelFunc) {
+	left := r.timeout - (rt.node.Monotonic() - r.started)
 	select {
 	case <-r.over:
 		left = 0
@@ -249,15 +237,15 @@ func giveUp(ctx context.Context, unknown bool, err error) error {
 }
 
 // attempt executes a request once, here or at the leader.
-func (n *Node) attempt(ctx context.Context, r *request) leader.Outcome {
-	t, leaderID := n.leaderFor(r)
+func (rt *Router) attempt(ctx context.Context, r *request) leader.Outcome {
+	t, leaderID := rt.leaderFor(r)
 	switch {
 	case t != nil && r.kind == forward.ReadIndex:
 		return t.ReadIndex(ctx)
 	case t != nil:
 		return t.Submit(ctx, r.proposed())
 	case leaderID != "":
-		return n.link(leaderID).Call(ctx, n.forwarded(r))
+		return rt.node.Link(leaderID).Call(ctx, rt.forwarded(r))
 	default:
 		return leader.Outcome{Verdict: leader.NotProposed}
 	}
@@ -265,19 +253,19 @@ func (n *Node) attempt(ctx context.Context, r *request) leader.Outcome {
 
 // leaderFor returns the leader for an attempt: this node's term, or the id of another node, or
 // neither if none is known.
-func (n *Node) leaderFor(r *request) (t *leader.Term, other string) {
-	if n.closing.Err() != nil {
+func (rt *Router) leaderFor(r *request) (t *leader.Term, other string) {
+	if rt.node.Closing.Err() != nil {
 		return nil, ""
 	}
-	t, known := n.term.Load(), n.group.Leadership()
+	t, known := rt.node.Term(), rt.node.Group.Leadership()
 	switch {
 	case t != nil:
 		r.term, r.remote = t.Number(), false
 		return t, ""
-	case known.Self || known.LeaderID == n.process.nodeID:
+	case known.Self || known.LeaderID == rt.node.NodeID:
 		return nil, ""
 	case known.LeaderID != "":
-		n.counts.forwarded.Add(1)
+		rt.Counts.Forwarded.Add(1)
 		r.term, r.remote = known.Term, true
 	}
 	return nil, known.LeaderID
@@ -289,8 +277,8 @@ func (r *request) proposed() leader.Request {
 }
 
 // forwarded returns the request in its form for another node.
-func (n *Node) forwarded(r *request) forward.Request {
-	elapsed := n.cfg.Clock.Monotonic() - r.started
+func (rt *Router) forwarded(r *request) forward.Request {
+	elapsed := rt.node.Monotonic() - r.started
 	f := forward.Request{Request: r.proposed(), Kind: r.kind, Term: r.term, Wait: r.wait, Waited: elapsed}
 	if r.timeout > 0 {
 		f.Budget = max(r.timeout-elapsed, time.Millisecond)
@@ -300,13 +288,13 @@ func (n *Node) forwarded(r *request) forward.Request {
 
 // pause waits before the next attempt, until leadership changes (moved) at the longest. It reports
 // whether to make another attempt.
-func (n *Node) pause(ctx context.Context, changed leaderChange, pause time.Duration) (moved, again bool) {
+func (rt *Router) pause(ctx context.Context, changed leaderChange, pause time.Duration) (moved, again bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false, false
-	case <-n.closing.Done():
+	case <-rt.node.Closing.Done():
 		return false, false
 	case <-changed.leadership:
 		moved = true

@@ -1,4 +1,4 @@
-package cluster
+package route
 
 import (
 	"context"
@@ -12,15 +12,15 @@ import (
 // retrySafe reports whether executing r twice is the same as once (decision 10; faults.md I12), by
 // its row in the table of commands. It matters only if the outcome of the first attempt could not be
 // found out.
-func (n *Node) retrySafe(ctx context.Context, r *request) bool {
+func (rt *Router) retrySafe(ctx context.Context, r *request) bool {
 	repeats := codec.RepeatingOf(r.cmd)
-	return repeats.Safe(r.cmd) || repeats.Resend != nil && n.resendSafe(ctx, r, repeats.Resend)
+	return repeats.Safe(r.cmd) || repeats.Resend != nil && rt.resendSafe(ctx, r, repeats.Resend)
 }
 
 // provesNothing reports whether an answer leaves the outcome of an earlier attempt open: a refusal
 // may be the consequence of its success. A delete without a lock is the exception, because deleting
 // a deleted message is no error.
-func (n *Node) provesNothing(r *request, o leader.Outcome) bool {
+func (rt *Router) provesNothing(r *request, o leader.Outcome) bool {
 	if o.Response.Err != nil {
 		return true
 	}
@@ -48,17 +48,21 @@ func (n *Node) provesNothing(r *request, o leader.Outcome) bool {
 // publish that may already be in it. A read barrier proves the current rules. The check avoids
 // repetitions that would likely be refused. The clock of a new leader, a purge or a change may still
 // come first, so repeat guards against these.
-func (n *Node) resendSafe(ctx context.Context, r *request, resend *codec.Resending) bool {
-	if _, err := n.readBarrier(ctx); err != nil {
+func (rt *Router) resendSafe(ctx context.Context, r *request, resend *codec.Resending) bool {
+	if _, err := rt.ReadBarrier(ctx); err != nil {
 		return false
 	}
-	elapsed := n.cfg.Clock.Monotonic() - r.started
+	elapsed := rt.node.Monotonic() - r.started
 	safe := false
-	n.replica.Read(func(v queue.View) {
-		seconds, recognised := resend.Window(v, r.cmd)
-		safe = recognised && 4*elapsed <= time.Duration(seconds)*time.Second
-	})
+	rt.node.Replica.Read(func(v queue.View) { safe = recognised(v, r.cmd, resend, elapsed) })
 	return safe
+}
+
+// recognised reports whether the queue or topic of v remembers every message of cmd for well over the
+// time since the first attempt.
+func recognised(v queue.View, cmd queue.Command, resend *codec.Resending, elapsed time.Duration) bool {
+	seconds, remembers := resend.Window(v, cmd)
+	return remembers && 4*elapsed <= time.Duration(seconds)*time.Second
 }
 
 // repeated reports whether r is a repeated send or publish.

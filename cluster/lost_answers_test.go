@@ -2,20 +2,15 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/seriatimq/seriatim/cluster/clustertest"
 	"github.com/seriatimq/seriatim/cluster/forward"
-	"github.com/seriatimq/seriatim/cluster/leader"
 	"github.com/seriatimq/seriatim/cluster/peerpb"
-	"github.com/seriatimq/seriatim/fsm/codec"
 	"github.com/seriatimq/seriatim/queue"
-	"github.com/seriatimq/seriatim/queue/content"
 )
 
 // deafStream is a stream whose answers are lost.
@@ -185,49 +180,4 @@ func TestWaitingReceivesOutliveTheLeader(t *testing.T) {
 	c.open(dead)
 	c.waitReady(dead)
 	c.agree()
-}
-
-// What a node knows of its requests.
-func TestOwnRequests(t *testing.T) {
-	o, err := newOwnRequests(strings.NewReader("12345678"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent := codec.Response{Result: queue.MessagesSent{}}
-	nothing, something := codec.Response{Result: queue.MessagesReceived{}},
-		codec.Response{Result: queue.MessagesReceived{Messages: []queue.ReceivedMessage{{Body: content.NewBody("b")}}}}
-	cases := []struct {
-		name    string
-		happens func(number uint64)
-		verdict leader.Verdict
-		certain bool
-	}{
-		{"nothing of it was applied", func(uint64) {}, leader.NotProposed, true},
-		{"it was applied", func(n uint64) { o.answered(n, sent, 7, 70) }, leader.Answered, true},
-		{"a receive found nothing", func(n uint64) { o.answered(n, nothing, 7, 70) }, leader.NotProposed, true},
-		{"a receive found something then", func(n uint64) { o.answered(n, nothing, 7, 70); o.answered(n, something, 7, 70) },
-			leader.Answered, true},
-		{"entries were skipped", func(uint64) { o.restored() }, 0, false},
-		{"entries were skipped, after it was applied", func(n uint64) { o.answered(n, sent, 7, 70); o.restored() }, leader.Answered, true},
-		{"another one was applied", func(n uint64) { o.answered(n+1, sent, 7, 70) }, leader.NotProposed, true},
-	}
-	for _, test := range cases {
-		r := o.begin()
-		test.happens(r.id.Number)
-		got, certain := o.outcomeOf(r)
-		if got.Verdict != test.verdict || certain != test.certain {
-			t.Errorf("%s: %+v, certain %v", test.name, got, certain)
-		}
-		if got.Verdict == leader.Answered && got.At != (Position{Index: 7, LogTime: 70}) {
-			t.Errorf("%s: answered at %+v", test.name, got.At)
-		}
-		o.end(r)
-	}
-	o.end(nil)
-	if len(o.inProgress) != 0 {
-		t.Errorf("%d requests are remembered after their end", len(o.inProgress))
-	}
-	if _, err := newOwnRequests(strings.NewReader("short")); err == nil || errors.Is(err, context.Canceled) {
-		t.Errorf("without entropy: %v", err)
-	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package route
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 // waitingCall is a call that has no goroutine while it waits at the leader. One goroutine at a time
 // works on it.
 type waitingCall struct {
-	node *Node
-	request
-	routing
+	router   *Router
+	request  request
+	routing  routing
 	client   context.Context // of the caller
 	ctx      context.Context // ends with the time of the call
 	cancel   context.CancelFunc
@@ -29,28 +29,28 @@ type waitingCall struct {
 
 // beginWaiting executes a command that may wait at the leader. It returns when the command has ended
 // or waits. Without a leader, the node waits for one for timeout plus the time of any command.
-func (n *Node) beginWaiting(ctx context.Context, cmd queue.Command, wait, timeout time.Duration, complete func(Reply, error)) {
-	if !n.calls.enter() {
-		complete(Reply{}, errClosing)
+func (rt *Router) beginWaiting(ctx context.Context, cmd queue.Command, wait, timeout time.Duration, complete func(Reply, error)) {
+	if !rt.Calls.Enter() {
+		complete(Reply{}, ErrClosing)
 		return
 	}
 	c := &waitingCall{
-		node: n, request: request{kind: forward.Receive, cmd: cmd, wait: wait, timeout: timeout + n.cfg.Limits.Timeout},
+		router: rt, request: request{kind: forward.Receive, cmd: cmd, wait: wait, timeout: timeout + rt.node.Timeout},
 		client: ctx, complete: complete,
 	}
-	c.ctx, c.cancel = context.WithTimeout(ctx, c.timeout)
-	if reply, refused, err := n.prepare(c.ctx, &c.request); refused {
+	c.ctx, c.cancel = context.WithTimeout(ctx, c.request.timeout)
+	if reply, refused, err := rt.prepare(c.ctx, &c.request); refused {
 		c.end(reply, err)
 		return
 	}
-	c.routing = n.beginRoute(&c.request)
+	c.routing = rt.beginRoute(&c.request)
 	c.resume()
 }
 
 // resume makes attempts until the call ends or is suspended.
 func (c *waitingCall) resume() {
 	for {
-		c.changed = c.node.leaderMayChange()
+		c.routing.changed = c.router.leaderMayChange()
 		c.attempt()
 		if c.rendezvous.Suspend() || c.decide() {
 			return
@@ -60,17 +60,18 @@ func (c *waitingCall) resume() {
 
 // attempt starts an attempt.
 func (c *waitingCall) attempt() {
-	t, leaderID := c.node.leaderFor(&c.request)
+	t, leaderID := c.router.leaderFor(&c.request)
 	switch {
 	case t != nil:
 		call := t.NewReceive(c.ctx, leader.ReceiveRequest{
-			Request: c.proposed(), Command: c.cmd, Wait: c.wait, Waited: c.node.cfg.Clock.Monotonic() - c.started,
+			Request: c.request.proposed(), Command: c.request.cmd, Wait: c.request.wait,
+			Waited: c.router.node.Monotonic() - c.request.started,
 		}, c.completed)
 		c.stop = context.AfterFunc(c.ctx, call.HangUp)
 		call.Begin()
 	case leaderID != "":
-		link := c.node.link(leaderID)
-		id := link.Begin(c.node.forwarded(&c.request), c.completed)
+		link := c.router.node.Link(leaderID)
+		id := link.Begin(c.router.forwarded(&c.request), c.completed)
 		c.stop = context.AfterFunc(c.ctx, func() { link.Abandon(id) })
 	default:
 		c.stop = func() bool { return true }
@@ -95,18 +96,18 @@ func (c *waitingCall) decide() (ended bool) {
 	c.stop()
 	o := c.outcome
 	c.outcome, c.stop = leader.Outcome{}, nil
-	o, ended, err := c.node.decide(c.ctx, &c.request, &c.routing, o)
+	o, ended, err := c.router.decide(c.ctx, &c.request, &c.routing, o)
 	if ended {
-		c.end(c.node.reply(c.ctx, &c.request, o, err))
+		c.end(c.router.reply(c.ctx, &c.request, o, err))
 	}
 	return ended
 }
 
 func (c *waitingCall) end(reply Reply, err error) {
-	n := c.node
-	n.requests.end(c.own)
-	n.count(c.client, &c.request, reply, err)
+	rt := c.router
+	rt.node.Requests.end(c.request.own)
+	rt.count(c.client, &c.request, reply, err)
 	c.cancel()
-	n.calls.leave()
+	rt.Calls.Leave()
 	c.complete(reply, err)
 }
