@@ -49,7 +49,7 @@ func part(all []line, name string) []line {
 
 func performance(all []line, files map[string][]byte) {
 	p := &page{}
-	p.say("# Performance\n\n%s", written)
+	p.say("# Performance\n\nSee how fast seriatim is, alone and beside other queues, and how much memory it takes. %s", written)
 	p.say("A figure is the median of its runs. The lowest and the highest run follow in brackets.")
 	p.say("Servers and load share one machine and its loopback interface. Each node syncs before it counts, and " +
 		"bodies have 256 bytes unless a line says otherwise.")
@@ -175,7 +175,7 @@ const shown = 25
 
 func faults(all []line, files map[string][]byte) {
 	p := &page{}
-	p.say("# Faults\n\n%s", written)
+	p.say("# Faults\n\nSee which faults were tried, what was lost, and how long service stopped. %s", written)
 	p.say("Real clients call a cluster of real processes while processes, disks, networks and clocks fail. " +
 		"Checkers then compare the clients' histories and the log with the [guarantees](../explanation/guarantees.md).")
 	p.say("A run passes if no guarantee is violated and every kind of fault happened often enough. Earlier runs " +
@@ -244,7 +244,7 @@ var (
 // conformance suite runs with the versions that it installs.
 func compatibility(root string, files map[string][]byte) error {
 	p := &page{}
-	p.say("# Compatibility\n\n%s", written)
+	p.say("# Compatibility\n\nSee which clients and actions the conformance suite tests. %s", written)
 	p.say("`make test` runs the conformance tests with the AWS SDK for Go and with raw requests. `make " +
 		"conformance` runs the clients below against a three-node cluster.\n")
 	p.say("## Clients\n")
@@ -287,7 +287,7 @@ func compatibility(root string, files map[string][]byte) error {
 	}
 	files["compatibility.md"] = p.Bytes()
 	p = &page{}
-	p.say("# Results\n\n%s", written)
+	p.say("# Results\n\nFind the measured figures here, with machine and settings. %s", written)
 	p.head("Page", "Answers")
 	p.row("[Performance](performance.md)", "How fast is it, beside which other queues, and how much memory does it take?")
 	p.row("[Faults](faults.md)", "Which faults were tried, what was lost, and how long did service stop?")
