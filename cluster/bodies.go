@@ -204,7 +204,8 @@ func (n *Node) ReplaceKeys(keys *encryption.Keyring) error {
 	return errors.Join(n.process.dir.EndKeys(active, segment), n.lookAtKeysLocked())
 }
 
-// bodiesInUse returns nil if there are no segments and will be none: then snapshots are whole.
+// bodiesInUse returns the store of bodies in segments, or nil if there are no segments and none
+// will be written. Snapshots then contain all bodies.
 func (p *process) bodiesInUse() *bodies.Store {
 	if !p.bodies.InUse() {
 		return nil

@@ -25,7 +25,11 @@
 //	wakeup       notifying goroutines
 //	histogram    histograms
 //	holders      which clients of this node received what
-//	hostlimit    bounds for what strangers may keep open
+//	hostlimit    bounds on the connections and memory of each host
+//	health       the checks of a cluster, with thresholds and advice
+//	sealing      encrypts the secrets of access keys
+//	nodecert     the DNS name in the certificate of a node
+//	rendezvous   suspends a waiting call without a goroutine
 //
 // # Where to look
 //
@@ -33,12 +37,12 @@
 //	an entry is written        leader/group_commit.go, consensus/proposal.go,
 //	                           storage/log_store.go
 //	an entry is applied        consensus/machine.go, then package fsm
-//	an answer was lost         own_requests.go, and retrySafe in submit.go
+//	an answer was lost         own_requests.go, retry.go
 //	a read is confirmed        read.go, leader/read_index.go,
 //	                           consensus/leadership_proof.go
 //	a receive waits            leader/receive.go, leader/waiting_receives.go
-//	an election is decided     by the library; begun early by election, through
-//	                           consensus/campaign.go
+//	an election is decided     by the library; package election starts it early,
+//	                           through consensus/campaign.go
 //	a node begins to lead      followLeadership in node.go, leader/take_over.go
 //	a node stops leading       close.go; membership/resign.go, membership/drain.go,
 //	                           membership/successor.go

@@ -203,7 +203,6 @@ func knownRole(role string) error {
 	return nil
 }
 
-// authorityOf reads the authority of a directory.
 func authorityOf(dir string) (*pair, error) {
 	authority, err := readAuthority(dir)
 	if errors.Is(err, fs.ErrNotExist) {

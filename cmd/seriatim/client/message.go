@@ -104,7 +104,7 @@ func send(cmd *cobra.Command, w *wire, p *printer, f *sendFlags, args []string) 
 	if err != nil {
 		return err
 	}
-	// After a repetition the earlier message may be the same one.
+	// If the tool repeated the send, the earlier message may be this one.
 	return p.printAccepted(out.MessageID, out.SequenceNumber, got.header.Get("X-Seriatim-Duplicate") == "true" && !got.repeated)
 }
 

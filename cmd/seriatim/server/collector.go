@@ -13,8 +13,8 @@ const (
 	// runtime permits as much garbage as live heap. With little state, a node under load would
 	// then collect ten times a second and spend a tenth of its processor time on that.
 	spareHeap = 128 << 20
-	// spareHeapMin replaces spareHeap as the state grows: state and garbage together take at most
-	// smallHeap where that is possible.
+	// spareHeapMin replaces spareHeap as the state grows, so that state and garbage together stay
+	// below smallHeap as long as possible.
 	spareHeapMin = 48 << 20
 	smallHeap    = 224 << 20
 	// spareLarge is the divisor for a large state: its garbage may take a quarter of its size. A

@@ -287,7 +287,7 @@ func (s *supervisor) finish(c *child) {
 }
 
 func (s *supervisor) say(format string, args ...any) {
-	fmt.Fprintf(s.words, format+"\n", args...) //nolint:errcheck // no reader is left
+	fmt.Fprintf(s.words, format+"\n", args...) //nolint:errcheck // a failed write cannot be reported
 }
 
 func (s *supervisor) logFile(node int) string {
