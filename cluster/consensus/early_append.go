@@ -111,8 +111,8 @@ func (p *notifyingPipeline) begun(entries []*raft.Log, now bool) {
 		}
 		return
 	}
-	// Another goroutine may have to wait for a processor that the disk write occupies, as far as
-	// the runtime can tell.
+	// This goroutine writes as much as it can without blocking. Another one might wait for a
+	// processor: the runtime does not know that the disk write leaves one idle.
 	if finish := p.sendFollowing(entries, false); finish != nil {
 		p.unfinished <- finish // keeps the lock; there is room
 		return

@@ -146,7 +146,7 @@ func (c *Coordinator) WaitsFor() string {
 	return cmp.Or(c.node.Bootstrap.Missing(), "looking for the other nodes")
 }
 
-// awaited names the initial members that are here, and the addresses to find the others at.
+// awaited names the initial members that are here, and the addresses at which to find the others.
 func awaited(nodeIDs, join []string, expect int) string {
 	names, verb := make([]string, len(nodeIDs)), "are"
 	for i, id := range nodeIDs {
