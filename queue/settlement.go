@@ -193,7 +193,7 @@ func (q *Queue) removeDeferred(k statehash.Key, m *Message) {
 	q.release(m)
 }
 
-// Defer defers received messages.
+// Defer stores received messages outside of their groups, where only ReceiveDeferred returns them.
 type Defer struct {
 	Queue   string
 	Session SessionRef // zero if they were received without a session
