@@ -50,7 +50,7 @@ type call struct {
 	method  method
 	request any        // of a unary method
 	queue   string     // qualified by its account
-	topic   string     // likewise
+	topic   string     // qualified by its account
 	charged rate.Payer // account whose quota is used
 
 	permitted atomic.Pointer[access.Table] // table by which the caller was permitted

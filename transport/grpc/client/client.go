@@ -65,7 +65,7 @@ type Client struct {
 type endpoint struct {
 	conn   *grpc.ClientConn
 	queues seriatimpb.QueuesClient // for streams
-	topics seriatimpb.TopicsClient // likewise
+	topics seriatimpb.TopicsClient // for streams
 }
 
 // Dial returns a client for the client addresses (host:port) of one or more nodes. It
