@@ -10,15 +10,15 @@ import (
 	"github.com/seriatimq/seriatim/queue"
 )
 
-// A send of unknown outcome that is made again after a purge is not taken for a
-// new one: what became of it stays unknown.
+// A send of unknown outcome that is repeated after a purge is not executed as a new one: its
+// outcome stays unknown.
 func TestRepeatedSendAfterPurge(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, nil)
 	n := c.nodes[0]
 	c.create(0, fifo)
 	created := n.replica.LogTime()
-	for n.replica.LogTime() <= created { // a first try at the queue's birth cannot be distinguished from one before it
+	for n.replica.LogTime() <= created { // a first try at the moment of the queue's creation looks like one before it
 		c.submit(0, &queue.AdvanceClock{})
 	}
 	cmd := &queue.SendMessages{Queue: fifo, Entries: []queue.SendEntry{{
@@ -50,8 +50,8 @@ func TestRepeatedSendAfterPurge(t *testing.T) {
 	}
 }
 
-// A publish of unknown outcome that is made again after its topic was changed is not
-// taken for a new one, either.
+// A publish of unknown outcome that is repeated after a change of its topic is not executed as a
+// new one either.
 func TestRepeatedPublishAfterAChange(t *testing.T) {
 	t.Parallel()
 	c := startNodes(t, 1, nil)
