@@ -11,7 +11,7 @@ import (
 	"github.com/seriatimq/seriatim/transport/ops/document"
 )
 
-// topicNode has two topics, one of them with subscriptions.
+// topicNode returns a node with two topics, one of which has subscriptions.
 func topicNode(t *testing.T) *node {
 	t.Helper()
 	const news, queues = "arn:aws:sns:us-east-1:000000000000:news", "arn:aws:sqs:us-east-1:000000000000:"
