@@ -14,13 +14,11 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// quietWindow is the time over which the servers are watched while consumers
-// wait; of all windows the quietest counts, as the consumers connect before and
-// receive after.
+// quietWindow is a window in which the servers are measured while consumers wait. The quietest
+// window counts, since consumers connect before it and receive after it.
 const quietWindow = 5 * time.Second
 
-// waiting looks at the servers while consumers wait, then at how fast they
-// wake.
+// waiting measures the servers while consumers wait, and then how fast the consumers wake up.
 func (s *testbed) waiting(ctx context.Context) error {
 	n := s.times(10_000)
 	var busy, disk, wake, entries []float64
@@ -31,7 +29,7 @@ func (s *testbed) waiting(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if round == 0 { // later ones find the memory of the first
+		if round == 0 { // later rounds start with the memory of the first one
 			weight = (w.memory - before) * float64(len(s.Nodes)) / float64(n)
 		}
 		if w.diskKnown {

@@ -91,7 +91,7 @@ func (s *testbed) slowDisk(node *harness.Node) bool {
 	return err == nil && code == exitHang && node.Start() == nil
 }
 
-// serves says whether a send, a receive and a delete through the node work.
+// serves reports whether a send, a receive and a delete through the node work.
 func (c *client) serves(ctx context.Context, node *harness.Node, body string) bool {
 	if !c.send(ctx, node, c.queue(), node.Name, keyOf(body), body) {
 		return false

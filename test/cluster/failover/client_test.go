@@ -62,7 +62,7 @@ func once[I, O, P any](ctx context.Context, operation func(context.Context, *I, 
 	return operation(ctx, in)
 }
 
-// isRefusal says whether the error is an answer of a rule of the API.
+// isRefusal reports whether the error is an answer of a rule of the API.
 func isRefusal(err error) bool {
 	var response *awshttp.ResponseError
 	return errors.As(err, &response) && response.HTTPStatusCode() >= 400 && response.HTTPStatusCode() < 500

@@ -33,7 +33,7 @@ type event struct {
 	newName string
 }
 
-// content says whether the event changes a file and not a directory.
+// content reports whether the event changes a file and not a directory.
 func (e event) content() bool { return e.kind == kindWrite || e.kind == kindTruncate }
 
 // journal has the changes to a file system, in order. Safe for concurrent use.

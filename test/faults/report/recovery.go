@@ -17,7 +17,7 @@ type Recovery struct {
 	Healed []int64
 }
 
-// acknowledged says that a message was taken, which only a majority can do: some
+// acknowledged reports whether a message was taken, which only a majority can do: some
 // other answers a node gives alone.
 func acknowledged(e *history.Event) bool {
 	return e.Kind == history.KindOp && e.Result == history.OK && e.Error == "" &&

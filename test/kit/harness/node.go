@@ -144,7 +144,7 @@ func (n *Node) current() *process {
 	return n.process
 }
 
-// Running says whether the node's process exists.
+// Running reports whether the node's process exists.
 func (n *Node) Running() bool {
 	p := n.current()
 	return p != nil && !p.gone()

@@ -336,7 +336,7 @@ const never = int64(1) << 62
 // compareSequence compares decimal numbers without leading zeros.
 func compareSequence(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
-// stale says that the handle of a delivery was certainly no longer the message's
+// stale reports whether the handle of a delivery was certainly no longer the message's
 // newest when the delete was called.
 func (m *message) stale(handle string, call int64) bool {
 	own := 0
@@ -368,7 +368,7 @@ func (c *checker) bodyIn(queue, body string) string {
 	return body
 }
 
-// hidden says that the message may have been put away for longer than a drain
+// hidden reports whether the message may have been put away for longer than a drain
 // waits, by the last change of its visibility.
 func (c *checker) hidden(m *message) bool {
 	for _, d := range m.deliveries {

@@ -54,7 +54,7 @@ func overlaps(spans [][2]int64, from, to int64) bool {
 	return slices.ContainsFunc(spans, func(s [2]int64) bool { return s[0] <= to && from <= s[1] })
 }
 
-// sooner says that the second operation certainly came less than a span of log
+// sooner reports whether the second operation certainly came less than a span of log
 // time after the first took effect.
 func (c *checker) sooner(first, second *history.Event, span int64) bool {
 	began := c.origin(first)
@@ -169,7 +169,7 @@ func (c *checker) leadTooLarge(e *history.Event, lead, most, least int64) (bool,
 	return false, min(least, max(most, 0))
 }
 
-// skewedBefore says that a clock was wrong at some time before.
+// skewedBefore reports whether a clock was wrong at some time before.
 func (c *checker) skewedBefore(at int64) bool {
 	return slices.ContainsFunc(c.skewed, func(s [2]int64) bool { return s[0] <= at })
 }

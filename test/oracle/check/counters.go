@@ -81,7 +81,7 @@ func (c *checker) onlyMoved(queue string, queues map[string][]*message) []*messa
 	return only
 }
 
-// mayBeHeld says that the message may have been in its queue at a look.
+// mayBeHeld reports whether the message may have been in its queue at a look.
 func (c *checker) mayBeHeld(m *message, e *history.Event) bool {
 	if m.earliest > e.Return || c.removed(m) < e.Call {
 		return false
@@ -93,7 +93,7 @@ func (c *checker) mayBeHeld(m *message, e *history.Event) bool {
 	return !drained || e.Call < end || c.hidden(m)
 }
 
-// certainlyHeld says that it was: it was sent by then, by log time, and delivered by
+// certainlyHeld reports whether it was: it was sent by then, by log time, and delivered by
 // a receive that was called later. In a dead-letter queue it bears the time when it
 // was sent to the other queue.
 func (c *checker) certainlyHeld(m *message, e *history.Event) bool {

@@ -138,7 +138,7 @@ func (c *checker) enveloped(t *topic, m *message) {
 	}
 }
 
-// envelopes says that every message of a topic was seen in an envelope.
+// envelopes reports whether every message of a topic was seen in an envelope.
 func (c *checker) envelopes(topic string) bool {
 	return slices.ContainsFunc(c.rules.Subscriptions, func(s history.Subscription) bool {
 		_, drained := c.drained[s.Queue]

@@ -68,7 +68,7 @@ func (c *checker) checkMinority(e *history.Event) {
 	}
 }
 
-// stalled says that the machine stood still for a while between two times.
+// stalled reports whether the machine stood still for a while between two times.
 func (c *checker) stalled(from, to int64) bool {
 	return slices.ContainsFunc(c.touches, func(t *history.Event) bool {
 		return t.Action == history.TouchMachine && t.Call <= to && from <= t.Return

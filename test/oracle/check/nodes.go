@@ -103,7 +103,7 @@ func (c *checker) checkEnds() {
 	}
 }
 
-// explained says whether one of these things was done to the node of an event until
+// explained reports whether one of these things was done to the node of an event until
 // shortly before it.
 func (c *checker) explained(e history.Event, reasons []string) bool {
 	return slices.ContainsFunc(c.touches, func(t *history.Event) bool {

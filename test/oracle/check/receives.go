@@ -229,7 +229,7 @@ func (c *checker) answeredAttempts(receives []*history.Event) map[string]int64 {
 	return answered
 }
 
-// anyWithin says whether a sorted list has a time between from and to.
+// anyWithin reports whether a sorted list has a time between from and to.
 func anyWithin(times []int64, from, to int64) bool {
 	i, _ := slices.BinarySearch(times, from)
 	return i < len(times) && times[i] <= to

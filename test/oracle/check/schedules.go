@@ -24,7 +24,7 @@ func newSchedules() schedules {
 	return schedules{queues: map[string]bool{}, byKey: map[string][]*history.Event{}, cancels: map[string][]*history.Event{}}
 }
 
-// in says whether messages are scheduled in a queue.
+// in reports whether messages are scheduled in a queue.
 func (s *schedules) in(queue string) bool { return s.queues[queue] }
 
 func (c *checker) indexSchedule(e *history.Event) {

@@ -172,7 +172,7 @@ func (c *checker) checkDuplicates() {
 	}
 }
 
-// forgot says that the queue may have been purged or deleted between two
+// forgot reports whether the queue may have been purged or deleted between two
 // messages, and what it knew of deduplication with it.
 func (c *checker) forgot(before, after *message) bool {
 	return slices.ContainsFunc(c.purges[before.queue], func(p *history.Event) bool {
@@ -180,7 +180,7 @@ func (c *checker) forgot(before, after *message) bool {
 	})
 }
 
-// retried says that two messages of one call are right: a stock SDK repeats a send
+// retried reports whether two messages of one call are right: a stock SDK repeats a send
 // by itself, and its tries came a window apart, or the queue forgot between them.
 func (c *checker) retried(s *history.Event, a, b *message) bool {
 	if !s.Stock || b == nil || a.queue != b.queue || len(a.deliveries) == 0 || len(b.deliveries) == 0 {
@@ -193,7 +193,7 @@ func (c *checker) retried(s *history.Event, a, b *message) bool {
 	return apart >= c.rules.WindowOf(a.queue) || c.forgot(a, b)
 }
 
-// outside says that a send that was answered with the message came when the
+// outside reports whether a send that was answered with the message came when the
 // window of the message was certainly over.
 func (c *checker) outside(m *message, s *history.Event) bool {
 	window := c.rules.WindowOf(m.queue)
@@ -307,7 +307,7 @@ func (c *checker) exhausted(m *message) int64 {
 	return min(m.created, m.earliest)
 }
 
-// lapsed says that the message was certainly not in flight at the time, so that
+// lapsed reports whether the message was certainly not in flight at the time, so that
 // passing it is an error of order and not of exclusion.
 func lapsed(m *message, at int64, rules history.Rules) bool {
 	for _, d := range m.deliveries {

@@ -97,7 +97,7 @@ func (c *checker) holds() {
 	}
 }
 
-// follows says that an answered call has certainly its place in the log behind another
+// follows reports whether an answered call has certainly its place in the log behind another
 // one: by their entries, else by the times of the clients.
 func follows(second, first *history.Event) bool {
 	if second.Index > 0 && first.Index > 0 && second.Index != first.Index {
@@ -122,14 +122,14 @@ func (l *lock) until(at *history.Event) int64 {
 	return end
 }
 
-// released says that a release may have ended the lock before a call.
+// released reports whether a release may have ended the lock before a call.
 func (l *lock) released(at *history.Event) bool {
 	return slices.ContainsFunc(l.releases, func(r *history.Event) bool {
 		return r.Call < at.Return && (r.Result == history.Unknown || !follows(r, at))
 	})
 }
 
-// over says that the lock had certainly ended at the place of a call in the log, unless
+// over reports whether the lock had certainly ended at the place of a call in the log, unless
 // some renewal without an answer made it longer.
 func (l *lock) over(at *history.Event) bool {
 	end := l.accept.Until
@@ -214,7 +214,7 @@ func (c *checker) checkOutsiders() {
 	}
 }
 
-// heldWith says that a delivery in a session may pass an earlier message, because its
+// heldWith reports whether a delivery in a session may pass an earlier message, because its
 // receiver has that one already, under the same lock. One that was given back comes
 // again first.
 func (c *checker) heldWith(m *message, d *delivery) bool {

@@ -14,7 +14,7 @@ const (
 	growthLooks = 6   // fewer say nothing
 )
 
-// grows says that of some numbers the later half is above the earlier for good.
+// grows reports whether of some numbers the later half is above the earlier for good.
 func grows(numbers []int) bool {
 	if len(numbers) < growthLooks {
 		return false

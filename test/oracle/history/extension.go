@@ -54,7 +54,7 @@ type Subscription struct {
 // ShadeAttribute is the message attribute that filters look at.
 const ShadeAttribute = "shade"
 
-// Passes says whether the filter lets a message with these attributes pass.
+// Passes reports whether the filter lets a message with these attributes pass.
 func (s *Subscription) Passes(extra string) bool {
 	return len(s.Shades) == 0 || slices.ContainsFunc(s.Shades, func(shade string) bool {
 		return strings.Contains(";"+extra, fmt.Sprintf(";%q String %q;", ShadeAttribute, shade))

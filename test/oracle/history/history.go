@@ -199,7 +199,7 @@ type Usage struct {
 	Goroutines  int   `json:"goroutines,omitempty"` // 0: not looked at
 }
 
-// Possible says whether the operation may have taken effect: it was done, or
+// Possible reports whether the operation may have taken effect: it was done, or
 // nobody knows. A refusal by a rule is neither.
 func (e *Event) Possible() bool { return e.Result == Unknown || e.Result == OK && e.Error == "" }
 

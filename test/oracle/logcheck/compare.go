@@ -101,7 +101,7 @@ func sentOtherwise(e *history.Event, c *queue.SendMessages) string {
 	return ""
 }
 
-// contentless says that an entry of a batch was refused before the log was asked: it
+// contentless reports whether an entry of a batch was refused before the log was asked: it
 // is there without its contents, so that the batch is judged as a whole.
 func contentless(x *queue.SendEntry) bool {
 	return x.Body == "" && x.GroupID == "" && x.DeduplicationID == "" && len(x.Attributes) == 0

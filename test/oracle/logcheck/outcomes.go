@@ -71,7 +71,7 @@ func (w *Checker) checkOnce(op *operation, t trace, command queue.Command) {
 	w.violate(check, "I12", t.at.index, op.described(), "it took effect %d times", harmful+1)
 }
 
-// repeatable says that two entries of one operation are right: two tries of a
+// repeatable reports whether two entries of one operation are right: two tries of a
 // stock SDK, the second when the queue no longer knew the first. That the queue
 // judged so by the rules is for the model to say.
 func (w *Checker) repeatable(op *operation, before, again trace, command queue.Command) bool {

@@ -164,7 +164,7 @@ func (w *Checker) eventOf(id string) *history.Event {
 	return nil
 }
 
-// effects says whether a command changed something but time, and whether doing
+// effects reports whether a command changed something but time, and whether doing
 // it twice does more than doing it once.
 func effects(a applied, removed bool) (effect, harmful bool) {
 	if a.refusal != nil {

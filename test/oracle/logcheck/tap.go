@@ -27,7 +27,7 @@ type line struct {
 
 const kindRestore = "restore"
 
-// intact says whether the line says what the node meant to write.
+// intact reports whether the line says what the node meant to write.
 func (l *line) intact() bool {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return l.Kind != "" || crc32.Update(crc32.Checksum(l.Command, table), table, l.Answer) == l.CRC

@@ -88,7 +88,7 @@ type Replay struct {
 	next       int // number of the message that the next step begins with, 0 at first
 }
 
-// Running says whether a replay has still to deliver.
+// Running reports whether a replay has still to deliver.
 func (r *Replay) Running() bool { return r.Status == "Pending" || r.Status == "In progress" }
 
 // replayPolicy reads a ReplayPolicy; empty text and {} are none.
@@ -142,7 +142,7 @@ func (t *Topic) mayReplay(given map[string]string, running bool) *Error {
 	return nil
 }
 
-// takes says whether what is published now reaches a subscription at once. It does not
+// takes reports whether what is published now reaches a subscription at once. It does not
 // while a replay runs, which comes to it in its turn, nor behind the end of a replay that
 // has one.
 func (b *Broker) takes(s *Subscription) bool {
@@ -189,7 +189,7 @@ func (b *Broker) ReplayStep(subscription, most int) (r Replayed, d Deliveries) {
 	return r, d
 }
 
-// reaches says whether a message is among those that the replay has still to deliver. The
+// reaches reports whether a message is among those that the replay has still to deliver. The
 // end is among them.
 func (r *Replay) reaches(a archived, bugs map[Bug]bool) bool {
 	switch {

@@ -127,6 +127,6 @@ func (b *Broker) overtakes(q *Queue, m *Message, chosen map[*Message]bool) bool 
 	return false
 }
 
-// Remembers says whether a receive with this attempt id would be answered by an
+// Remembers reports whether a receive with this attempt id would be answered by an
 // earlier one.
 func (q *Queue) Remembers(id string) bool { return q.attempt(id) != nil }

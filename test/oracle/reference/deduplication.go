@@ -48,7 +48,7 @@ func (b *Broker) live(h *history, r remembered) bool {
 	return r.acceptedAt > h.deadBefore && age < window
 }
 
-// Remembers says whether a queue would know all ids that it accepted at a moment
+// Remembers reports whether a queue would know all ids that it accepted at a moment
 // or later: nothing has changed since, and a window is not over.
 func (b *Broker) Remembers(name string, since int64) bool {
 	q := b.queues[name]

@@ -128,7 +128,7 @@ func (b *Broker) accepted(q *Queue, attempt *string) *session {
 	return nil
 }
 
-// Accepted says whether an acceptance under this attempt id would give a lock again.
+// Accepted reports whether an acceptance under this attempt id would give a lock again.
 func (b *Broker) Accepted(q *Queue, attempt string) bool { return b.accepted(q, &attempt) != nil }
 
 func badLockTime(seconds *int64) bool {

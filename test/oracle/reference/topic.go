@@ -206,7 +206,7 @@ func (b *Broker) Topics() (all []*Topic) {
 // Topic finds a topic, nil if there is none.
 func (b *Broker) Topic(name string) *Topic { return b.topics[name] }
 
-// TopicRemembers says whether a topic would know all ids that it accepted at a moment
+// TopicRemembers reports whether a topic would know all ids that it accepted at a moment
 // or later.
 func (b *Broker) TopicRemembers(name string, since int64) bool {
 	t := b.topics[name]

@@ -10,10 +10,10 @@ var (
 	now     atomic.Pointer[func() int64]
 )
 
-// Is says whether bug number n was planted.
+// Is reports whether bug number n was planted.
 func Is(n int) bool { return planted.Load() == int32(n) }
 
-// Follower says whether bug number n was planted and this process does not lead.
+// Follower reports whether bug number n was planted and this process does not lead.
 func Follower(n int) bool { return Is(n) && !leading.Load() }
 
 // Set plants bug number n, 0 none. clock is the time of this machine in milliseconds

@@ -21,7 +21,7 @@ const (
 	ClassBodies   Class = "bodies"   // segments with bodies of messages
 )
 
-// holds says whether the file with this path inside the data directory is of
+// holds reports whether the file with this path inside the data directory is of
 // the class.
 func (c Class) holds(path string) bool {
 	name := filepath.Base(path)
