@@ -29,9 +29,8 @@ const (
 )
 
 // keeps compares sends into a filled queue with sends into a queue of an empty cluster on the same
-// machine. The two take turns, since the speed of a machine may double or halve within minutes.
-// Messages of earlier runs stay in both queues; after, if given, is called after each run to remove
-// them.
+// machine. The two take turns, since the speed of a machine may double or halve within minutes, and
+// get the same number of messages. after, if given, is called after each run.
 func (s *testbed) keeps(ctx context.Context, queue string, shares keptShares, after func(*testbed, context.Context, string) error) error {
 	empty, err := newTestbed(ctx, s.binary, filepath.Join(s.dir, "empty"), s.scale)
 	if err != nil {

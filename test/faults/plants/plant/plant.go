@@ -26,5 +26,5 @@ func Set(n int, clock func() int64) {
 // Lead notes whether this process leads.
 func Lead(leads bool) { leading.Store(leads) }
 
-// Now is the time of this machine, which no rule may ask for.
+// Now returns the time of this machine, which rules normally must not read.
 func Now() int64 { return (*now.Load())() }
