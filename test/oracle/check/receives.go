@@ -122,7 +122,7 @@ func (c *checker) checkVisibility() {
 				continue
 			}
 			previous, previousLog := int64(0), int64(0)
-			count := c.rules.DeadLetter[c.source(m.queue)] // 0 but for dead letters
+			count := c.rules.DeadLetter[c.source(m.queue)] // 0 unless it is a dead letter
 			if before != nil {
 				c.report.Counts["deliveries after expiry"]++
 				previous, count = before.receive.Call, before.message.Count
