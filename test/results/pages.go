@@ -36,7 +36,7 @@ func pages(root string, all []line) (map[string][]byte, error) {
 	return files, nil
 }
 
-// part returns the lines of a part, in the order of the record.
+// part returns the lines of a part of the pages, in the order of the record.
 func part(all []line, name string) []line {
 	var found []line
 	for _, l := range all {
@@ -97,7 +97,7 @@ func reached(f figure) string {
 	return "yes"
 }
 
-// beside writes the table of rates of one record and returns its plot.
+// beside writes the table of rates of one record, and returns its plot.
 func beside(p *page, lines []line, heading string) []byte {
 	var systems, workloads []string
 	for _, l := range lines {
@@ -305,7 +305,7 @@ func requirement(text, name string) string {
 	return "not pinned"
 }
 
-// testOf returns a link to the test of an action, or says that other tests cover it.
+// testOf returns a link to the test of an action, or a text that other tests cover it.
 func testOf(suite, name, service string) string {
 	snake := strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_$2"))
 	for _, file := range []string{snake, "topic_" + snake, strings.TrimSuffix(snake, "_batch")} {
