@@ -120,8 +120,9 @@ func (q *Queue) setNoMessages() {
 	q.sums.published, q.sums.stored = 0, 0
 }
 
-// clone copies the queue for a new generation; the trees copy their nodes on write. The clone takes
-// over the derived indexes, because a Frozen state reads only records.
+// clone copies the queue for a new generation. The trees copy their nodes only when they change.
+// The clone gets the derived indexes, which the frozen original no longer needs, since only its
+// records are read.
 func (q *Queue) clone(generation uint64) *Queue {
 	c := *q
 	c.generation = generation

@@ -108,7 +108,7 @@ func (s *Subscription) size() int64 {
 // Subscriptions returns the number of subscriptions.
 func (t *Topic) Subscriptions() int { return t.subscriptions.Len() }
 
-// ScanSubscriptions visits the subscriptions by number until visit returns false.
+// ScanSubscriptions visits the subscriptions in order of number until visit returns false.
 func (t *Topic) ScanSubscriptions(visit func(*Subscription) bool) { t.ScanSubscriptionsFrom(0, visit) }
 
 // ScanSubscriptionsFrom is ScanSubscriptions, starting at a number.

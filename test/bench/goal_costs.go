@@ -108,7 +108,7 @@ func (s *testbed) compare(what string, small, large [len(operationNames)]cost) {
 					ratios = append(ratios, v/median(c.small))
 				}
 			}
-			s.atMost(3, what+", "+c.of+operation+", times that", "", ratios...)
+			s.atMost(3, what+", "+c.of+operation+", relative to the small queue", "", ratios...)
 		}
 	}
 }

@@ -92,8 +92,8 @@ func (s *testbed) compareTurns(what string, share float64, turns []turn) {
 			processor = append(processor, t.filled.processor/t.empty.processor)
 		}
 	}
-	s.note(what+", of an empty cluster in the turns between", "/s", empty...)
-	s.note(what+", with it", "/s", filled...)
-	s.atLeast(share, what+", share kept", "%", kept...)
-	s.note(what+", processor time of all nodes for each, times that of the empty cluster", "", processor...)
+	s.note(what+", empty cluster", "/s", empty...)
+	s.note(what+", filled queue", "/s", filled...)
+	s.atLeast(share, what+", share of the empty cluster's rate", "%", kept...)
+	s.note(what+", processor time of all nodes for each, relative to the empty cluster", "", processor...)
 }

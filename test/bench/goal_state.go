@@ -141,8 +141,8 @@ func (s *testbed) whileWriting(ctx context.Context) error {
 			ratios = append(ratios, v/median(quiet))
 		}
 	}
-	s.atMost(2, "p99 of sends while states are written, times that while none is", "", ratios...)
-	s.atLeast(1, "states that each node wrote to its end meanwhile, fewest", "", fewest)
+	s.atMost(2, "p99 of sends while states are written, relative to other times", "", ratios...)
+	s.atLeast(1, "complete snapshots of each node meanwhile, fewest", "", fewest)
 	return s.pauses(ctx)
 }
 
@@ -187,7 +187,7 @@ func (s *testbed) pauses(ctx context.Context) error {
 		}
 		pauses = append(pauses, longest*1e3)
 	}
-	s.noneAbove(1, "longest pause of applying while a state of this size was captured, of each node", "ms", pauses...)
+	s.noneAbove(1, "longest pause of a node's applies while it captured a state of this size", "ms", pauses...)
 	return nil
 }
 

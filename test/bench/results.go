@@ -122,7 +122,7 @@ type results struct {
 	runs     int             // wanted of each
 }
 
-// writeResults writes RESULTS.md.
+// write writes RESULTS.md.
 func (r *results) write(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	say("# Measured: rates and latencies, goals 1 to 4\n")

@@ -46,7 +46,7 @@ const unusual = "\\\x00\x01\x02\x03\x04\x05\x06\x07\b\t\n\v\f\r\x0e\x0f\x10\x11\
 // fields is the unparsed rest of a line.
 type fields struct {
 	rest []byte
-	ok   bool // no part had another form so far
+	ok   bool // the line has had the usual form so far
 }
 
 // number parses a number without a sign after a name.
