@@ -65,7 +65,7 @@ func (h hashes) report(nodeID string) queue.AuditReport {
 	return queue.AuditReport{NodeID: nodeID, State: h.state, Chain: h.chain}
 }
 
-// comparison is an Audit and the note of this node at the index that the Audit compares.
+// comparison is an applied Audit with the hashes that this node noted at the index it compares.
 type comparison struct {
 	audit queue.Audit
 	own   *hashes // nil if this node has no note for that index

@@ -117,7 +117,6 @@ func measure(ctx context.Context, runs int, duration time.Duration, out, only st
 	return errors.Join(append(found.problems, found.save(out))...)
 }
 
-// save writes the document.
 func (r *results) save(out string) error {
 	var text bytes.Buffer
 	r.write(&text)

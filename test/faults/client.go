@@ -52,7 +52,6 @@ type client struct {
 	logTime  int64   // the latest one of an answer, milliseconds since 1970
 }
 
-// newClient makes a client of the run.
 func (s *testbed) newClient(number int, workload string) *client {
 	dialer := net.Dialer{Timeout: time.Second}
 	return &client{

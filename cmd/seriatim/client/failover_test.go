@@ -49,7 +49,7 @@ func node(t *testing.T, serve http.HandlerFunc) (address string, asked *atomic.I
 func says(status int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, text) // who asked may be gone
+		_, _ = io.WriteString(w, text) // the client may have left
 	}
 }
 

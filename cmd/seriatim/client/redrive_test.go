@@ -35,7 +35,7 @@ func redriveNode(t *testing.T, lists []string, listed func(n int), cancelled *at
 		default:
 			t.Errorf("unexpected %s", action)
 		}
-		_, _ = io.WriteString(w, text) // who asked may be gone
+		_, _ = io.WriteString(w, text) // the client may have left
 	})
 	return address
 }
