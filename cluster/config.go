@@ -80,7 +80,6 @@ type LogPolicy struct {
 	FormatMax uint32
 }
 
-// logOptions returns the options of the log store.
 func (c Config) logOptions() storage.LogOptions {
 	return storage.LogOptions{
 		Store:         c.Log.Store,

@@ -146,7 +146,6 @@ func (n *Node) QueueTotals(each func(queue string, totals QueueTotals)) {
 	})
 }
 
-// histogramMetric returns the Metric of a histogram.
 func histogramMetric(h *histogram.Histogram, name, help string) Metric {
 	m := Metric{Name: name, Help: help, Kind: Histogram}
 	m.Count, m.Sum = h.Read(func(bound float64, upTo uint64) {

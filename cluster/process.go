@@ -94,7 +94,6 @@ func closeParts(p *process, group *consensus.Group) error {
 	return errors.Join(p.disconnect(), group.Close(), p.close())
 }
 
-// groupOptions returns the options of the first group.
 func (p *process) groupOptions(machine *fsm.FSM) consensus.Options {
 	return consensus.Options{
 		ID: thisGroup, NodeID: p.nodeID, Dir: p.groupDir, Guard: p.guard, Network: p.network, Machine: machine, Bodies: p.bodiesInUse(),

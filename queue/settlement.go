@@ -29,7 +29,6 @@ func (o *SettlementOptions) check(queue string) *Error {
 	return checkSession(queue, o.Session)
 }
 
-// checkSession checks an optional session.
 func checkSession(queue string, s SessionRef) *Error {
 	if !isFIFOName(queue) {
 		return fifoOnly("Settlement under a lock, deferral and dead-lettering on request")

@@ -229,7 +229,6 @@ func (d *Deduplicator) ComputeSum(k statehash.Key) (sum statehash.Sum) {
 	return sum
 }
 
-// recordSum returns the hash of a record.
 func (d *Deduplicator) recordSum(k statehash.Key, r Record) statehash.Sum {
 	var buf [64]byte
 	b := append(statehash.Record(buf[:0]), statehash.KindDeduplication).Num(d.incarnation).Num(r.Key.High).Num(r.Key.Low)

@@ -105,7 +105,6 @@ func measureAuth(ctx context.Context, rounds int, duration time.Duration, out st
 	return writeDocument(out, document.Bytes())
 }
 
-// start starts the cluster of a way.
 func (w way) start(ctx context.Context, binary, dir string, authority *harness.Authority) (*harness.Cluster, error) {
 	env := func(node string) []string {
 		own := processors(node)

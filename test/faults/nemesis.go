@@ -113,7 +113,6 @@ func (s *injection) target(ctx context.Context) (*harness.Node, error) {
 	return chosen, nil
 }
 
-// takeLeader claims the leader.
 func (s *injection) takeLeader(ctx context.Context) (*harness.Node, error) {
 	leader, err := s.leader(ctx)
 	if err != nil {
@@ -150,7 +149,6 @@ func (s *injection) takeAll() error {
 	return nil
 }
 
-// leader waits for a leader and returns it.
 func (s *injection) leader(ctx context.Context) (*harness.Node, error) {
 	return s.cluster.WaitLeader(ctx, s.recovery())
 }

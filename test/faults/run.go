@@ -157,7 +157,6 @@ const (
 	fiveNodes  = 5
 )
 
-// nodes returns the number of nodes.
 func (r Run) nodes() int {
 	if r.Profile == Five || r.Profile == Night && r.Seed%4 == 0 {
 		return fiveNodes

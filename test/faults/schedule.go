@@ -47,7 +47,6 @@ var smokeOrder = []string{
 	"clock +600.0s", "follower behind", "stop leader", "kill all",
 }
 
-// schedule makes the schedule of the run.
 func (r Run) schedule(s *testbed) *schedule {
 	plan := &schedule{testbed: s, random: rand.New(rand.NewPCG(r.Seed, 1<<40+uint64(s.part))), faults: s.faults()}
 	plan.faults = slices.DeleteFunc(plan.faults, func(f fault) bool {

@@ -15,7 +15,6 @@ import (
 
 const accountsPath = "/v1/accounts"
 
-// accountRoutes returns the routes for accounts.
 func (a *Admin) accountRoutes(node submitter) []route {
 	s := accessAdmin{a, node}
 	return []route{

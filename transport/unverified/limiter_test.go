@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// oneTurn is a Limiter with one turn.
 func oneTurn(now func() time.Time) *Limiter {
 	l := New(now)
 	l.free = 1

@@ -130,7 +130,6 @@ func nativeAttributes(given map[string]attributeValue) map[string]*api.Attribute
 	return out
 }
 
-// message returns the message to schedule.
 func (f *scheduleFlags) message(cmd *cobra.Command, body string) (*api.Message, error) {
 	attributes, err := messageAttributes(f.attributes)
 	if err != nil {

@@ -195,7 +195,6 @@ func sessionReleaseCommand(o *options) *cobra.Command {
 	}
 }
 
-// changedSession reports the change of a session.
 func changedSession(p *printer, id, done string) error {
 	return p.done(map[string]any{"sessionId": id, done: true}, "%s %s", done, id)
 }

@@ -182,7 +182,6 @@ func topicSetCommand(o *options) *cobra.Command {
 	}
 }
 
-// changedTopic reports the change of a topic.
 func changedTopic(p *printer, name, done string) error {
 	return p.done(map[string]any{"topic": lastElement(name), done: true}, "%s %s", lastElement(name), done)
 }

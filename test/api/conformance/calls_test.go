@@ -295,7 +295,6 @@ func (c *client) deleteQueue(t *testing.T, queue string) {
 	}
 }
 
-// redrive returns a RedrivePolicy.
 func redrive(target string, maxReceiveCount int) string {
 	return fmt.Sprintf(`{"deadLetterTargetArn":"%s","maxReceiveCount":%d}`, arn(target), maxReceiveCount)
 }

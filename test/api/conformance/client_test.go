@@ -263,7 +263,6 @@ func (c *client) tryCreate(t *testing.T, name string, attributes attrs) (*sqs.Cr
 // queueName returns the last segment of a queue URL.
 func queueName(queueURL string) string { return queueURL[strings.LastIndex(queueURL, "/")+1:] }
 
-// arn returns the ARN of a queue.
 func arn(queueURL string) string {
 	return "arn:aws:sqs:" + harness.Region + ":" + account + ":" + queueName(queueURL)
 }

@@ -200,7 +200,6 @@ func postForm(t *testing.T, pairs ...string) answer {
 	return rawRequest{header: formHeader, body: form(append(pairs, "Version", "2012-11-05")...)}.do(t)
 }
 
-// queuePath returns the path of a queue URL.
 func queuePath(queue string) string { return "/" + account + "/" + queueName(queue) }
 
 // getQueue sends a Query request as a GET on the queue's URL.

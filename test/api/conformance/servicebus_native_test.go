@@ -75,7 +75,6 @@ func (n *native) send(t *testing.T, queue, group string, ids ...string) *seriati
 	return last
 }
 
-// schedule schedules a message.
 func (n *native) schedule(t *testing.T, queue, group, id string, at time.Time) *seriatim.Result {
 	t.Helper()
 	results, err := n.next(t).Schedule(t.Context(), queue, at, nativeMessage(group, id))

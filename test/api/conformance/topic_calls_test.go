@@ -21,7 +21,6 @@ func onTopics(t *testing.T, test func(t *testing.T, c *client)) {
 	test(t, newClient(shared.cluster, protocolJSON))
 }
 
-// topicARN is the ARN of a topic.
 func topicARN(name string) string {
 	return "arn:aws:sns:" + harness.Region + ":" + account + ":" + name
 }

@@ -46,7 +46,6 @@ func newSubscriber(t *testing.T, status int) *subscriber {
 	return s
 }
 
-// next returns the next request.
 func (s *subscriber) next(t *testing.T) arrival {
 	t.Helper()
 	select {

@@ -91,7 +91,6 @@ var (
 	targetPattern  = regexp.MustCompile("(?m)(?:^|`)make ([a-z][a-z-]*)")
 )
 
-// anchor returns the anchor of a heading.
 func anchor(heading string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(strings.TrimSpace(heading)) {

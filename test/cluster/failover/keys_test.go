@@ -187,7 +187,6 @@ func (l *load) fail(err error) {
 	l.r.t.Error(err)
 }
 
-// end ends the load.
 func (l *load) end() {
 	l.stop.Store(true)
 	l.working.Wait()

@@ -31,7 +31,6 @@ func newSite(t *testing.T) *site {
 	return &site{caller: newCaller(c), Cluster: c, t: t, probe: new(int)}
 }
 
-// in returns the site for a subtest.
 func (s site) in(t *testing.T) *site {
 	s.t = t
 	return &s

@@ -51,7 +51,6 @@ func NewAccount(groups, size int) *Account {
 	return &Account{size: size, groups: make([]group, groups)}
 }
 
-// groupName is the id of a group.
 func groupName(group int) string { return "parked-" + strconv.Itoa(group) }
 
 // body returns the body of a message. It contains group and number, from which all its bytes

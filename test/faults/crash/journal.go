@@ -58,7 +58,6 @@ func (j *journal) position() int {
 	return len(j.events)
 }
 
-// all is a copy of the journal.
 func (j *journal) all() []event {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -176,7 +176,6 @@ func (c *checker) moved(m *message) *message {
 	return c.messages[history.DeadLetterOf(m.queue)+"\x00"+m.id]
 }
 
-// message returns the message of a delivery.
 func (c *checker) message(d *delivery) *message {
 	return c.messages[d.receive.Queue+"\x00"+d.message.ID]
 }

@@ -183,7 +183,6 @@ func (b *Broker) mayTarget(name, account string) bool {
 	return account == "" || !b.exists(account)
 }
 
-// arnAccount returns the account in the ARN of a queue.
 func arnAccount(arn string) string {
 	if parts := strings.Split(arn, ":"); len(parts) > 4 {
 		return parts[4]

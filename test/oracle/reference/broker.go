@@ -125,7 +125,6 @@ func (b *Broker) Queues() []*Queue {
 // Queue finds a queue, nil if there is none.
 func (b *Broker) Queue(name string) *Queue { return b.queues[name] }
 
-// addQueue makes a queue.
 func (b *Broker) addQueue(name string, fifo bool, s Settings) *Queue {
 	q := &Queue{
 		Name: name, FIFO: fifo, Settings: s, Tags: map[string]string{}, sessions: map[string]*session{}, changedAt: b.now,

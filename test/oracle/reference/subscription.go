@@ -130,7 +130,6 @@ func (s *subscriptionSettings) assignDeadLetter(fifo bool, prefix, value string)
 	return nil
 }
 
-// subscription returns a subscription and its topic.
 func (b *Broker) subscription(id int) (*Topic, *Subscription) {
 	for _, t := range b.topics { // in any order, as at most one has it
 		for _, s := range t.Subscriptions {

@@ -137,7 +137,6 @@ func (w *world) checkReplayBegins() string {
 	return ""
 }
 
-// countReplay counts the results of replays.
 func (w *world) countReplay(s step, want oracle.Answer) {
 	if _, ok := s.do.(replayStep); ok {
 		w.hits["looked at for a replay"] += int(want.Replayed.Looked)

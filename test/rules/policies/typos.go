@@ -15,7 +15,6 @@ var known = []string{
 // returns a description, which is empty if there is no such place.
 type typo func(s source, document *object, at int) string
 
-// statementAt returns a statement of a document.
 func statementAt(document *object, at int) *object {
 	list := find(*document, "Statement").value.([]any)
 	o := list[at].(object)

@@ -96,7 +96,6 @@ func await(ctx context.Context, within time.Duration, check func(ctx context.Con
 	}
 }
 
-// freePorts finds free ports.
 func freePorts(n int) (ports []int, err error) {
 	for range n {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
