@@ -46,7 +46,7 @@ type Config struct {
 	// OnDrain is called when the draining of this node begins or ends; may be nil.
 	OnDrain func(drained bool)
 
-	AdminURL string // of the admin port, shown by status; without a host: that of the peer port
+	AdminURL string // of the admin port, shown by status; if it has no host, that of the peer port is used
 
 	Version string                      // of the program, shown to the other nodes
 	Clock   environment.Clock           // default SystemClock()

@@ -53,8 +53,8 @@ func (w *writing) end() {
 	}
 }
 
-// now reports whether the log is being written. If so, ended is called at the end; a later call
-// replaces ended.
+// now reports whether the log is being written. If so, ended is called when the write ends, unless
+// a later call replaces it.
 func (w *writing) now(ended func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

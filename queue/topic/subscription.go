@@ -59,8 +59,8 @@ func (s *Subscription) Target() string {
 	return s.Queue
 }
 
-// key returns the queue or URL, of which a topic has at most one subscription. Names of queues are
-// not URLs.
+// key returns the queue or the URL. A topic has at most one subscription for each. A queue's name
+// cannot be a URL.
 func (s *Subscription) key() string {
 	if s.Attributes.Ends.Protocol.Web() {
 		return s.Endpoint
