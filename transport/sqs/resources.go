@@ -57,7 +57,7 @@ func givenName(input any) (string, error) {
 	return name.Value, nil
 }
 
-// byNewName finds the queue of CreateQueue, which works on the path of the account only.
+// byNewName finds the queue of CreateQueue. It refuses a request to the path of another queue.
 func byNewName(c *aws.Call, input any) (service.Resource, error) {
 	if _, err := onAccount("CreateQueue")(c, input); err != nil {
 		return service.Resource{}, err

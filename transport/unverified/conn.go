@@ -38,7 +38,7 @@ func Of(conn net.Conn) *Conn {
 	return nil
 }
 
-// NetConn returns the connection below.
+// NetConn returns the wrapped connection.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
 // Write writes. It ends the turns of the connection before it waits for the client.

@@ -11,7 +11,7 @@ import (
 // to bodies of the current state. Used by one goroutine; a Store has one at a time.
 type Intake struct {
 	store   *Store
-	state   *state // the current one at the beginning
+	state   *state // that was current when the intake began
 	first   uint32 // segment that it may append to
 	release func()
 	shared  map[uint32]bool // segments from first on that a state appended to as well; guarded by Store.mu
