@@ -32,8 +32,8 @@ type commitNotifier struct {
 	open      atomic.Int32                  // number of pipelines, 0 unless this node leads
 }
 
-// sentMessage stands for the last message to a follower: it has no entries, and begins where that
-// message ended.
+// sentMessage is the last message to a follower without its entries: PrevLogEntry is the last of
+// them.
 type sentMessage struct {
 	raft.AppendEntriesRequest
 	at time.Duration // when, monotonic

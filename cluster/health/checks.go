@@ -6,7 +6,7 @@ package health
 type Check struct {
 	Name  string
 	Short string // for help
-	// Unit follows values other than one, One follows exactly one.
+	// Unit is written after a value, One after the value 1.
 	Unit, One string
 	// Plain: the value is a rank, and the text of a finding needs no value.
 	Plain bool

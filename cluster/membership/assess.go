@@ -10,8 +10,8 @@ import (
 	"github.com/seriatimq/seriatim/cluster/storage"
 )
 
-// unanswered returns the value of health.Members for a silent member. The cluster can do
-// without a learner.
+// unanswered returns the value of health.Members for a silent member: 1 (a warning) for a learner, 2
+// (critical) for a voter.
 func unanswered(m *MemberStatus) float64 {
 	if m.Role == RoleLearner {
 		return 1

@@ -45,10 +45,10 @@ func (i *Intake) Sync() error {
 	return i.store.sync()
 }
 
-// End releases the bodies, after Sync. If no state was restored meanwhile, they are reclaimed:
-// after the next snapshot if referred, as a snapshot may refer to them, and otherwise at once. A
-// node that repeatedly fails to install a snapshot writes none of its own, and would fill its disk.
-// The state must not change during the call, because an appended body is counted a moment later.
+// End releases the bodies, after Sync. If no state was restored meanwhile, they are reclaimed: at
+// once, or after the next snapshot if referred is set, because a snapshot may refer to them. A node
+// that repeatedly fails to install a snapshot writes none of its own, and would fill its disk. The
+// state must not change during the call, because an appended body is counted a moment later.
 func (i *Intake) End(referred bool) {
 	s := i.store
 	s.mu.Lock()

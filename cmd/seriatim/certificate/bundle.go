@@ -190,7 +190,7 @@ func (b bundle) good(nodes files) (time.Time, bool) {
 		return end, false
 	}
 	for _, host := range b.hosts {
-		// A wildcard in the certificate must cover a wildcard in the list.
+		// A host such as *.example.org needs the same wildcard in the certificate.
 		if leaf.certificate.VerifyHostname(strings.Replace(host, "*", "any", 1)) != nil {
 			return end, false
 		}

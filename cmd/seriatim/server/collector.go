@@ -78,10 +78,9 @@ func (c *collector) watch() {
 	}, c)
 }
 
-// adjust sets the percentage of garbage that starts a collection: the scannable heap, which
-// causes most of the cost, or the spare heap. Parked messages, remembered ids and bodies have no
-// pointers, so they add less. Setting the percentage stops the node for a moment, so adjust skips
-// small changes.
+// adjust sets the percentage of garbage that starts a collection. It permits garbage up to
+// the size of the scannable heap, which causes most of the cost of a collection, and more while the
+// heap is small. Setting the percentage stops the node for a moment, so adjust skips small changes.
 func (c *collector) adjust() {
 	heap := c.heap()
 	percent := percentFor(heap, c.choosePart(heap))
