@@ -247,7 +247,7 @@ var packageRules = []packageRule{
 	{path: "cmd/seriatim/client", never: []string{"~/queue", "~/cluster", "~/fsm", "~/transport", "google.golang.org/grpc"}, but: []string{
 		"~/cluster", "~/cluster/health", "~/transport/ops/document", "~/transport/grpc/client", "~/transport/auth/sigv4",
 		"~/queue/attributes", "~/transport/service", "~/transport/aws", "~/transport/sqs", "~/transport/sns",
-		// whose tables say what there is
+		// for completion: their tables list attributes and actions
 	}},
 	{path: "cmd/seriatim/client/native", only: []string{
 		std, "~/cmd/seriatim/exit", "~/transport/grpc/client", "google.golang.org/grpc", "google.golang.org/grpc/backoff",

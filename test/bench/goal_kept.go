@@ -88,7 +88,7 @@ func (s *testbed) compareTurns(what string, share float64, turns []turn) {
 	for _, t := range turns {
 		empty, filled = append(empty, t.empty.rate), append(filled, t.filled.rate)
 		kept = append(kept, 100*t.filled.rate/t.empty.rate)
-		if t.empty.processor > 0 { // where the system tells
+		if t.empty.processor > 0 { // where the system reports it
 			processor = append(processor, t.filled.processor/t.empty.processor)
 		}
 	}

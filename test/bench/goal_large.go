@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// large sends bodies of the largest size, and asks the disk in turns with that how fast it
-// could be at the most.
+// large measures sends of the largest bodies, in turns with the rate that the disk supports.
 func (s *testbed) large(ctx context.Context) error {
 	bodies := s.times(600)
 	var rates, limits, busy, cost runs

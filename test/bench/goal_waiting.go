@@ -59,7 +59,7 @@ type watched struct {
 	polls     report
 	busy      float64 // percent of a core, in the quietest window
 	disk      float64 // bytes, in the quietest window
-	diskKnown bool    // the system tells
+	diskKnown bool    // the system reports it
 	memory    float64 // of a node, at most
 }
 

@@ -166,7 +166,7 @@ const busyShare = 20
 // busy reports whether others used a noticeable part of the machine.
 func (h host) busy() bool { return h.others > busyShare }
 
-// of are the sorted values of all runs.
+// of returns the sorted values of all runs.
 func of(list []measurement, value func(measurement) float64) runs {
 	var values runs
 	for _, m := range list {

@@ -31,7 +31,7 @@ func AttributesDigest(attributes []Attribute) string {
 	}
 	digest := md5.New() //nolint:gosec // the protocol's digest
 	part := func(text string) {
-		_ = binary.Write(digest, binary.BigEndian, uint32(len(text))) // a hash takes everything
+		_ = binary.Write(digest, binary.BigEndian, uint32(len(text))) // a hash never fails
 		digest.Write([]byte(text))
 	}
 	for _, a := range sorted(attributes) {

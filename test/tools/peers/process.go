@@ -60,7 +60,7 @@ func (s *server) close() {
 	<-s.ended
 }
 
-// tail is the end of what the server said.
+// tail returns the end of the server's output.
 func (s *server) tail() string {
 	text, err := os.ReadFile(s.log)
 	if err != nil {
