@@ -279,7 +279,7 @@ func (s *testbed) catchUps(ctx context.Context) error {
 			return err
 		}
 	}
-	s.note(fmt.Sprintf("sends meanwhile, of %d/s asked for", catchUpRate), "/s", rate...)
+	s.note(fmt.Sprintf("sends while a node catches up, of %d/s offered", catchUpRate), "/s", rate...)
 	s.atMost(2, fmt.Sprintf("a node that was down for %v has caught up, from its start", catchUpDown), "s", took...)
 	return nil
 }
@@ -302,7 +302,7 @@ func (s *testbed) count(ctx context.Context, w *writers) error {
 		}
 	}
 	report := w.ledger.Report()
-	s.note("messages acknowledged meanwhile", "", float64(report.Acked))
+	s.note("messages acknowledged during the faults", "", float64(report.Acked))
 	s.noneAbove(0, "of them lost", "", float64(len(report.Lost)))
 	s.noneAbove(0, "messages received twice", "", float64(len(report.Twice)))
 	s.noneAbove(0, "messages out of order", "", float64(len(report.Reordered)))

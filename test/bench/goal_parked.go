@@ -42,7 +42,7 @@ func (s *testbed) parked(ctx context.Context) error {
 	if err := s.park(ctx, n); err != nil {
 		return err
 	}
-	s.atMost(300, "resident memory of a node right after the filling", "MB", s.resident()/1e6)
+	s.atMost(300, "resident memory of a node right after the queue was filled", "MB", s.resident()/1e6)
 	kept, err := s.bodiesInMemory(ctx)
 	if err != nil {
 		return err

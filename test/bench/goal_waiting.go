@@ -46,9 +46,9 @@ func (s *testbed) waiting(ctx context.Context) error {
 		}
 	}
 	s.note("consumers", "", float64(n))
-	s.noneAbove(0, "log entries while they wait", "", entries...)
+	s.noneAbove(0, "log entries while consumers wait", "", entries...)
 	s.atMost(0, fmt.Sprintf("written to the disks of all nodes in the quietest %v", quietWindow), "B", disk...)
-	s.atMost(5, "processor time of all three nodes while they wait, of a core", "%", busy...)
+	s.atMost(5, "processor time of all three nodes while consumers wait, share of a core", "%", busy...)
 	s.atMost(16, "resident memory for a consumer, at its node", "KiB", weight/1024)
 	s.atMost(1.5, "from a send to the consumer, p50, sent through each node in turn", "ms", wake...)
 	return nil

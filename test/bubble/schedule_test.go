@@ -335,7 +335,7 @@ func (s *schedule) transfer() {
 	s.winding.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 		defer cancel()
-		_ = node.TransferLeadership(ctx) // it may be refused, or the leader die
+		_ = node.TransferLeadership(ctx) // it may be refused, or the leader may die
 	})
 }
 

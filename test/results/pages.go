@@ -149,9 +149,9 @@ func beside(p *page, lines []line, heading string) []byte {
 }
 
 func auth(p *page, lines []line) {
-	p.say("## Signatures and TLS\n\nThe ways take turns, on clusters that run at the same time. The clients' " +
+	p.say("## Signatures and TLS\n\nThe settings are measured in turns, on clusters that run at the same time. The clients' " +
 		"work for signatures and TLS is part of the figures.\n")
-	p.head("Workload", "Messages/s", "Share of the rate without", "Goal", "p50, ms", "p99, ms")
+	p.head("Workload", "Messages/s", "Share of the rate without auth", "Goal", "p50, ms", "p99, ms")
 	for _, l := range lines {
 		rate, ok := l.figure("messages")
 		if !ok {

@@ -149,8 +149,8 @@ type fixture struct {
 	client   seriatimpb.QueuesClient
 }
 
-// newFixture starts a fixture whose options change may change. The test fails if goroutines are
-// left behind.
+// newFixture starts a fixture. change, if not nil, adjusts its options. The test fails if goroutines
+// are left behind.
 func newFixture(t *testing.T, change func(*Options)) *fixture {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
