@@ -96,10 +96,10 @@ const (
 	deadState   = 2 // the state in memory, which is larger than a snapshot, may be at most twice that log
 )
 
-// deadLog records the lost bytes at the last snapshot. Used by one goroutine.
+// deadLog holds the counts of DropDeadLog at the last snapshot. Used by one goroutine.
 type deadLog struct {
 	snapshot int64 // LogStore.Snapshotted
-	lost     int64
+	lost     int64 // bytes by which the state shrank, and bytes of deleted bodies
 }
 
 // DropDeadLog requests a snapshot if most of the log since the last one concerns deleted or purged

@@ -214,8 +214,7 @@ func (s *LogStore) Kind(index uint64) (raft.LogType, error) {
 	return entry.Type, err
 }
 
-// Appended returns the bytes appended since the store was opened, including those that it then
-// held.
+// Appended returns the bytes appended since the store was opened, plus those in the log at that time.
 func (s *LogStore) Appended() int64 { return s.sizes.appended() }
 
 // Trailing returns the number of entries, counted back from last, that hold about bytes.

@@ -94,10 +94,10 @@ var plantedBugs = []plantedBug{
 		script: playSchedule},
 	{number: 34, text: "send with the id of a scheduled message is another message", how: "server", must: []string{"I20 schedules"},
 		nodes: 1, script: playScheduleTwin},
-	{number: 38, text: "leader counts itself before its disk has what left early",
+	{number: 38, text: "leader counts an entry as on its own disk before it is written",
 		how: "server: entries of clients, 5 s before they are written", must: []string{"I1 loss"}, script: playUnwritten},
 	{
-		number: 39, text: "leader takes what left early for confirmed when the library asks",
+		number: 39, text: "leader treats an entry that it sent early as confirmed",
 		how:  "server; the follower hangs as it writes (failpoint)",
 		must: []string{"I1 loss"}, args: []string{"--disk-deadline", "60s"}, script: playUnanswered,
 	},

@@ -21,7 +21,7 @@ type polls struct {
 	waiting  sync.WaitGroup // for all clients to connect
 	sent     atomic.Int64
 	received atomic.Int64
-	entries  int64 // entries that the log grew by while consumers waited; -1: unknown
+	entries  int64 // log entries written while consumers waited without messages; -1: unknown
 	polling  context.Context
 	stop     context.CancelFunc
 }
