@@ -152,7 +152,7 @@ func (s *sectionReader) read() (sectionKind, []byte, error) {
 	// The checksum covers the number, so it detects intact sections that are missing, repeated or
 	// swapped.
 	if number := binary.LittleEndian.Uint32(header[1:]); number != s.number {
-		return 0, nil, fmt.Errorf("%w: section %d stands here", format.ErrChecksum, number)
+		return 0, nil, fmt.Errorf("%w: section %d is here instead", format.ErrChecksum, number)
 	}
 	return sectionKind(header[0]), payload, nil
 }
