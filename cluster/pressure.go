@@ -76,7 +76,7 @@ type PressureError struct{ Reason string }
 
 // Error returns the reason, with advice.
 func (e *PressureError) Error() string {
-	return "sends are refused at the moment: " + e.Reason + "; receives and deletes go on, nothing was written, retry later"
+	return "sends are refused at the moment: " + e.Reason + "; receives and deletes continue, nothing was written, retry later"
 }
 
 // Unwrap makes it an ErrOverloaded.

@@ -129,8 +129,8 @@ func votersWarning(voters int) []string {
 	case voters == 2:
 		return []string{"2 voters survive no failure, and both must run: add a third"}
 	case voters > 0 && voters%2 == 0:
-		return []string{fmt.Sprintf("%d voters survive no more failures than %d, and each write waits for one node more: add one or "+
-			"remove one", voters, voters-1)}
+		return []string{fmt.Sprintf("%d voters survive as many failures as %d, but each write waits for one more node: add or "+
+			"remove a node", voters, voters-1)}
 	}
 	return []string{}
 }
