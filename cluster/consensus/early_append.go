@@ -107,7 +107,7 @@ func (p *notifyingPipeline) begun(entries []*raft.Log, now bool) {
 	if !now || !p.tryLock() {
 		select {
 		case p.offered <- entries:
-		default: // it is sending: the library will send these
+		default: // the sending goroutine is busy: the library will send these
 		}
 		return
 	}
