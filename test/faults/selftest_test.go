@@ -213,7 +213,7 @@ func (b plantedBug) prepare(ctx context.Context, binary, dir string, planted boo
 			Windows: map[string]int64{"long.fifo": 300e6},
 		},
 	}
-	topics := client{} // as in the first part of a run
+	topics := client{} // names queues and topics as in the first part of a run
 	s.rules.Subscriptions = topics.subscriptions()
 	for _, x := range s.rules.Subscriptions {
 		s.rules.Windows[x.Queue] = 300e6
