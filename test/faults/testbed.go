@@ -24,8 +24,8 @@ import (
 type testbed struct {
 	place      harness.Options // of the nodes
 	cluster    *harness.Cluster
-	disks      *disk.Lab    // nil: this machine cannot
-	network    *network.Lab // nil: this machine cannot
+	disks      *disk.Lab    // nil: not possible on this machine
+	network    *network.Lab // nil: not possible on this machine
 	recorder   *history.Recorder
 	logChecker *logcheck.Checker // nil: the nodes write no taps
 	probe      *client           // creates the queues and reads their counters; used by one goroutine

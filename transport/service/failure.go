@@ -11,7 +11,7 @@ type Failure uint8
 
 // Failures. After all but OutcomeUnknown and Unexpected, nothing was written.
 const (
-	Unexpected Failure = iota // a mistake of the server
+	Unexpected Failure = iota // a defect of the server
 	OutcomeUnknown
 	UnderPressure // sends are refused, receives and deletes continue
 	Overloaded

@@ -25,7 +25,7 @@ type publication struct {
 	id, number, group, dedup string
 	extra                    string
 	acks                     []*history.Event // publishes answered with this id
-	seen                     int64            // when a receive that has it returned; never if none
+	seen                     int64            // return of the receive that has it; never: no receive has it
 }
 
 // unwrapped returns the history with publications in place of their envelopes.
