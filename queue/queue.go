@@ -325,7 +325,7 @@ func (q *Queue) unshow(m *Message) {
 type readyIndex struct {
 	firstDelivery *btree.BTreeG[timed] // never delivered, by sentAt; a FIFO queue's delay is added when read
 	redelivered   *btree.BTreeG[timed] // delay or visibility timeout over, by that time or by sentAt
-	single        int64                // messages without a group in both
+	single        int64                // messages without a group, in both trees
 }
 
 func (r readyIndex) index(timer bool) *btree.BTreeG[timed] {

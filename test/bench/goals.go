@@ -190,22 +190,22 @@ func (s *testbed) add(f finding) {
 	fmt.Fprintf(os.Stderr, "  %-60s %s %s %s\n", f.What, f.text(), f.Unit, f.reached(false))
 }
 
-// note keeps figures without a goal.
+// note records figures without a goal.
 func (s *testbed) note(what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values})
 }
 
-// atMost keeps figures whose median must not be above a limit.
+// atMost records figures whose median must be at most limit.
 func (s *testbed) atMost(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: most})
 }
 
-// atLeast keeps figures whose median must not be below a limit.
+// atLeast records figures whose median must be at least limit.
 func (s *testbed) atLeast(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: least})
 }
 
-// noneAbove keeps figures none of which may be above a limit.
+// noneAbove records figures, each of which must be at most limit.
 func (s *testbed) noneAbove(limit float64, what, unit string, values ...float64) {
 	s.add(finding{What: what, Unit: unit, Values: values, Limit: limit, Rule: worst})
 }

@@ -88,7 +88,7 @@ func TestAnswersLeaveTogether(t *testing.T) {
 		if ended != calls || n > calls/4 {
 			t.Errorf("%d answers in %d writes, want %d in a few", ended, n, calls)
 		}
-		_ = here.Close() // there is nothing more to say
+		_ = here.Close()
 		if err := s.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
